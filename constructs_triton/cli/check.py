@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 from constructs_triton.cli.argument_types import (
     add_called_models,
@@ -20,10 +22,12 @@ from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository.repository import ModelRepository
 from constructs_triton.untrusted.regular_files import read_regular
 from constructs_triton.untrusted.terminal import Line, print_json, print_lines
+from constructs_triton_client.spelling import quoted
 
 EXIT_FINE, EXIT_ERRORS = 0, 1
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
 _BOLD, _DIM = "1", "2"
+_ENDPOINTS = {"single": "single-model endpoint", "multi-model": "multi-model endpoint"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help="a folder with one subfolder per model")
     parser.add_argument(
         "--endpoint",
-        choices=("single", "multi-model"),
-        help="type of the SageMaker endpoint; adds SageMaker's rules (default: only Triton's rules)",
+        choices=("single", "multi-model", "none"),
+        help="type of the SageMaker endpoint; none checks only Triton's rules (default: multi-model for "
+        "several models that do not need each other, else single)",
     )
     parser.add_argument(
         "--gpus",
@@ -76,26 +81,83 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check and print; return 1 if there are errors, else 0."""
-    report = _check(arguments)
+    checked = _check(arguments)
     answers = _ask_server(arguments) if arguments.server else None
     if arguments.json:
-        _print_json(report, answers)
+        _print_json(checked, answers)
     else:
-        _print_text(report, Path(arguments.path), answers)
-    return EXIT_ERRORS if report.errors else EXIT_FINE
+        _print_text(checked, Path(arguments.path), answers)
+    return EXIT_ERRORS if checked.report.errors else EXIT_FINE
 
 
-def _check(arguments: argparse.Namespace) -> Report:
+# --- the endpoint -----------------------------------------------------------------------------------------
+
+
+class _Checked(NamedTuple):
+    """A report, the type of the endpoint that it is for, and the default model of each such endpoint."""
+
+    report: Report
+    endpoint: str
+    default_models: tuple[str, ...] = ()
+
+
+def _check(arguments: argparse.Namespace) -> _Checked:
+    repository = ModelRepository.from_directory(arguments.path, calls=called_models(arguments))
     target = Target(
-        mode=arguments.endpoint or "single",
         gpu_count=arguments.gpus,
         image_version=arguments.image_version,
         default_model=arguments.default_model,
         local_files=not arguments.no_files,
     )
-    repository = ModelRepository.from_directory(arguments.path, calls=called_models(arguments))
-    has_front_end = arguments.endpoint is not None or arguments.default_model is not None
-    return repository.check(target, is_packed=False, front_end=has_front_end, is_archive=arguments.archive)
+    check = partial(repository.check, is_packed=False, is_archive=arguments.archive)
+    if arguments.endpoint == "none":
+        return _Checked(check(target, front_end=False), "none")
+    if arguments.endpoint == "multi-model":
+        return _Checked(check(replace(target, mode="multi-model")), "multi-model")
+    if arguments.endpoint == "single" or arguments.default_model is not None:
+        given = () if arguments.default_model is None else (arguments.default_model,)
+        return _Checked(check(target), "single", given)
+    return _check_derived(repository, check, target, is_archive=arguments.archive)
+
+
+def _check_derived(
+    repository: ModelRepository, check: Callable[..., Report], target: Target, *, is_archive: bool
+) -> _Checked:
+    """Check for the endpoint that the folder fits.
+
+    Several models that do not need each other fit a multi-model endpoint, unless only an endpoint for each of
+    them can serve them all.
+    """
+    names = repository.top_level_models()
+    if repository.root_model is not None and is_archive:
+        return _Checked(check(replace(target, mode="multi-model")), "multi-model")
+    if repository.root_model is not None or not names:  # the layout is wrong
+        return _Checked(check(target, front_end=False), "none")
+    if len(names) == 1:
+        return _Checked(check(replace(target, default_model=names[0])), "single", (names[0],))
+    together = _Checked(check(replace(target, mode="multi-model")), "multi-model")
+    if together.report.errors:
+        alone = _check_each(repository, check, target, names)
+        if len(alone.report.errors) < len(together.report.errors):
+            return alone
+    return together
+
+
+def _check_each(
+    repository: ModelRepository, check: Callable[..., Report], target: Target, names: Sequence[str]
+) -> _Checked:
+    """Check each model with those that it needs for an endpoint of its own."""
+    reports = {name: check(replace(target, default_model=name)) for name in names}
+    findings: dict[Finding, None] = {}
+    for name, report in reports.items():
+        own = {".", *repository.closure(name)}
+        findings |= {each: None for each in report.findings if each.path.partition("/")[0] in own}
+    not_checked = dict.fromkeys(line for report in reports.values() for line in report.not_checked)
+    is_rejected = any(report.verdict == "rejected" for report in reports.values())
+    merged = Report(
+        str(repository.path), tuple(findings), "rejected" if is_rejected else "loads", tuple(not_checked)
+    )
+    return _Checked(merged, "single", tuple(names))
 
 
 def _ask_server(arguments: argparse.Namespace) -> dict[str, str]:
@@ -107,8 +169,11 @@ def _ask_server(arguments: argparse.Namespace) -> dict[str, str]:
 # --- output -----------------------------------------------------------------------------------------------
 
 
-def _print_json(report: Report, answers: dict[str, str] | None) -> None:
+def _print_json(checked: _Checked, answers: dict[str, str] | None) -> None:
+    report = checked.report
     document: dict[str, object] = {
+        "endpoint": checked.endpoint,
+        "default_models": list(checked.default_models),
         "verdict": report.verdict,
         "findings": [finding.to_dict() for finding in report.findings],
         "not_checked": list(report.not_checked),
@@ -118,10 +183,11 @@ def _print_json(report: Report, answers: dict[str, str] | None) -> None:
     print_json(document)
 
 
-def _print_text(report: Report, root: Path, answers: dict[str, str] | None) -> None:
+def _print_text(checked: _Checked, root: Path, answers: dict[str, str] | None) -> None:
+    report = checked.report
     for finding in report.findings:
         print_lines(*_block(finding, root))
-    print_lines([(_summary(report), _BOLD)])
+    print_lines([(_summary(checked), _BOLD)])
     print_lines(*(f"  {line}" for line in report.not_checked))
     print_lines(*(f"server: {name}: {answer}" for name, answer in (answers or {}).items()))
 
@@ -164,12 +230,24 @@ def _one_column_each(text: str) -> str:
     )
 
 
-def _summary(report: Report) -> str:
+def _summary(checked: _Checked) -> str:
+    report, where = checked.report, _where(checked)
     counts = f"{_plural(len(report.errors), 'error')}, {_plural(len(report.warnings), 'warning')}"
     if report.verdict == "rejected":
-        return f"{counts}: Triton rejects it"
-    accepts = "Triton accepts what was checked" if report.not_checked else "Triton loads it"
-    return f"{counts}: {accepts}, but it cannot be served" if report.errors else f"{counts}: {accepts}"
+        return f"{counts}: Triton rejects it{where}"
+    if report.errors:
+        return f"{counts}: it cannot be served{where}"
+    return f"{counts}: Triton {'accepts what was checked' if report.not_checked else 'loads it'}{where}"
+
+
+def _where(checked: _Checked) -> str:
+    """Return the endpoint in words."""
+    names = quoted(checked.default_models)
+    if checked.endpoint == "none":
+        return "" if checked.report.errors else "; SageMaker's rules were not checked"
+    if len(checked.default_models) > 1:
+        return f" on single-model endpoints, one for each of {names}"
+    return f" on a {_ENDPOINTS[checked.endpoint]}" + (f" of {names}" if checked.default_models else "")
 
 
 def _plural(count: int, word: str) -> str:

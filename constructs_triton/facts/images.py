@@ -25,6 +25,7 @@ __all__ = [
     "dns_suffix",
     "first_published",
     "image_of_backend",
+    "image_packages",
     "image_uri",
     "image_version",
     "newest_version",
@@ -123,6 +124,14 @@ def image_version(version: str) -> ImageVersion:
         regions_are_known=row is not None and (legacy or known["regions_without"] is not None),
         regions_without=tuple(known.get("regions_without") or ()),
     )
+
+
+def image_packages(version: str | None) -> frozenset[str]:
+    """Return the Python packages that AWS's image is known to contain; ``None`` is any image."""
+    rows = load("images")["python_packages"]
+    if version is not None:
+        return frozenset(_in_force(rows, version))
+    return frozenset(name for row in rows for name in row["value"])
 
 
 def _in_force(rows: Iterable[dict[str, Any]], version: str) -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.model_config.locations import FieldPath, Locations
-from constructs_triton.model_config.packed_environment import packed_python
+from constructs_triton.model_config.packed_environment import PackedEnvironment, read_environment
 from constructs_triton.model_config.text import TextFault, decode, read_text_fault, size_fault
 from constructs_triton.model_config.text_spellings import MAX_TEXT_BYTES
 from constructs_triton.untrusted.regular_files import file_type, read_regular
@@ -43,6 +43,7 @@ class ModelFolder:
         self.name = name
         self._directory = os.fspath(directory)
         self.path = name if path is None else path
+        self._environments: dict[tuple[str, ...], PackedEnvironment] = {}
 
     def __repr__(self) -> str:
         return f"ModelFolder({self.name!r}, {self._directory!r})"
@@ -93,6 +94,16 @@ class ModelFolder:
         except (OSError, ValueError):
             return None
 
+    @cached_property
+    def inner_models(self) -> tuple[str, ...]:
+        """Sub-folders that look like models, if the folder itself does not."""
+        if self.has_config or self.version_directories:
+            return ()
+        found = (ModelFolder(name, os.path.join(self._directory, name)) for name in self.list())
+        return tuple(
+            sorted(each.name for each in found if each.name[0] != "." and (each.has_config or each.versions))
+        )
+
     def exists(self, *parts: str) -> bool:
         """Return whether a file or folder exists."""
         return os.path.exists(os.path.join(self._directory, *parts))
@@ -107,9 +118,11 @@ class ModelFolder:
                 total += os.path.getsize(path) if os.path.exists(path) else 0
         return total
 
-    def packed_python(self, *parts: str) -> str | None:
-        """Return the Python of an environment in the folder, such as ``"3.12"``, or ``None`` if unknown."""
-        return packed_python(os.path.join(self._directory, *parts))
+    def environment(self, *parts: str) -> PackedEnvironment:
+        """Return the packed environment at a path in the folder; it is read once."""
+        if parts not in self._environments:
+            self._environments[parts] = read_environment(os.path.join(self._directory, *parts))
+        return self._environments[parts]
 
     # --- versions ---------------------------------------------------------------------------------------
 

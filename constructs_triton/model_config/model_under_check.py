@@ -49,6 +49,8 @@ class RepositoryContext:
         Only the first bytes of each file, this many, are present; ``None`` means that files are complete.
     ``calls``
         The models that each Python model calls.
+    ``others``
+        The folders that are no models, by name.
     """
 
     folders: Mapping[str, ModelFolder]
@@ -63,6 +65,7 @@ class RepositoryContext:
     is_archive: bool = False
     complete_bytes: int | None = None
     calls: Mapping[str, ModelCalls] = field(default_factory=dict)
+    others: Mapping[str, ModelFolder] = field(default_factory=dict)
 
     @cached_property
     def models(self) -> dict[str, ModelUnderCheck]:

@@ -1,40 +1,110 @@
-"""Finds the Python version of a packed conda environment."""
+"""Reads the file names of a packed Python environment, as Triton's Python backend unpacks it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from constructs_triton.errors import ArchiveError
+from constructs_triton.untrusted.regular_files import open_regular
 from constructs_triton.untrusted.tar_reader import UnpackLimits, read_members
 
-__all__ = ["packed_python"]
+__all__ = ["ACTIVATE", "PackedEnvironment", "packed_python", "read_environment"]
 
+ACTIVATE = "bin/activate"
 _LIBRARY = re.compile(r"(?:^|/)lib/python(3\.\d+)(?:/|$)")
-_LIMITS = UnpackLimits(max_members=20_000)
+_PACKAGE = re.compile(r"(?:^|/)site-packages/([^/]+)")
+_NUMPY = re.compile(r"numpy-(\d[^-/]*)\.dist-info")
+_LIMITS = UnpackLimits(max_bytes=1 << 32)
+_OTHER_FORMATS = {b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
+
+
+@dataclass(frozen=True)
+class PackedEnvironment:
+    """What the file names of an environment say.
+
+    Args:
+        names: The paths of ``bin/activate``, of the folders of Python versions, and of the packages.
+        is_complete: Whether all names were read.
+        other_format: The format of an archive that the backend cannot unpack, or ``""``.
+    """
+
+    names: frozenset[str] = frozenset()
+    is_complete: bool = False
+    other_format: str = ""
+
+    @property
+    def python(self) -> str | None:
+        """The minor version of Python, such as ``"3.12"``, or ``None`` if unknown."""
+        found = filter(None, map(_LIBRARY.search, sorted(self.names)))
+        return next((match[1] for match in found), None)
+
+    @property
+    def numpy(self) -> str | None:
+        """The version of NumPy, or ``None`` if there is none."""
+        found = filter(None, map(_NUMPY.fullmatch, sorted(self.packages)))
+        return next((match[1] for match in found), None)
+
+    @cached_property
+    def packages(self) -> frozenset[str]:
+        """The names in ``site-packages``."""
+        found = filter(None, map(_PACKAGE.search, self.names))
+        return frozenset(match[1] for match in found)
+
+    @property
+    def activate(self) -> str | None:
+        """The path of the script that must be at the root, or ``None`` if there is none."""
+        paths = (name for name in self.names if f"/{name}".endswith(f"/{ACTIVATE}"))
+        return min(paths, key=len, default=None)
 
 
 def packed_python(path: str) -> str | None:
-    """Return the minor version of Python in an environment folder or its ``.tar.gz``, such as ``"3.12"``.
+    """Return the minor version of Python in an environment, such as ``"3.12"``, or ``None`` if unknown."""
+    return read_environment(path).python
 
-    ``None`` means that it is not an environment or cannot be read. The function reads only file names, and at
-    most the first 20,000 of an archive.
+
+def read_environment(path: str) -> PackedEnvironment:
+    """Read an environment: a folder, or an archive in tar format, plain or compressed with gzip.
+
+    Only file names are read: at most 200,000, in at most 4 GiB of content.
     """
     try:
-        names = _folder_names(path) if Path(path).is_dir() else _archive_names(path)
-        for name in names:
-            match = _LIBRARY.search(name)
-            if match:
-                return match.group(1)
+        if Path(path).is_dir():
+            return PackedEnvironment(frozenset(_folder_names(Path(path))), is_complete=True)
+        with open_regular(Path(path)) as file:
+            head = file.read(8)
+    except (OSError, ValueError):
+        return PackedEnvironment()
+    other_format = next((name for start, name in _OTHER_FORMATS.items() if head.startswith(start)), "")
+    return PackedEnvironment(other_format=other_format) if other_format else _read_archive(Path(path))
+
+
+def _folder_names(path: Path) -> Iterator[str]:
+    if (path / ACTIVATE).exists():
+        yield ACTIVATE
+    for library in path.glob("lib/python3.*"):
+        yield f"lib/{library.name}"
+        yield from (
+            f"lib/{library.name}/site-packages/{each.name}" for each in library.glob("site-packages/*")
+        )
+
+
+def _read_archive(path: Path) -> PackedEnvironment:
+    names: set[str] = set()
+    try:
+        for member in read_members(path, _LIMITS, accept_plain=True):
+            names.update(_of_interest(member.name.removeprefix("./")))
     except (OSError, ValueError, ArchiveError):
-        return None
-    return None
+        return PackedEnvironment(frozenset(names))
+    return PackedEnvironment(frozenset(names), is_complete=True)
 
 
-def _folder_names(path: str) -> Iterator[str]:
-    return (f"lib/{entry.name}" for entry in Path(path, "lib").iterdir())
-
-
-def _archive_names(path: str) -> Iterator[str]:
-    return (member.name for member in read_members(Path(path), _LIMITS))
+def _of_interest(name: str) -> Iterator[str]:
+    found = _PACKAGE.search(name) or _LIBRARY.search(name)
+    if found is not None:
+        yield name[: found.end()]
+    elif f"/{name}".endswith(f"/{ACTIVATE}"):
+        yield name

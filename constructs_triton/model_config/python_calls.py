@@ -1,6 +1,8 @@
-"""Finds the models that a Python model calls: business logic scripting (BLS), read without executing it.
+"""Finds the models and tensors that a Python model names, without executing it.
 
-Source: python_backend README, "Business Logic Scripting": ``pb_utils.InferenceRequest(model_name=...)``.
+Source: python_backend README. Business logic scripting (BLS) calls models with
+``pb_utils.InferenceRequest(model_name=...)``. Tensors are named in ``pb_utils.Tensor(name, array)`` and
+``pb_utils.get_input_tensor_by_name(request, name)``.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.python_source import is_over_budget
 
-__all__ = ["CallSite", "ModelCalls", "find_calls"]
+__all__ = ["CallSite", "ModelCalls", "NamedTensor", "find_calls", "find_tensors"]
 
 _REQUEST = "InferenceRequest"
+_INPUT, _TENSOR = "get_input_tensor_by_name", "Tensor"
 _MODEL_NAME_POSITION = 4  # python_backend pb_stub.cc: request_id, correlation_id, inputs, outputs, model_name
 _MOST_FILES = 100
 
@@ -57,14 +60,37 @@ def find_calls(folder: ModelFolder, declared: Sequence[str] | None = None) -> Mo
     unknown: list[CallSite] = []
     for path, tree in _sources(folder):
         strings = _assigned_strings(tree)
-        for call in _requests(tree):
+        for call in _calls_of(tree, _REQUEST):
             site = CallSite(path, call.lineno)
-            names = _names(_model_name(call), strings)
+            names = _names(_argument(call, _MODEL_NAME_POSITION, "model_name"), strings)
             if names is None:
                 unknown.append(site)
             for name in names or ():
                 sites.setdefault(name, site)
     return ModelCalls(sites, tuple(unknown), None if declared is None else tuple(declared))
+
+
+class NamedTensor(NamedTuple):
+    """A tensor that a source file names: whether it is an input, its name, and the line from 1."""
+
+    is_input: bool
+    name: str
+    line: int
+
+
+def find_tensors(tree: ast.Module) -> Iterator[NamedTensor]:
+    """Yield the tensors that a model reads, and those that it creates unless it calls other models.
+
+    The tensors of a called model are created in the same way. Names are known as in :func:`find_calls`.
+    """
+    strings = _assigned_strings(tree)
+    calls_models = next(_calls_of(tree, _REQUEST), None) is not None
+    for call in _calls_of(tree, _INPUT):
+        for name in _names(_argument(call, 1, "name"), strings) or ():
+            yield NamedTensor(True, name, call.lineno)
+    for call in () if calls_models else _calls_of(tree, _TENSOR):
+        for name in _names(_argument(call, 0, "name"), strings) or ():
+            yield NamedTensor(False, name, call.lineno)
 
 
 # Source files.
@@ -139,21 +165,21 @@ def _module_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
 # Requests.
 
 
-def _requests(tree: ast.Module) -> Iterator[ast.Call]:
+def _calls_of(tree: ast.Module, name: str) -> Iterator[ast.Call]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             function = node.func
-            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-            if name == _REQUEST:
+            called = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            if called == name:
                 yield node
 
 
-def _model_name(call: ast.Call) -> ast.expr | None:
+def _argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     """Return the argument, or ``None`` if the call passes it with ``*`` or ``**``."""
     for keyword in call.keywords:
-        if keyword.arg == "model_name":
+        if keyword.arg == name:
             return keyword.value
-    return call.args[_MODEL_NAME_POSITION] if len(call.args) > _MODEL_NAME_POSITION else None
+    return call.args[position] if len(call.args) > position else None
 
 
 def _names(value: ast.expr | None, strings: dict[str, set[str] | None]) -> Iterable[str] | None:

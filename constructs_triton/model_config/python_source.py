@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from typing import NamedTuple
 
-__all__ = ["PythonSource", "is_over_budget"]
+__all__ = ["Import", "PythonSource", "is_over_budget"]
 
 _MAX_PIECES = 100_000
 # Before Python 3.12, the parser looks for each expression of an f-string from the string's beginning.
@@ -27,6 +28,14 @@ def is_over_budget(content: bytes) -> bool:
     if content.count(b"{") * len(content) > _MAX_BRACES_TIMES_BYTES:
         return True
     return sum(1 for _ in islice(_PIECE.finditer(content), _MAX_PIECES + 1)) > _MAX_PIECES
+
+
+class Import(NamedTuple):
+    """An imported module, its line from 1, and whether loading the file imports it."""
+
+    module: str
+    line: int
+    is_loaded: bool
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,17 @@ class PythonSource:
             return True
         return any(_may_bind_model(node) for node in ast.walk(self.tree))
 
+    @cached_property
+    def imports(self) -> tuple[Import, ...]:
+        """The absolute imports outside ``if``, ``try`` and ``with``.
+
+        Those inside may expect that the module is absent. A file that changes ``sys.path`` has none, because
+        any folder may then contain the module.
+        """
+        if self.tree is None or b"sys.path" in self.content or b"sys.modules" in self.content:
+            return ()
+        return tuple(_imports(self.tree, is_loaded=True))
+
     @property
     def class_line(self) -> int | None:
         """The line of the class, from 1."""
@@ -117,6 +137,18 @@ class PythonSource:
             return True
         # Any binding of the name inside the class counts, for example by def or by assignment.
         return not any(_binds(child, method) for child in ast.walk(node))
+
+
+def _imports(node: ast.AST, *, is_loaded: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from (Import(alias.name, child.lineno, is_loaded) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom) and not child.level and child.module:
+            yield Import(child.module, child.lineno, is_loaded)
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _imports(child, is_loaded=False)
+        elif isinstance(child, ast.ClassDef):
+            yield from _imports(child, is_loaded=is_loaded)
 
 
 def _may_bind_model(node: ast.AST) -> bool:

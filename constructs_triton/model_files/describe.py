@@ -143,6 +143,6 @@ def _hint(path: Path, used_format: ModelFormat) -> str:
 
 def _names(folder: Path) -> list[str]:
     try:
-        return sorted(path.name for path in folder.iterdir())
+        return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     except OSError:
         return []

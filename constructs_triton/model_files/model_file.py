@@ -80,6 +80,8 @@ class ModelFile:
         Whether a model of trees predicts classes; ``None`` if unknown.
     ``devices``
         The devices that the code of a TorchScript model names, such as ``"cpu"``.
+    ``traced_types``
+        The data types of the inputs that a TorchScript model was traced with, in the order of the arguments.
     ``faults``
         Why the backend does not load the file; empty if nothing is known to be wrong.
     ``has_inferred_shapes``
@@ -104,6 +106,7 @@ class ModelFile:
     model_type: str = ""
     is_classifier: bool | None = None
     devices: tuple[str, ...] = ()
+    traced_types: tuple[str, ...] = ()
     faults: tuple[FileFault, ...] = ()
     has_inferred_shapes: bool = False
     not_checked: tuple[str, ...] = ()

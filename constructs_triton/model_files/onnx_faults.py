@@ -6,10 +6,11 @@ that a search for its message finds ours.
 
 from __future__ import annotations
 
+import posixpath
 from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from constructs_triton.facts.onnx_operators import operator_attributes
 from constructs_triton.facts.onnxruntime import OnnxRuntime
@@ -181,12 +182,13 @@ def used_external_data(graph: OnnxGraph) -> Iterator[ExternalData]:
 
 def _external_faults(path: Path, external: ExternalData, runtime: OnnxRuntime) -> Iterator[FileFault]:
     location = external.location
-    place = PurePosixPath(location)
+    is_absolute = location.startswith("/")
+    is_outside = is_absolute or posixpath.normpath(location).startswith("..")
     if not location:
         yield _external_fault(external, "names no file")
-    elif not runtime.external_data_outside_folder and (place.is_absolute() or ".." in place.parts):
+    elif not runtime.external_data_outside_folder and is_outside:
         yield _external_fault(external, f'is in "{location}", outside the folder of the model')
-    else:
+    elif not is_absolute:  # what is there in the container is not known
         yield from _size_faults(path.parent / location, external)
 
 

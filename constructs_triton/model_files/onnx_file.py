@@ -149,7 +149,11 @@ def _with_inference(described: ModelFile, inference: Inference) -> ModelFile:
     if shapes is not None:
         outputs = tuple(replace(each, shape=shapes.get(each.name, each.shape)) for each in outputs)
     has_batch = _has_batch_dimension(described.inputs, outputs, is_inferred=shapes is not None)
-    not_checked = (inference.not_checked,) if inference.not_checked else ()
+    absolute = [name for name in described.data_files if name.startswith("/")]
+    not_checked = tuple(
+        f'the external data "{name}" is at an absolute path, not checked' for name in absolute
+    )
+    not_checked += (inference.not_checked,) if inference.not_checked else ()
     return replace(
         described,
         outputs=outputs,

@@ -37,6 +37,17 @@ _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _READ_PICKLE_BYTES = 1 << 16
 _FORWARD = "\n  def forward(self: "
 _END_OF_SELF, _NAME = re.compile(r"[,)\n]"), re.compile(r"\w+")
+_STORAGES = {
+    "FloatStorage": "TYPE_FP32",
+    "DoubleStorage": "TYPE_FP64",
+    "HalfStorage": "TYPE_FP16",
+    "LongStorage": "TYPE_INT64",
+    "IntStorage": "TYPE_INT32",
+    "ShortStorage": "TYPE_INT16",
+    "CharStorage": "TYPE_INT8",
+    "ByteStorage": "TYPE_UINT8",
+    "BoolStorage": "TYPE_BOOL",
+}
 _DEVICE = re.compile(r"torch\.device\(\"(\w+(?::\d+)?)\"\)")
 _UNREADABLE = (
     OSError,
@@ -64,13 +75,16 @@ def describe_torchscript(path: Path, file: BinaryIO) -> ModelFile:
     if not archive.is_torchscript:
         return ModelFile(path, "torchscript", faults=(_other_archive(archive.members),))
     inputs = tuple(_arguments(archive))
+    traced = _traced_types(archive.read("traced_inputs.pkl"))
+    has_types = len(traced) == len(inputs) and all(each.data_type == "Tensor" for each in inputs)
     return ModelFile(
         path,
         "torchscript",
         inputs=inputs,
         devices=tuple(sorted({found for text in archive.code.values() for found in _DEVICE.findall(text)})),
         faults=tuple(_wrong_arguments(inputs)),
-        not_checked=("types and shapes not checked",),
+        traced_types=traced if has_types else (),
+        not_checked=("shapes not checked" if has_types else "types and shapes not checked",),
     )
 
 
@@ -176,6 +190,35 @@ def _arguments(archive: _Archive) -> Iterator[ModelTensor]:
         data_type = rest.partition("=")[0].strip()
         if colon and data_type and _NAME.fullmatch(argument):
             yield ModelTensor(argument, data_type, None)
+
+
+def _traced_types(content: bytes) -> tuple[str, ...]:
+    """Return the data types of the tensors that ``torch.jit.trace`` was called with, in order.
+
+    The pickle has ``{"forward": [tensor, ...]}``; each tensor names the class of its storage.
+    """
+    try:
+        names = [name.removeprefix("torch ") for name in _globals(content) if name.startswith("torch ")]
+    except ValueError:
+        return ()
+    known = tuple(_STORAGES.get(name, "") for name in names)
+    return known if all(known) else ()
+
+
+def _globals(content: bytes) -> Iterator[str]:
+    """Yield the classes and functions that a pickle names, each time that it uses one."""
+    memo: dict[object, str] = {}
+    last = ""
+    for opcode, argument, _ in pickletools.genops(content[:_READ_PICKLE_BYTES]):
+        if opcode.name == "GLOBAL":
+            last = str(argument)
+            yield last
+        elif opcode.name in ("BINPUT", "LONG_BINPUT"):
+            memo[argument], last = last, ""
+        else:
+            last = ""
+            if opcode.name in ("BINGET", "LONG_BINGET") and memo.get(argument):
+                yield memo[argument]
 
 
 def _rest_of_forward(body: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -29,6 +30,10 @@ TREE_MODEL_FILES = {
 _HEAD_BYTES, _TAIL_BYTES = 4096, 1 << 16
 # Each has two forms: that of JSON, and that of UBJSON, where a length of eight bytes precedes each string.
 _XGBOOST_FEATURES = re.compile(rb'num_feature(?:"\s*:\s*"|SL.{8})(\d{1,9})', re.DOTALL)
+_XGBOOST_VERSION = re.compile(
+    rb'version(?:"\s*:\s*\[\s*(?=\d)|\[#(?:i|L.{7})\x03i)(\d{1,3}|.)(?:\s*,\s*|i)(\d{1,3}|.)', re.DOTALL
+)
+_FIRST_UNPUBLISHED = 3  # the table of the FIL backend is from 2024
 _XGBOOST_OBJECTIVE = re.compile(
     rb'objective(?:"\s*:\s*\{\s*"name"\s*:\s*"|\{L.{8}nameSL.{8})([a-z]+):', re.DOTALL
 )
@@ -52,8 +57,28 @@ def describe_tree(path: Path, file: BinaryIO) -> ModelFile:
         features, is_classifier = _read_xgboost(_tail(file))
     else:
         features, is_classifier = None, None
+    version = _XGBOOST_VERSION.search(_tail(file)) if model_type.startswith("xgboost") else None
+    versions = {"xgboost": f"{_number(version[1])}.{_number(version[2])}"} if version else {}
     inputs = () if features is None else (ModelTensor("input__0", "TYPE_FP32", (-1, features)),)
-    return replace(described, model_type=model_type, inputs=inputs, is_classifier=is_classifier)
+    return replace(
+        described,
+        model_type=model_type,
+        inputs=inputs,
+        is_classifier=is_classifier,
+        versions=versions,
+        not_checked=(*described.not_checked, *_unpublished(versions)),
+    )
+
+
+def _number(text: bytes) -> int:
+    """Return a number in decimal digits (JSON), or in one byte (UBJSON)."""
+    return int(text) if text.isdigit() else text[0]
+
+
+def _unpublished(versions: Mapping[str, str]) -> Iterator[str]:
+    version = versions.get("xgboost", "")
+    if int(version.partition(".")[0] or 0) >= _FIRST_UNPUBLISHED:
+        yield f"written by XGBoost {version}: which images read it is not published"
 
 
 def _model_type(head: bytes) -> str:

@@ -240,6 +240,7 @@ class ModelRepository:
             is_packed=is_packed,
             is_archive=is_archive,
             complete_bytes=self._complete_bytes,
+            others={name: ModelFolder(name, self.path / name) for name in self.stray_directories},
         )
         return run_checks(context, str(self.path))
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from isal import igzip, isal_zlib
 
@@ -26,6 +26,7 @@ __all__ = ["UNPACK_BYTES_VARIABLE", "ArchiveMember", "UnpackLimits", "read_membe
 UNPACK_BYTES_VARIABLE = "CONSTRUCTS_TRITON_UNPACK_BYTES"
 
 _BLOCK_BYTES, _CHUNK_BYTES = 512, 1 << 20
+_GZIP = b"\x1f\x8b"
 _MAX_HEADER_BYTES = 1 << 20  # of a long name or of PAX records
 _REGULAR, _DIRECTORY = b"0\0" + b"7", b"5"
 _LONG_NAME, _LONG_LINK, _PAX, _GLOBAL_PAX = b"L", b"K", b"x", b"g"
@@ -96,16 +97,19 @@ class ArchiveMember(NamedTuple):
     chunks: Callable[[], Iterator[bytes]]
 
 
-def read_members(archive: Path, limits: UnpackLimits | None = None) -> Iterator[ArchiveMember]:
+def read_members(
+    archive: Path, limits: UnpackLimits | None = None, *, accept_plain: bool = False
+) -> Iterator[ArchiveMember]:
     """Yield the members of a ``.tar.gz`` in constant memory, and verify its checksum at the end.
 
-    ``limits`` are by default those of the environment.
+    ``limits`` are by default those of the environment. ``accept_plain`` also accepts a ``.tar`` without
+    compression.
 
     Raises:
         ArchiveError: it cannot be read, is damaged, or exceeds ``limits``.
     """
     allowed = limits or UnpackLimits.from_environment()
-    with _errors_of(archive), open_regular(archive) as file, _gzip(file) as content:
+    with _errors_of(archive), open_regular(archive) as file, _unzipped(file, accept_plain) as content:
         stream = _Stream(content, allowed.bytes_for(os.fstat(file.fileno()).st_size))
         for member in _Reader(stream, allowed.max_members).members():
             yield member._replace(chunks=partial(_content, archive, member))
@@ -126,8 +130,14 @@ def _errors_of(archive: Path) -> Iterator[None]:
         raise ArchiveError(f"{archive}: cannot be read as .tar.gz ({error}); create it again") from error
 
 
-def _gzip(file: object) -> igzip.IGzipFile:
-    return igzip.IGzipFile(fileobj=file)  # type: ignore[no-untyped-call]  # isal's stub gives it no signature
+def _unzipped(file: BinaryIO, accept_plain: bool) -> BinaryIO:
+    if accept_plain:
+        is_gzip = file.read(len(_GZIP)) == _GZIP
+        file.seek(0)
+        if not is_gzip:
+            return file
+    # isal's stub gives it no signature, and it reads like any binary file.
+    return cast("BinaryIO", igzip.IGzipFile(fileobj=file))  # type: ignore[no-untyped-call]
 
 
 class _FormatError(Exception):
@@ -141,7 +151,7 @@ class _LimitError(Exception):
 class _Stream:
     """The unpacked bytes, of which at most ``max_bytes`` may be read."""
 
-    def __init__(self, content: igzip.IGzipFile, max_bytes: int) -> None:
+    def __init__(self, content: BinaryIO, max_bytes: int) -> None:
         self._content = content
         self._max_bytes = self._left = max_bytes
 

@@ -8,19 +8,23 @@ completed.
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import onnxruntime
 import pytest
 from backports import tarfile
+from check_examples.onnx_models import model, node, tensor
 from google.protobuf import json_format
+from onnx import TensorProto, external_data_helper, helper
 
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.loaded_config import complete
 from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.schema import new_model_config
 from constructs_triton.model_config.target import Mode, Target
-from constructs_triton.model_files import onnx_shapes
+from constructs_triton.model_files import describe, onnx_shapes
 from constructs_triton.model_repository import ModelRepository
 
 ORACLE = Path(__file__).parent / "oracle_onnx"
@@ -145,6 +149,66 @@ def test_message_has_the_words_of_the_server(cases: Path, name: str) -> None:
     assert any(words in error.message for error in _check(cases, name).errors)
 
 
+# --- ONNX Runtime itself ----------------------------------------------------------------------------------
+
+X, Y = [tensor("X")], [tensor("Y")]
+RELU = [node("Relu", ["X"], ["Y"])]
+DOUBLE = [tensor("Y", TensorProto.DOUBLE)]
+AXES = helper.make_node("Squeeze", ["X"], ["Y"], axes=[1])
+MODELS = {
+    "declared type differs": (model("", RELU, X, DOUBLE), False),
+    "operator set of ai.onnx not imported": (model("", RELU, X, Y, opsets={"com.microsoft": 1}), True),
+    "operator set of com.microsoft not imported": (
+        model("", [node("Gelu", ["X"], ["Y"], "com.microsoft")], X, Y),
+        True,
+    ),
+    "old attribute, operator set not imported": (
+        model("", [AXES], X, [tensor("Y", dims=("b",))], opsets={"ai.onnx.ml": 3}),
+        False,
+    ),
+    "unknown domain imported": (model("", RELU, X, Y, opsets={"": 13, "my.operators": 1}), True),
+    "two names of one domain": (model("", RELU, X, Y, opsets={"ai.onnx": 13, "": 12}), True),
+}
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_model_is_judged_as_by_onnx_runtime(name: str, tmp_path: Path) -> None:
+    """ONNX Runtime accepts operator sets that are not imported, and rejects a wrong declared type."""
+    content, loads = MODELS[name]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(content)
+    assert (not describe(path).faults) == loads, describe(path).faults
+    with nullcontext() if loads else pytest.raises(Exception, match=r"INVALID_GRAPH|Type Error"):
+        onnxruntime.InferenceSession(path)
+
+
+@pytest.mark.parametrize(
+    ("location", "version", "faults"),
+    [
+        ("{folder}/w.bin", "24.10", 0),  # where the model is in the container is not known
+        ("/opt/ml/model/m/1/w.bin", "26.01", 0),
+        ("{folder}/w.bin", "26.02", 1),
+        ("sub/../w.bin", "26.02", 0),
+        ("../1/../w.bin", "26.02", 1),
+    ],
+)
+def test_place_of_external_data(location: str, version: str, faults: int, tmp_path: Path) -> None:
+    """Up to ONNX Runtime 1.23 external data may be anywhere, and an absolute path is not checked."""
+    weights = helper.make_tensor("W", TensorProto.FLOAT, [4], b"\0" * 16, raw=True)
+    external_data_helper.set_external_data(weights, location.format(folder=tmp_path), 0, 16)
+    weights.ClearField("raw_data")
+    weights.data_location = TensorProto.EXTERNAL
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "w.bin").write_bytes(b"\0" * 16)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model("", [node("Add", ["X", "W"], ["Y"])], X, Y, initializers=[weights]))
+    described = describe(path, version)
+    assert [fault.code for fault in described.faults] == ["onnx-external-data"] * faults
+    assert any("absolute path" in line for line in described.not_checked) == (
+        location[0] in "/{" and not faults
+    )
+
+
 # --- completed configurations -----------------------------------------------------------------------------
 
 
@@ -153,9 +217,9 @@ def _expected() -> dict[tuple[str, str], dict[str, Any]]:
     found = {}
     for name, case in VERDICTS.items():
         configs = {case.get("default_model"): case["config"], **(case.get("steps") or {})}
-        for model, config in configs.items():
+        for step, config in configs.items():
             if case["verdict"] == "loads" and config and config.get("backend") == "onnxruntime":
-                found[name, model or ""] = config
+                found[name, step or ""] = config
     return found
 
 

@@ -94,6 +94,7 @@ PROVOCATIONS = [
     _variable("shm-not-a-number", "SHM_DEFAULT_BYTE_SIZE", "large"),
     _variable("shm-too-small", "SHM_DEFAULT_BYTE_SIZE", "16M"),
     _variable("shm-too-small", "SHM_DEFAULT_BYTE_SIZE", "1000"),
+    _code("py-module-misspelled", "misspelled module", "import triton_python_backend_util\n" + _MODEL),
     _code("py-module-missing", "missing package", "import no_such_package\n" + _MODEL),
     _code("py-syntax", "invalid Python", "class TritonPythonModel(:\n"),
     _code("py-no-class", "another class", "class Model:\n    pass\n"),
@@ -145,7 +146,7 @@ PROVOCATIONS = [
     _config("file-missing-label", "label file", PYTHON_CONFIG.replace('"Y"', '"Y" label_filename: "no.txt"')),
     _added("py-env-absent", "no environment", _EXECUTION_ENV.format("$$TRITON_MODEL_DIRECTORY/env.tar.gz")),
     _config(
-        "py-env-unreadable",
+        "py-env-format",
         "environment is text",
         PYTHON_CONFIG + _EXECUTION_ENV.format("$$TRITON_MODEL_DIRECTORY/env.tar.gz"),
         **{"env.tar.gz": "text"},

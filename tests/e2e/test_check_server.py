@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from backports import tarfile
+from check_examples import EXAMPLES, write
 from check_examples.onnx_models import model, node, tensor
 from onnx import TensorProto
 from triton_server import needs_server
@@ -50,6 +51,19 @@ def test_server_decides_each_model(models: Path) -> None:
     assert "weights missing" in answers["bad_py_init_raises"]
     assert answers["bad_warmup_shape"].startswith("rejected: ")
     assert not list(Path("/dev/shm").glob("triton_check_*"))
+
+
+def test_python_examples_have_the_verdict_of_the_server(tmp_path: Path) -> None:
+    """A misspelled import and an environment below one folder are rejected; the fixed one loads."""
+    content = EXAMPLES["python-environment-content: in a folder"]
+    # Triton 2.51 cannot unpack another environment after one that is not accepted.
+    examples = {"a": EXAMPLES["python-import"].failing, "b": content.fixed, "c": content.failing}
+    for name, files in examples.items():
+        write({f"{name}{path[1:]}": text for path, text in files.items()}, tmp_path)
+    answers = ask_server(tmp_path)
+    assert "No module named 'triton_python_backend_util'" in answers["a"]
+    assert answers["b"] == "loads"
+    assert "bin/activate does not exist" in answers["c"]
 
 
 def test_command_prints_the_answers_of_the_server(

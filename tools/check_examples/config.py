@@ -45,6 +45,10 @@ EXAMPLES: dict[str, Example] = {
     "layout-no-model": Example(
         {"models/m/config.pbtxt": HEAD, "models/m/1/model.py": CLASS, "src/app.py": "..."}, one(HEAD)
     ),
+    "layout-no-version: one folder too high": Example(
+        {"models/m/config.pbtxt": HEAD, "models/m/1/model.py": CLASS}, one(HEAD)
+    ),
+    "layout-no-model: no folder of models": Example({"docs/index.md": "...", "src/app.py": "..."}, one(HEAD)),
     "layout-folder-is-model": Example({"config.pbtxt": HEAD, "1/model.py": CLASS}, one(HEAD)),
     "layout-no-version": Example({"m/config.pbtxt": HEAD, "m/model.py": CLASS}, one(HEAD)),
     "layout-no-version: a file": Example({"m/config.pbtxt": HEAD, "m/1": CLASS}, one(HEAD)),

@@ -62,15 +62,22 @@ EXAMPLES: dict[str, Example] = {
     "sagemaker-name-out-of-memory": Example(
         {name.replace("m/", "BLOOM/", 1): text for name, text in one(HEAD).items()}, one(HEAD), MULTI
     ),
-    "sagemaker-decoupled": added(DECOUPLED, "", SINGLE),
+    "sagemaker-decoupled": added(DECOUPLED, "", Target(default_model="m", image_version="24.09")),
     "sagemaker-decoupled: step": Example(
-        ensemble(ONE_STEP, a=HEAD + DECOUPLED), ensemble(ONE_STEP), Target(default_model="pipe")
+        ensemble(ONE_STEP, a=HEAD + DECOUPLED),
+        ensemble(ONE_STEP),
+        Target(default_model="pipe", image_version="24.09"),
     ),
     "sagemaker-decoupled-stream": Example(
         one(HEAD + DECOUPLED),
         one(HEAD + DECOUPLED),
         Target(default_model="m", image_version="26.05"),
         Target(default_model="m", image_version="26.05", inference_type="generate_stream"),
+    ),
+    "target-backend-absent": Example(
+        {"m/config.pbtxt": HEAD.replace("python", "sklearn"), "m/1/model.pkl": "..."},
+        one(HEAD),
+        Target(default_model="m", image_version="26.05"),
     ),
     "target-image-unknown": Example(
         one(HEAD),

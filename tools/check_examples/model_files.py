@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from check_examples.repositories import IO, Example, Files, X
-from check_examples.torch_and_plan import described, plan, torchscript, zipped
+from check_examples.torch_and_plan import described, plan, torchscript, traced, zipped
 from constructs_triton.model_config.target import Target
 
 PLAN = f'platform: "tensorrt_plan"\nmax_batch_size: 8\n{IO}'
@@ -20,6 +20,7 @@ TREE = (
 OPENVINO = f'backend: "openvino"\nmax_batch_size: 8\n{IO}'
 CONSTANT = '<net name="m"><layers><layer type="Const"/></layers></net>'
 XGBOOST = '{"learner": {}}'
+XGBOOST_2 = '{"learner": {}, "version": [2, 0, 3]}'
 LIGHTGBM = "tree\nversion=v4\nmax_feature_idx=3\nobjective=regression\n\n"
 SAVED = f'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n{IO}'
 OLD = Target(default_model="m", image_version="24.05", gpu_count=1)
@@ -102,6 +103,15 @@ EXAMPLES: dict[str, Example] = {
     "tree-features": Example(
         _one(TREE.replace("[ 4 ]", "[ 5 ]") + LIGHTGBM_REGRESSION, "model.txt", LIGHTGBM),
         _one(TREE + LIGHTGBM_REGRESSION, "model.txt", LIGHTGBM),
+    ),
+    "torchscript-input-type": Example(
+        _one(TORCH, "model.pt", traced("LongStorage")), _one(TORCH, "model.pt", traced("FloatStorage"))
+    ),
+    "tree-version": Example(
+        _one(TREE + JSON_REGRESSION, "xgboost.json", XGBOOST_2),
+        _one(TREE + JSON_REGRESSION, "xgboost.json", XGBOOST_2),
+        Target(default_model="m", image_version="24.01"),
+        Target(default_model="m", image_version="24.03"),
     ),
     "tree-classifier": _tree(_parameters(model_type="xgboost_json"), JSON_REGRESSION),
     "tree-classifier: threshold": _tree(

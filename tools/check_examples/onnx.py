@@ -87,6 +87,24 @@ SCALAR = model(
 )
 SCALAR_IO = f'input [ {X}, {{ name: "S" data_type: TYPE_FP32 dims: [ %s ] }} ]\noutput [ {Y} ]\n'
 
+STARTED = model(
+    "ONNX: Y = X + Cast(S), S is INT32 [batch, 1]",
+    [helper.make_node("Cast", ["S"], ["C"], to=TensorProto.FLOAT), node("Add", ["X", "C"], ["Y"])],
+    [tensor("X"), tensor("S", TensorProto.INT32, ["batch", 1])],
+    [tensor("Y")],
+)
+CONTROLLED = (
+    ONNX
+    + 'sequence_batching { control_input [ { name: "S" control [ { kind: CONTROL_SEQUENCE_START %s: [ 0, 1 ] } ] } ] }\n'
+)
+LIBRARY = ONNX + 'model_operations { op_library_filename: [ "/opt/ml/model/m/1/libmy.so" ] }\n'
+CAST = model(
+    "ONNX: Y = Relu(X) is declared as INT64",
+    [node("Relu", ["X"], ["Y"])],
+    [tensor("X")],
+    [tensor("Y", TensorProto.INT64)],
+)
+
 EXAMPLES: dict[str, Example] = {
     "model-file-missing": Example({"m/config.pbtxt": ONNX, "m/1": None}, onnx(ONNX)),
     "model-file-missing: another name": Example(
@@ -141,6 +159,16 @@ EXAMPLES: dict[str, Example] = {
     "onnx-parameter: number": configs(
         parameter("intra_op_thread_count", "two"), parameter("intra_op_thread_count", "2")
     ),
+    "onnx-parameter: 32 bits": configs(
+        parameter("inter_op_thread_count", "3000000000"), parameter("inter_op_thread_count", "2")
+    ),
+    "onnx-control": Example(
+        onnx(CONTROLLED % "fp32_false_true", STARTED), onnx(CONTROLLED % "int32_false_true", STARTED)
+    ),
+    "onnx-operator-library": Example(
+        onnx(LIBRARY, UNKNOWN), onnx(LIBRARY, UNKNOWN, **{"m/1/libmy.so": "..."}), Target(default_model="m")
+    ),
+    "onnx-invalid-graph: declared type": models(CAST),
     "onnx-parameter: execution_mode": configs(
         parameter("execution_mode", "2"), parameter("execution_mode", "1")
     ),

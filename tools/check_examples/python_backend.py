@@ -4,11 +4,17 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import lzma
+import tarfile
+
 from check_examples.repositories import (
     CLASS,
     ENVIRONMENT,
     ENVIRONMENT_HERE,
     HEAD,
+    HERE,
     Example,
     Files,
     added,
@@ -18,6 +24,13 @@ from constructs_triton.model_config.target import Target
 
 _CALL = "import triton_python_backend_utils as pb_utils\nREQUEST = pb_utils.InferenceRequest(model_name={})\n"
 
+_TENSORS = """import triton_python_backend_utils as pb_utils
+class TritonPythonModel:
+    def execute(self, requests):
+        tensors = [pb_utils.get_input_tensor_by_name(request, "{}") for request in requests]
+        outputs = [pb_utils.Tensor("{}", tensor.as_numpy()) for tensor in tensors]
+        return [pb_utils.InferenceResponse([output]) for output in outputs]
+"""
 _EXECUTE = "class TritonPythonModel:\n    def execute(self, requests):\n        {}\n"
 
 
@@ -25,6 +38,22 @@ def _calling(name: str) -> Files:
     """A model ``m`` that calls another one, and a model ``scale``."""
     scale = {"scale/config.pbtxt": HEAD, "scale/1/model.py": CLASS}
     return one(HEAD, **{"m/1/model.py": CLASS + _CALL.format(name)}, **scale)
+
+
+_ACTIVATE: Files = {"m/env/bin/activate": ""}
+
+
+def packed(*names: str) -> bytes:
+    """A ``.tar`` with empty files of these names."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        for name in names:
+            archive.addfile(tarfile.TarInfo(name))
+    return file.getvalue()
+
+
+def _environment(failing: bytes, fixed: bytes, target: Target | None = None) -> Example:
+    return Example({**ENVIRONMENT_HERE, "m/env": failing}, {**ENVIRONMENT_HERE, "m/env": fixed}, target)
 
 
 EXAMPLES: dict[str, Example] = {
@@ -41,11 +70,38 @@ EXAMPLES: dict[str, Example] = {
         one(HEAD, **{"m/1/model.py": _EXECUTE.format("if requests:\n            return [None]")}),
         one(HEAD, **{"m/1/model.py": _EXECUTE.format("return [None for request in requests]")}),
     ),
-    "python-environment": Example(ENVIRONMENT_HERE, {**ENVIRONMENT_HERE, "m/env": None}),
+    "python-environment": Example(ENVIRONMENT_HERE, {**ENVIRONMENT_HERE, **_ACTIVATE}),
+    "python-environment: left out": Example(
+        {
+            **one(HEAD + ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/../env.tar"),
+            "env.tar": packed("bin/activate"),
+        },
+        {**one(HEAD + ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/env.tar"), "m/env.tar": packed("bin/activate")},
+        Target(default_model="m"),
+    ),
+    "python-environment-content": Example(
+        {**ENVIRONMENT_HERE, "m/env": None}, {**ENVIRONMENT_HERE, **_ACTIVATE}
+    ),
+    "python-environment-content: in a folder": _environment(
+        packed("hf/bin/activate"), packed("bin/activate")
+    ),
+    "python-environment-content: format": _environment(
+        lzma.compress(packed("bin/activate")), gzip.compress(packed("./bin/activate"))
+    ),
+    "python-environment-elsewhere": Example(
+        one(HEAD + ENVIRONMENT % "/opt/env.tar.gz"),
+        {**ENVIRONMENT_HERE, **_ACTIVATE},
+        Target(default_model="m"),
+    ),
+    "python-environment-numpy": _environment(
+        packed("bin/activate", "lib/python3.10/site-packages/numpy-2.1.3.dist-info/METADATA"),
+        packed("bin/activate", "lib/python3.10/site-packages/numpy-1.26.4.dist-info/METADATA"),
+        Target(default_model="m", image_version="24.09"),
+    ),
     "python-environment-relative": added(ENVIRONMENT % "env.tar.gz", ENVIRONMENT % "/opt/env.tar.gz"),
     "python-environment-version": Example(
-        {**ENVIRONMENT_HERE, "m/env/lib/python3.8": None},
-        {**ENVIRONMENT_HERE, "m/env/lib/python3.12": None},
+        {**ENVIRONMENT_HERE, **_ACTIVATE, "m/env/lib/python3.8": None},
+        {**ENVIRONMENT_HERE, **_ACTIVATE, "m/env/lib/python3.12": None},
         Target(default_model="m", image_version="26.05"),
     ),
     "python-cpu-only-inputs": added(
@@ -61,6 +117,26 @@ EXAMPLES: dict[str, Example] = {
         _calling('"scale"'),
         Target(mode="multi-model"),
         fixed_target=Target(default_model="m"),
+    ),
+    "python-tensor-name": Example(
+        one(HEAD, **{"m/1/model.py": _TENSORS.format("X", "id")}),
+        one(HEAD, **{"m/1/model.py": _TENSORS.format("X", "Y")}),
+    ),
+    "python-tensor-name: input": Example(
+        one(HEAD, **{"m/1/model.py": _TENSORS.format("image", "Y")}),
+        one(HEAD, **{"m/1/model.py": _TENSORS.format("X", "Y")}),
+    ),
+    "python-import": Example(
+        one(HEAD, **{"m/1/model.py": "import triton_python_backend_util as pb_utils\n" + CLASS}),
+        one(HEAD, **{"m/1/model.py": "import triton_python_backend_utils as pb_utils\n" + CLASS}),
+    ),
+    "python-import-missing": Example(
+        one(HEAD, **{"m/1/model.py": "import transformers\n" + CLASS}),
+        {
+            **one(HEAD + ENVIRONMENT % HERE, **{"m/1/model.py": "import transformers\n" + CLASS}),
+            "m/env": packed("bin/activate", "lib/python3.12/site-packages/transformers/__init__.py"),
+        },
+        Target(default_model="m", image_version="26.05"),
     ),
     "python-no-tensors": Example(one(""), one(HEAD)),
 }

@@ -30,7 +30,8 @@ def explain_failure(log: str, *, in_container: bool = False) -> str:
     """
     found = diagnose_log(log, "the server's log")
     diagnosis = f"{format_diagnoses(found)}\n" if found else ""
-    local_fix = "" if in_container else _local_fix(log)
+    is_misspelled = any(each.id == "py-module-misspelled" for each in found)
+    local_fix = "" if in_container or is_misspelled else _local_fix(log)
     return f"{diagnosis}{local_fix}its log says:\n{error_excerpt(log)}"
 
 

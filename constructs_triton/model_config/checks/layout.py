@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
+from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton_client.spelling import quoted
@@ -33,7 +34,14 @@ def no_model(context: RepositoryContext) -> Iterator[Problem]:
         return
     if _is_model_itself(context):
         return
-    yield Problem(f"contains no model, got {_few(sorted(context.directories))}")
+    inner = next((folder for _, folder in sorted(context.others.items()) if folder.inner_models), None)
+    hint = None if inner is None else _inner_hint(inner)
+    yield Problem(f"contains no model, got {_few(sorted(context.directories))}", hint=hint)
+
+
+def _inner_hint(folder: ModelFolder) -> str:
+    """Return a hint for a path that is one folder too high."""
+    return f'use the folder "{folder.name}" as the repository: it contains {_few(list(folder.inner_models))}'
 
 
 @rule(
@@ -97,6 +105,7 @@ def no_version(model: ModelUnderCheck) -> Iterator[Problem]:
     else:
         folders = [name for name, is_directory in folder.entries.items() if is_directory]
         got = f", got folders {quoted(sorted(folders))}" if folders else ""
+        hint = _inner_hint(folder) if folder.inner_models else hint
         message = f"at least one version must be available: no version directory{got}"
         yield Problem(message, path=folder.path, hint=hint)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -17,9 +16,8 @@ __all__: list[str] = []
 
 _AUTO_COMPLETE = "onnxruntime_backend ModelState::AutoCompleteMaxBatch"
 _TYPES = "onnxruntime_backend ConvertFromOnnxDataType"
-_STATE = "onnxruntime_backend ModelState::ModelState"
-_LOAD = "onnxruntime_backend ModelState::LoadModel"
 _VALIDATE_INPUTS = "onnxruntime_backend ModelInstanceState::ValidateInputs"
+_VALIDATE_CONTROLS = "onnxruntime_backend ModelInstanceState::ValidateBooleanSequenceControl"
 _VALIDATE_OUTPUTS = "onnxruntime_backend ModelInstanceState::ValidateOutputs"
 _VALIDATE_BOTH = "onnxruntime_backend ModelInstanceState::ValidateInputs, ValidateOutputs"
 
@@ -285,53 +283,62 @@ def _different(pair: _Pair, given: Sequence[int], shape: Sequence[int], is_batch
     return message, f"write dims: {wanted}" if wanted else "write dims: [ 1 ] and reshape: { shape: [ ] }"
 
 
-# Parameters.
+# Sequences.
 
-_BOOLEANS = ("true", "on", "1", "false", "off", "0")
-_BOOLEAN_PARAMETERS = ("enable_mem_arena", "enable_mem_pattern")
-_INTEGER_PARAMETERS = ("execution_mode", "intra_op_thread_count", "inter_op_thread_count")
-_LEADING_INTEGER = re.compile(r"\s*[+-]?\d+")
+_CONTROL_KINDS = {
+    0: "CONTROL_SEQUENCE_START",
+    1: "CONTROL_SEQUENCE_READY",
+    2: "CONTROL_SEQUENCE_END",
+    3: "CONTROL_SEQUENCE_CORRID",
+}
+_CONTROL_VALUES = {
+    "int32_false_true": "TYPE_INT32",
+    "fp32_false_true": "TYPE_FP32",
+    "bool_false_true": "TYPE_BOOL",
+}
 
 
-@rule("onnx-parameter", "onnxruntime", source=_STATE, when=("parameters",))
-def parameter(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The values of the backend's parameters are numbers and booleans that it can read.
+@rule("onnx-control", "onnxruntime", when=("sequence_batching",), needs_files=True, source=_VALIDATE_CONTROLS)
+def control(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Each sequence control is an input of the model, with shape [1] and the data type of its values.
 
-    Of a number, the backend reads the beginning of the string and ignores the rest.
+    With ``max_batch_size`` above 0, the shape follows the batch dimension.
     """
-    for key in model.config_parameters:
-        value = model.parameter(key)
-        if key in _BOOLEAN_PARAMETERS and value.lower() not in _BOOLEANS:
-            message = f'failed to convert {key} "{value}" to boolean'
-            yield Problem(message, ("parameters", key), 'write "true" or "false"')
-        if key in _INTEGER_PARAMETERS:
-            yield from _integer_problems(key, value)
+    for file, config in model.completed_configs:
+        found = {each.name: each for each in file.inputs if not each.is_optional}
+        for index, given in enumerate(config.sequence_batching.control_input):
+            place = ("sequence_batching", "control_input", index)
+            for each in given.control if given.name else ():
+                problem = _control_problem(given.name, each, found.get(given.name), config.max_batch_size)
+                if problem is not None and each.kind in _CONTROL_KINDS:
+                    yield Problem(problem[0], place, problem[1])
 
 
-def _integer_problems(key: str, value: str) -> Iterator[Problem]:
-    match = _LEADING_INTEGER.match(value)
-    if match is None:
-        message = f'failed to convert {key} "{value}" to integer'
-        yield Problem(message, ("parameters", key), "write a whole number")
-    elif key == "execution_mode" and int(match[0]) not in (0, 1):
-        message = f'execution_mode must be 0 (sequential) or 1 (parallel), got "{value}"'
-        yield Problem(message, ("parameters", key), 'write "0" or "1"')
+def _control_problem(
+    name: str, control: Any, found: ModelTensor | None, max_batch_size: int
+) -> tuple[str, str] | None:
+    if found is None:
+        message = f"configuration specified sequence control '{name}', but model does not provide that input"
+        return message, "write the name of an input of the model"
+    dims = list(found.shape or ())[1 if max_batch_size > 0 else 0 :]
+    if dims != [1]:
+        message = f"sequence control '{name}' in model has dims {dims} but dims [1] is expected"
+        return message, "export the model with this input as [batch, 1]"
+    given = _control_type(control)
+    if given and found.data_type and given != found.data_type:
+        message = f"sequence control '{name}', the model expects data-type {found.data_type}"
+        return f"{message} but the model configuration specifies {given}", _control_hint(control, found)
+    return None
 
 
-@rule(
-    "onnx-accelerator",
-    "onnxruntime",
-    source=_LOAD,
-    when=("optimization",),
-)
-def accelerator(model: ModelUnderCheck) -> Iterator[Problem]:
-    """On CPUs, the only execution accelerator is OpenVINO.
+def _control_type(control: Any) -> str:
+    if _CONTROL_KINDS.get(control.kind) == "CONTROL_SEQUENCE_CORRID":
+        return data_type_name(control.data_type) if control.data_type else ""
+    return next((name for field, name in _CONTROL_VALUES.items() if getattr(control, field)), "")
 
-    The backend loads accelerators for GPUs by other names.
-    """
-    accelerators = model.config.optimization.execution_accelerators.cpu_execution_accelerator
-    for index, each in enumerate(accelerators):
-        if each.name != "openvino":
-            field = ("optimization", "execution_accelerators", "cpu_execution_accelerator", index, "name")
-            message = f'unknown Execution Accelerator "{each.name}" is requested'
-            yield Problem(message, field, 'write "openvino", or remove the accelerator')
+
+def _control_hint(control: Any, found: ModelTensor) -> str:
+    if _CONTROL_KINDS.get(control.kind) == "CONTROL_SEQUENCE_CORRID":
+        return f"write data_type: {found.data_type}"
+    fields = [field for field, name in _CONTROL_VALUES.items() if name == found.data_type]
+    return f"write {fields[0]}" if fields else "export the model with this input as INT32, FP32 or BOOL"

@@ -1,9 +1,13 @@
-"""Rules of the TensorRT and FIL backends that the configuration alone decides."""
+"""Rules of single backends: settings of ONNX Runtime, types of TensorRT, and models of trees."""
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Iterator
 
+from constructs_triton.facts.tree_formats import unsupported_xgboost
+from constructs_triton.findings import Severity
 from constructs_triton.model_config.loaded_files import tree_model_type, tree_row_size
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
@@ -14,6 +18,8 @@ from constructs_triton_client.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 
+_LOAD = "onnxruntime_backend ModelState::LoadModel"
+_SINGLE_MODEL_FOLDER = "/opt/ml/model/"
 _PARAMETER = 'parameters { key: "%s" value { string_value: "%s" } }'
 _TYPES = "tensorrt_backend ConvertTrtTypeToDataType"
 _TENSORRT_TYPES = (
@@ -106,7 +112,118 @@ def features(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, (field, index, "dims"), f"write dims: {dims}")
 
 
+@rule(
+    "tree-version",
+    "fil",
+    source="fil_backend docs/model_support.md, Version Compatibility",
+    severity=Severity.WARNING,
+    needs_files=True,
+)
+def tree_version(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The FIL backend of the image supports the format of the XGBoost that wrote the model.
+
+    XGBoost changes its formats, and older images do not read the newer ones. A model of a version about which
+    nothing is published is listed as not checked.
+    """
+    for file in model.model_files:
+        version, image = file.versions.get("xgboost"), model.target.image_version
+        if version is None or image is None:
+            continue
+        major, _, minor = version.partition(".")
+        supported = unsupported_xgboost(image, file.model_type, (int(major), int(minor)))
+        if supported:
+            message = f"written by XGBoost {version}, but image {image} supports {supported}"
+            hint = "use image version 24.10 or newer, or save the model with an older XGBoost"
+            yield Problem(message, path=model.place_of(file.path), hint=hint)
+
+
 def _classifier(model: ModelUnderCheck) -> tuple[str, str]:
     """Return the parameter that says whether the model is a classifier, and its value, or ``("", "")``."""
     name = next((each for each in ("output_class", "is_classifier") if each in model.config_parameters), "")
     return name, model.parameter(name)
+
+
+# ONNX Runtime.
+
+_BOOLEANS = ("true", "on", "1", "false", "off", "0")
+_BOOLEAN_PARAMETERS = ("enable_mem_arena", "enable_mem_pattern")
+_INTEGER_PARAMETERS = ("execution_mode", "intra_op_thread_count", "inter_op_thread_count")
+_INT32, _MOST_DIGITS = range(-(2**31), 2**31), 100
+_LEADING_INTEGER = re.compile(r"\s*[+-]?\d+")
+
+
+@rule(
+    "onnx-parameter", "onnxruntime", source="onnxruntime_backend ModelState::ModelState", when=("parameters",)
+)
+def parameter(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The values of the backend's parameters are numbers and booleans that it can read.
+
+    Of a number, the backend reads the beginning of the string and ignores the rest.
+    """
+    for key in model.config_parameters:
+        value = model.parameter(key)
+        if key in _BOOLEAN_PARAMETERS and value.lower() not in _BOOLEANS:
+            message = f'failed to convert {key} "{value}" to boolean'
+            yield Problem(message, ("parameters", key), 'write "true" or "false"')
+        if key in _INTEGER_PARAMETERS:
+            yield from _integer_problems(key, value)
+
+
+def _integer_problems(key: str, value: str) -> Iterator[Problem]:
+    match = _LEADING_INTEGER.match(value)
+    if match is None:
+        message = f'failed to convert {key} "{value}" to integer'
+        yield Problem(message, ("parameters", key), "write a whole number")
+    elif len(match[0]) > _MOST_DIGITS or int(match[0]) not in _INT32:
+        message = f'{key} "{value}" does not fit into 32 bits, which stops the server'
+        yield Problem(message, ("parameters", key), "write a smaller number")
+    elif key == "execution_mode" and int(match[0]) not in (0, 1):
+        message = f'execution_mode must be 0 (sequential) or 1 (parallel), got "{value}"'
+        yield Problem(message, ("parameters", key), 'write "0" or "1"')
+
+
+@rule(
+    "onnx-accelerator",
+    "onnxruntime",
+    source=_LOAD,
+    when=("optimization",),
+)
+def accelerator(model: ModelUnderCheck) -> Iterator[Problem]:
+    """On CPUs, the only execution accelerator is OpenVINO.
+
+    The backend loads accelerators for GPUs by other names.
+    """
+    accelerators = model.config.optimization.execution_accelerators.cpu_execution_accelerator
+    for index, each in enumerate(accelerators):
+        if each.name != "openvino":
+            field = ("optimization", "execution_accelerators", "cpu_execution_accelerator", index, "name")
+            message = f'unknown Execution Accelerator "{each.name}" is requested'
+            yield Problem(message, field, 'write "openvino", or remove the accelerator')
+
+
+@rule("onnx-operator-library", "onnxruntime", needs_files=True, when=("model_operations",), source=_LOAD)
+def operator_library(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The libraries of custom operators are in the model's folder, below ``/opt/ml/model``.
+
+    AWS's image contains no such library. The rule skips images that may be your own, unless the path is below
+    ``/opt/ml/model``, and libraries that are found by their name only.
+    """
+    is_known = model.target.is_prebuilt_image and model.target.image_version is not None
+    for index, path in enumerate(model.config.model_operations.op_library_filename):
+        place = ("model_operations", "op_library_filename", index)
+        inside = path.startswith(_SINGLE_MODEL_FOLDER) and model.target.mode == "single"
+        if _has_library(model, path, inside=inside) or not ((inside and model.context.front_end) or is_known):
+            continue
+        message = f"failed to load library {path}: the model's folder does not contain it"
+        wanted = model.folder.relative(posixpath.basename(path))
+        hint = f"add the library, and write {_SINGLE_MODEL_FOLDER}{wanted}"
+        yield Problem(message, place, hint)
+
+
+def _has_library(model: ModelUnderCheck, path: str, *, inside: bool) -> bool:
+    if inside and model.folder.path != ".":
+        return (model.folder.directory.parent / path.removeprefix(_SINGLE_MODEL_FOLDER)).exists()
+    name = posixpath.basename(path)
+    return any(
+        name in names for names in (model.folder.entries, *map(model.folder.list, model.versions_to_load))
+    )

@@ -6,15 +6,16 @@ import sys
 from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.model_under_check import ModelUnderCheck
+from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
+from constructs_triton.model_config.python_calls import find_tensors
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton_client.spelling import closest
+from constructs_triton_client.spelling import closest, did_you_mean, quoted
 
 __all__: list[str] = []
 
 _LAUNCHER = "triton python_backend StubLauncher::ModelInstanceStubProcess"
+_README = 'triton python_backend README, "Business Logic Scripting"'
 _OBSERVED = "observed with triton server 2.51"
-_MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 
 
 @rule("python-model-file", "python", source=_LAUNCHER, needs_files=True)
@@ -137,48 +138,6 @@ def execute_returns_none(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule(
-    "python-environment",
-    "python",
-    when=("parameters",),
-    source="triton python_backend EnvironmentManager",
-    hint="add the archive to the model's folder, or fix the path",
-    needs_files=True,
-)
-def environment(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The archive of ``EXECUTION_ENV_PATH`` exists if its path is below ``$$TRITON_MODEL_DIRECTORY``.
-
-    The rule skips other paths, which are in the image.
-    """
-    path = model.parameter("EXECUTION_ENV_PATH")
-    if not path.startswith(_MODEL_DIRECTORY):
-        return
-    parts = [part for part in path[len(_MODEL_DIRECTORY) :].split("/") if part]
-    if parts and not model.folder.exists(*parts):
-        place = ("parameters", "EXECUTION_ENV_PATH")
-        message = f'EXECUTION_ENV_PATH: Failed to get the canonical path, no such file "{path}"'
-        yield Problem(message, place)
-
-
-@rule(
-    "python-environment-relative",
-    "python",
-    when=("parameters",),
-    severity=Severity.WARNING,
-    source="triton python_backend EnvironmentManager",
-    hint=f"put {_MODEL_DIRECTORY}/ before the path",
-)
-def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
-    """``EXECUTION_ENV_PATH`` starts with ``$$TRITON_MODEL_DIRECTORY`` or is absolute.
-
-    Triton looks for a relative path in the working directory of the server.
-    """
-    path = model.parameter("EXECUTION_ENV_PATH")
-    if path and not path.startswith(("/", _MODEL_DIRECTORY)):
-        message = f'EXECUTION_ENV_PATH must not be a relative path, got "{path}"'
-        yield Problem(message, ("parameters", "EXECUTION_ENV_PATH"))
-
-
-@rule(
     "python-cpu-only-inputs",
     "python",
     when=("parameters",),
@@ -196,31 +155,6 @@ def cpu_only_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
     if value not in ("yes", "no"):
         place = ("parameters", "FORCE_CPU_ONLY_INPUT_TENSORS")
         yield Problem(f'Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS, got "{value}"', place)
-
-
-@rule(
-    "python-environment-version",
-    "python",
-    when=("parameters",),
-    source='triton python_backend README, "Creating Custom Execution Environments"',
-    hint="create the environment with the Python version of the image, and pack it again",
-    needs_files=True,
-)
-def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A packed environment has the Python version of the image.
-
-    The image's Python stub embeds its own Python, and cannot start with an environment of another minor
-    version.
-    """
-    wanted = model.image_python
-    path = model.parameter("EXECUTION_ENV_PATH")
-    if wanted is None or not path.startswith(_MODEL_DIRECTORY):
-        return
-    parts = [part for part in path[len(_MODEL_DIRECTORY) :].split("/") if part]
-    found = model.folder.packed_python(*parts)
-    if found is not None and found != wanted:
-        place = ("parameters", "EXECUTION_ENV_PATH")
-        yield Problem(f"the environment has Python {found}, the image has Python {wanted}", place)
 
 
 @rule(
@@ -243,3 +177,112 @@ def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
     if config is None or not (config.input or config.output):
         message = "the model has no inputs and no outputs"
         yield Problem(message if config is not None else f"{message}: there is no config.pbtxt")
+
+
+@rule(
+    "python-tensor-name",
+    "python",
+    severity=Severity.WARNING,
+    source='triton python_backend README, "Using NumPy Arrays"',
+    needs_files=True,
+)
+def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The tensors that ``model.py`` names are inputs and outputs of ``config.pbtxt``.
+
+    ``get_input_tensor_by_name`` returns ``None`` for another input, and the server leaves another output out
+    of the response. The rule skips models with ``auto_complete_config``. Of models that call other models, it
+    checks only the inputs.
+    """
+    config = model.config
+    if config is None or model.completes_tensors or not (config.input and config.output):
+        return
+    sequence = config.sequence_batching
+    inputs = {tensor.name for tensor in (*config.input, *sequence.control_input)}
+    inputs |= {name for each in config.batch_input for name in each.target_name}
+    inputs |= {each.input_name for each in sequence.state}
+    outputs = {tensor.name for tensor in config.output} | {each.output_name for each in sequence.state}
+    for source in model.python_sources:
+        for each in find_tensors(source.tree) if source.tree else ():
+            side, known = ("input", inputs) if each.is_input else ("output", outputs)
+            if each.name not in known:
+                hint = did_you_mean(each.name, known, f"use one of {quoted(sorted(known))}")
+                yield Problem(
+                    f'config.pbtxt has no {side} "{each.name}"', path=source.path, line=each.line, hint=hint
+                )
+
+
+# --- models that call other models -------------------------------------------------------------------------
+
+
+@rule("python-called-model", "model", rejects=False, source=_README, needs_files=True)
+def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every model that a Python model calls is in the repository.
+
+    The model loads without it, but its requests fail. The rule reads the name of the model from
+    ``InferenceRequest(model_name="...")``, and from the property ``calls`` of the repository.
+    """
+    calls = model.context.calls.get(model.name)
+    if calls is None:
+        return
+    others = [name for name in model.context.folders if name != model.name]
+    for name in calls.models:
+        if name not in model.context.folders:
+            site = calls.sites.get(name)
+            where = "calls" if site is not None else "is declared in calls to call"
+            hint = did_you_mean(name, others, "add its folder beside the folder of this model")
+            message = f'{where} "{name}", which the repository does not contain'
+            yield Problem(message, path=site and site.path, line=site and site.line, hint=hint)
+
+
+@rule(
+    "python-called-model-unknown",
+    "model",
+    severity=Severity.WARNING,
+    source=_README,
+    needs_files=True,
+)
+def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The name of a called model can be read from the source, or is declared.
+
+    Only known models are packed into the archive of the caller and loaded with it. The rule skips models for
+    which the property ``calls`` of the repository has an entry.
+    """
+    calls = model.context.calls.get(model.name)
+    if calls is None or calls.declared is not None:
+        return
+    hint = (
+        f'declare the models with calls={{"{model.name}": [...]}} on the repository, or with '
+        f"--called-models {model.name}=MODEL for a command, or write their names"
+    )
+    for site in calls.unknown:
+        message = "calls a model whose name is not a string, so that it is not packed with this model"
+        yield Problem(message, path=site.path, line=site.line, hint=hint)
+
+
+@rule(
+    "python-calls-on-multi-model-endpoint",
+    "repository",
+    rejects=False,
+    source="observed with triton server 2.51; SageMakerMMELoadModel",
+    hint="serve the model with TritonEndpoint, a single-model endpoint",
+    needs_files=True,
+)
+def calls_on_multi_model_endpoint(context: RepositoryContext) -> Iterator[Problem]:
+    """No model of a multi-model endpoint calls another model.
+
+    SageMaker's front end loads one folder of each archive, the last one in the order of the file system, so
+    it may answer with the called model instead of the caller. A model that is loaded with
+    ``pb_utils.load_model`` cannot be called any more as soon as a second archive contains a model of the same
+    name, for example the next version of the same archive.
+    """
+    if not (context.front_end and context.target.mode == "multi-model"):
+        return
+    for name in sorted(context.loaded & context.calls.keys()):
+        calls = context.calls[name]
+        site = next(iter((*calls.sites.values(), *calls.unknown)), None)
+        called = f'"{calls.models[0]}"' if calls.models else "another model"
+        yield Problem(
+            f'"{name}" calls {called}, which multi-model endpoints do not support',
+            path=context.folders[name].path if site is None else site.path,
+            line=site and site.line,
+        )

@@ -210,7 +210,7 @@ def decoupled(model: ModelUnderCheck) -> Iterator[Problem]:
     when=("model_transaction_policy", "ensemble_scheduling"),
     severity=Severity.WARNING,
     source="triton server docker/sagemaker/serve, SAGEMAKER_TRITON_INFERENCE_TYPE",
-    hint="set SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream",
+    hint="set SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream, which needs image 25.04 or newer",
 )
 def decoupled_stream(model: ModelUnderCheck) -> Iterator[Problem]:
     """A decoupled model needs the inference type ``generate`` or ``generate_stream``.
@@ -229,7 +229,7 @@ def _served_decoupled(model: ModelUnderCheck) -> bool:
 
 def _can_stream(model: ModelUnderCheck) -> bool:
     version = model.target.image_version
-    return _is_single(model.context) and version is not None and image_version(version).has_inference_type
+    return _is_single(model.context) and (version is None or image_version(version).has_inference_type)
 
 
 def _decoupled_message(model: ModelUnderCheck) -> str:

@@ -173,10 +173,15 @@ def no_response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
 
     Without ``--cache-config`` the model loads, and its responses are not cached.
     """
-    if model.config.response_cache.enable and model.target.has_response_cache is False:
-        yield Problem(
-            "responses are not cached, because the server is started without a cache", ("response_cache",)
-        )
+    has_cache = model.target.has_response_cache
+    if not model.config.response_cache.enable or has_cache:
+        return
+    if has_cache is False:
+        message = "responses are not cached, because the server is started without a cache"
+        yield Problem(message, ("response_cache",))
+    elif model.context.front_end:
+        message = "responses are only cached if the endpoint starts the server with a cache"
+        yield Problem(message, ("response_cache",))
 
 
 # --- sequence batching ------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
 from constructs_triton.untrusted.budget import count_elements
 from constructs_triton_client.datatypes import by_data_type
+from constructs_triton_client.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 
@@ -128,6 +129,33 @@ def backend_of_other_image(model: ModelUnderCheck) -> Iterator[Problem]:
         "with AWS's images for language models"
     )
     yield Problem(message, ("backend",), hint)
+
+
+@rule("target-backend-absent", source="triton server build.py by release branch", when=("backend",))
+def backend_absent(model: ModelUnderCheck) -> Iterator[Problem]:
+    """AWS's image contains the backend, or the model's folder does.
+
+    The rule skips your own images, and models that contain ``libtriton_*.so`` or a backend in Python.
+    """
+    version = model.target.image_version
+    if version is None or not model.target.is_prebuilt_image or model.config.platform == "ensemble":
+        return
+    known = image_version(version)
+    is_reported = model.backend in known.removed_backends or image_of_backend(model.backend, version)
+    if not model.backend or model.backend in known.backends or is_reported or _has_backend(model):
+        return
+    message = f'unable to find backend library for backend "{model.backend}" in image {version}'
+    hint = did_you_mean(model.backend, known.backends, f"use one of {quoted(sorted(known.backends))}")
+    yield Problem(message, ("backend",), hint)
+
+
+def _has_backend(model: ModelUnderCheck) -> bool:
+    folders = (model.folder.entries, *map(model.folder.list, model.versions_to_load))
+    return any(
+        name == "model.py" or name.startswith("libtriton_") or name == model.config.runtime
+        for names in folders
+        for name in names
+    )
 
 
 @rule(

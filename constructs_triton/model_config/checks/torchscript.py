@@ -8,6 +8,7 @@ from typing import Any
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
+from constructs_triton.model_config.schema import data_type_name
 from constructs_triton.model_files.model_file import ModelFile
 from constructs_triton_client.spelling import did_you_mean, quoted
 
@@ -72,6 +73,43 @@ def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
             message = f'"{inputs[index].name}" is not an argument of forward, so that all names are ignored'
             hint = did_you_mean(inputs[index].name, names, f"use the arguments {quoted(names)}")
             yield Problem(message, ("input", index, "name"), hint)
+
+
+@rule(
+    "torchscript-input-type",
+    "pytorch",
+    needs_files=True,
+    when=("input",),
+    severity=Severity.WARNING,
+    source="torch.jit.trace stores the inputs that it was called with",
+)
+def input_type(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The inputs of a traced model have the data types that it was traced with.
+
+    The backend does not compare them when it loads the model, so the first request fails if the code does not
+    accept the type. Scripted models, and models traced before PyTorch 2.1, do not contain these types.
+    """
+    for file in _files(model):
+        if len(file.traced_types) != _input_count(model.config):
+            continue
+        for index, argument in enumerate(_argument_numbers(model.config, file)):
+            given = data_type_name(model.config.input[index].data_type)
+            traced = file.traced_types[argument] if argument < len(file.traced_types) else given
+            if given not in (traced, "TYPE_INVALID"):
+                name = file.inputs[argument].name
+                message = f'the model was traced with {traced} for the argument "{name}", got {given}'
+                yield Problem(message, ("input", index, "data_type"), f"write {traced}")
+
+
+def _argument_numbers(config: Any, file: ModelFile) -> list[int]:
+    """Return the number of the argument that each input becomes. Source: GetNamingConvention."""
+    given, names = [each.name for each in config.input], [each.name for each in file.inputs]
+    if all(name in names for name in given):
+        return [names.index(name) for name in given]
+    numbers = [name.rpartition("__")[2] for name in given if "__" in name]
+    if len(numbers) == len(given) and all(number.isdecimal() and len(number) < 5 for number in numbers):
+        return [int(number) for number in numbers]
+    return list(range(len(given)))
 
 
 @rule(

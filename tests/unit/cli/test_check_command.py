@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from check_examples import Files, write
 from check_examples.onnx_models import relu
+from check_examples.repositories import CLASS, HEAD, IO, ONE_STEP, ensemble, one
 from check_examples.torch_and_plan import plan
 
 from constructs_triton.cli import main
 from constructs_triton.local import server_check
-from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 
@@ -38,7 +39,7 @@ def test_text_shows_the_line_and_a_caret(repository: Path, capsys: pytest.Captur
         "       ^",
         "    hint: write 0 for a model without batching",
     ]
-    assert lines[-1] == "1 error, 0 warnings: Triton rejects it"
+    assert lines[-1] == '1 error, 0 warnings: Triton rejects it on a single-model endpoint of "m"'
 
 
 def test_misnamed_configuration_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,7 +57,7 @@ def test_summary_lists_what_was_not_checked(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "m" / "config.pbtxt").write_text('platform: "tensorrt_plan"\n', encoding="utf-8")
     assert main(["check", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "0 errors, 0 warnings: Triton accepts what was checked",
+        '0 errors, 0 warnings: Triton accepts what was checked on a single-model endpoint of "m"',
         "  m/1/model.plan: built with TensorRT 10.0.1.6; the image must have the same version, which is not "
         "checked",
     ]
@@ -76,7 +77,7 @@ def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.Cap
     assert main(["check", str(repository), "--endpoint", "single", "--gpus", "0", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["verdict"] == "rejected"
-    assert set(document) == {"verdict", "findings", "not_checked"}
+    assert set(document) == {"endpoint", "default_models", "verdict", "findings", "not_checked"}
     fields = {"code", "severity", "path", "line", "column", "message", "hint", "source"}
     assert {frozenset(finding) for finding in document["findings"]} == {frozenset(fields)}
 
@@ -142,7 +143,8 @@ def test_called_models_are_those_of_all_options(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("options", "field", "value"),
     [
-        ([], "mode", "single"),
+        (["--endpoint", "single"], "mode", "single"),
+        (["--endpoint", "none"], "mode", "single"),
         (["--endpoint", "multi-model"], "mode", "multi-model"),
         (["--gpus", "4"], "gpu_count", 4),
         (["--gpus", "0"], "gpu_count", 0),
@@ -169,20 +171,81 @@ def test_each_option_reaches_the_check(
     assert getattr(targets[0], field) == value
 
 
-def test_rules_of_sagemaker_apply_when_they_are_asked_for(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
+_CALLS = (
+    "import triton_python_backend_utils as pb_utils\nREQUEST = pb_utils.InferenceRequest(model_name='a')\n"
+)
+_TWO = one(HEAD, **{"a/config.pbtxt": HEAD, "a/1/model.py": CLASS})
+_DECOUPLED = HEAD + "model_transaction_policy { decoupled: true }\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "summary"),
+    [
+        (one(HEAD), (), '0 errors, 0 warnings: Triton loads it on a single-model endpoint of "m"'),
+        (
+            ensemble(ONE_STEP),
+            (),
+            '0 errors, 0 warnings: Triton loads it on a single-model endpoint of "pipe"',
+        ),
+        (
+            ensemble(ONE_STEP),
+            ("--endpoint", "none"),
+            "0 errors, 0 warnings: Triton loads it; SageMaker's rules were not checked",
+        ),
+        (
+            ensemble(ONE_STEP),
+            ("--endpoint", "single"),
+            "1 error, 0 warnings: Triton rejects it on a single-model endpoint",
+        ),
+        (_TWO, (), "0 errors, 0 warnings: Triton loads it on a multi-model endpoint"),
+        (
+            {**_TWO, "b/config.pbtxt": HEAD, "b/1/model.py": CLASS + _CALLS},
+            (),
+            '0 errors, 0 warnings: Triton loads it on single-model endpoints, one for each of "b" and "m"',
+        ),
+        (
+            one(_DECOUPLED),
+            ("--image-version", "24.09"),
+            '1 error, 0 warnings: it cannot be served on a single-model endpoint of "m"',
+        ),
+        (
+            {"config.pbtxt": HEAD, "1/model.py": CLASS},
+            ("--archive",),
+            "0 errors, 0 warnings: Triton loads it on a multi-model endpoint",
+        ),
+        ({"config.pbtxt": HEAD, "1/model.py": CLASS}, (), "1 error, 0 warnings: it cannot be served"),
+    ],
+)
+def test_endpoint_is_derived_from_the_folder(
+    files: Files,
+    options: tuple[str, ...],
+    summary: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """With --endpoint or --default-model; without them only Triton's own rules."""
-    found: list[bool] = []
+    """Rules of Triton and of SageMaker apply, and the summary says for which type of endpoint."""
+    main(["check", str(write(files, tmp_path / "models")), *options])
+    assert capsys.readouterr().out.splitlines()[-1] == summary
 
-    def check(*_: Any, front_end: bool, **__: Any) -> Report:
-        found.append(front_end)
-        return Report("r", (), "loads")
 
-    monkeypatch.setattr(ModelRepository, "check", check)
-    for options in ([], ["--endpoint", "single"], ["--default-model", "m"]):
-        main(["check", str(repository), *options])
-    assert found == [False, True, True]
+def test_one_folder_too_high_names_the_right_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The hint names the folder that contains the models, with which the check passes."""
+    write(ensemble(ONE_STEP), tmp_path / "shop" / "models")
+    hint = '    hint: use the folder "models" as the repository: it contains the folders "a" and "pipe"'
+    assert main(["check", str(tmp_path / "shop")]) == 1
+    assert hint in capsys.readouterr().out.splitlines()
+    (tmp_path / "shop" / "tests").mkdir()
+    assert main(["check", str(tmp_path / "shop")]) == 1
+    assert hint in capsys.readouterr().out.splitlines()
+    assert main(["check", str(tmp_path / "shop" / "models")]) == 0
+
+
+def test_no_hint_renames_a_hidden_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A ``.gitkeep`` is not the model file."""
+    config = f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}'
+    write({"m/config.pbtxt": config, "m/1/.gitkeep": ""}, tmp_path)
+    assert main(["check", str(tmp_path)]) == 1
+    assert 'hint: copy the model to "1/model.graphdef"' in capsys.readouterr().out
 
 
 def test_answers_of_the_server_are_printed_below_the_findings(

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from check_examples import EXAMPLES, Files, code_of, write
-from check_examples.repositories import HEAD, one
+from check_examples.python_backend import packed
+from check_examples.repositories import CLASS, ENVIRONMENT, HEAD, HERE, ONE_STEP, ensemble, one, pipe, step
 
 from constructs_triton.model_config import checks
 from constructs_triton.model_config.checks import RULES, layout
@@ -132,3 +133,61 @@ def test_documentation_is_up_to_date() -> None:
     spec.loader.exec_module(generator)
     written = (PROJECT / "docs" / "reference" / "checks.md").read_text(encoding="utf-8")
     assert written == generator.render(), "run python tools/generate_checks_doc.py"
+
+
+# --- Python models ----------------------------------------------------------------------------------------
+
+_IMPORTS = "import transformers\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "files", "missing"),
+    [
+        (_IMPORTS, {}, ["transformers"]),
+        ("import json, numpy.linalg\nfrom torch import nn\n", {}, ["torch"]),
+        ("def f():\n    import pandas\n", {}, ["pandas"]),
+        ("try:\n    import torch\nexcept ImportError:\n    torch = None\n", {}, []),
+        ("import sys\nsys.path.append('/opt')\n" + _IMPORTS, {}, []),
+        (_IMPORTS, {"m/1/transformers.py": ""}, []),
+        (_IMPORTS, {"m/transformers/__init__.py": ""}, []),
+        (_IMPORTS, {"m/triton_python_backend_stub": b"ELF"}, []),
+    ],
+)
+def test_imports_that_the_image_lacks(
+    code: str, files: dict[str, str | bytes | None], missing: list[str], tmp_path: Path
+) -> None:
+    """Only imports that must succeed count, and files of the model are found."""
+    report = _check({**one(HEAD), **files, "m/1/model.py": code + CLASS}, Target(default_model="m"), tmp_path)
+    assert [each.message for each in report.findings] == [
+        f'the image has no package "{name}"' for name in missing
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "codes"),
+    [
+        (["bin/activate", "lib/python3.12/site-packages/torch/__init__.py"], {"python-import-missing"}),
+        (["bin/activate", "lib/python3.12/site-packages/shared.pth"], set()),  # may add any folder
+    ],
+)
+def test_imports_that_the_environment_lacks(names: list[str], codes: set[str], tmp_path: Path) -> None:
+    """The packages of an environment are known unless a ``.pth`` file adds folders."""
+    files = {**one(HEAD + ENVIRONMENT % HERE), "m/env": packed(*names), "m/1/model.py": _IMPORTS + CLASS}
+    report = _check(files, Target(default_model="m", image_version="26.05"), tmp_path)
+    assert {each.code for each in report.findings} == codes
+
+
+@pytest.mark.parametrize(
+    ("target", "is_left_out"),
+    [(Target(default_model="pipe"), False), (Target(mode="multi-model"), True), (None, False)],
+)
+def test_environment_of_another_model(target: Target | None, is_left_out: bool, tmp_path: Path) -> None:
+    """An archive contains the folders of an ensemble, but not those of unrelated models."""
+    config = ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/../a/env"
+    files = {**ensemble(ONE_STEP), "a/env": packed("bin/activate")}
+    if target is not None and target.mode == "single":
+        steps = pipe(step("a", "X", "T"), step("b", "T", "Y"))
+        files |= {"pipe/config.pbtxt": steps}
+    files |= {"b/config.pbtxt": HEAD + config, "b/1/model.py": CLASS}
+    report = _check(files, target, tmp_path)
+    assert [each.code for each in report.findings] == (["python-environment"] if is_left_out else [])

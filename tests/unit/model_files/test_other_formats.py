@@ -7,10 +7,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from check_examples.torch_and_plan import plan, torchscript, zipped
+from check_examples.torch_and_plan import plan, torchscript, traced, zipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from constructs_triton.facts.tree_formats import unsupported_xgboost
 from constructs_triton.model_files import describe
 from constructs_triton.model_files.model_file import ModelFile
 from constructs_triton.model_files.wrong_content import recognize
@@ -52,6 +53,18 @@ def test_arguments_of_real_archives(
     found = describe(ARCHIVES / name)
     assert [(each.name, each.data_type) for each in found.inputs] == arguments
     assert (found.devices, found.faults) == (devices, ())
+
+
+def test_types_of_a_traced_archive(tmp_path: Path) -> None:
+    """PyTorch 2.1 and newer store the inputs of the trace; a name that is used twice is stored once."""
+    assert describe(ARCHIVES / "traced.pt").traced_types == ("TYPE_FP32",)
+    two = tmp_path / "model.pt"
+    two.write_bytes(traced("LongStorage", "FloatStorage"))
+    assert describe(two).traced_types == ("TYPE_INT64", "TYPE_FP32")
+    two.write_bytes(traced("LongStorage", "LongStorage"))
+    assert describe(two).traced_types == ("TYPE_INT64", "TYPE_INT64")
+    two.write_bytes(traced("LongStorage", "QInt8Storage"))
+    assert describe(two).traced_types == ()
 
 
 def test_arguments_with_default_values() -> None:
@@ -241,6 +254,43 @@ def test_trees(content: bytes, model_type: str, tmp_path: Path) -> None:
     """The beginning of the file proves some formats; two bytes alone may be those of a number."""
     found = _described(content, "xgboost.model", tmp_path)
     assert (found.model_type, found.faults) == (model_type, ())
+
+
+@pytest.mark.parametrize(
+    ("content", "version", "not_checked"),
+    [
+        (b'{"learner": {}, "version": [1, 7, 6]}', "1.7", 0),
+        (b'{"learner": {}, "version": [3,2,0]}', "3.2", 1),
+        (b"{L\0\0\0\0\0\0\0\x07learner{}L\0\0\0\0\0\0\0\x07version[#L\0\0\0\0\0\0\0\x03i\2i\1i\0}", "2.1", 0),
+        (b'{"learner": {}}', None, 0),
+    ],
+)
+def test_version_of_xgboost(content: bytes, version: str | None, not_checked: int, tmp_path: Path) -> None:
+    """JSON and UBJSON contain the version; of new versions it is not published which images read them."""
+    found = _described(content, "xgboost.json", tmp_path)
+    assert found.versions.get("xgboost") == version
+    assert sum("is not published" in line for line in found.not_checked) == not_checked
+
+
+@pytest.mark.parametrize(
+    ("image", "model_type", "xgboost", "is_supported"),
+    [
+        ("21.07", "xgboost_json", (3, 0), True),  # not in the table
+        ("22.05", "xgboost_json", (1, 5), True),
+        ("22.05", "xgboost_json", (1, 6), False),
+        ("24.01", "xgboost_json", (1, 6), True),
+        ("24.01", "xgboost_json", (1, 7), False),
+        ("24.03", "xgboost_json", (3, 2), True),
+        ("24.09", "xgboost_ubj", (2, 1), False),
+        ("24.10", "xgboost_ubj", (2, 0), False),
+        ("26.05", "xgboost_ubj", (2, 1), True),
+    ],
+)
+def test_formats_of_xgboost_by_image(
+    image: str, model_type: str, xgboost: tuple[int, int], is_supported: bool
+) -> None:
+    """NVIDIA's table decides, and what it does not contain is accepted."""
+    assert (unsupported_xgboost(image, model_type, xgboost) == "") == is_supported
 
 
 def test_saved_model_is_a_folder(tmp_path: Path) -> None:
