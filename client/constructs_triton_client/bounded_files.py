@@ -65,11 +65,15 @@ class ArrayFolder:
             ValueError: as :func:`read_array`, or the file is not below the folder.
         """
         file = self.folder / name
-        if not file.resolve().is_relative_to(self.folder.resolve()):
+        if not _real(file).is_relative_to(_real(self.folder)):
             raise ValueError(f"it is not below {self.folder}")
         array = read_array(file, self.bytes_left)
         self.bytes_left -= array.nbytes
         return array
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # Path.resolve raises RuntimeError for links in a circle
 
 
 def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -201,10 +201,13 @@ class ModelUnderCheck:
 
     def place_of(self, path: Path) -> str:
         """Return the path of a finding about a model file: the file, or the nearest folder that exists."""
-        parts = path.relative_to(self.folder.directory).parts
-        while len(parts) > 1 and not os.path.lexists(self.folder.directory.joinpath(*parts)):
-            parts = parts[:-1]
-        return self.folder.relative(*parts)
+        version, *others = path.relative_to(self.folder.directory).parts
+        found = [version]
+        for part in others:  # from the top: a name in a configuration may have thousands of parts
+            if not os.path.lexists(self.folder.directory.joinpath(*found, part)):
+                break
+            found.append(part)
+        return self.folder.relative(*found)
 
     @cached_property
     def completed_configs(self) -> tuple[tuple[ModelFile, Any], ...]:
