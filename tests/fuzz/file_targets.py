@@ -53,9 +53,8 @@ RECORDED = (
     b'"absolute_tolerance": 1e-6, "relative_tolerance": 0}]}]}'
 )
 LINES = (
-    b'{"inputs": [{"name": "x", "datatype": "FP32", "shape": [2], "data": [1, 2]}]}\n'
-    b'{"target_model": "a.tar.gz", "weight": 2, "inputs": [{"name": "x", "datatype": "BYTES", "shape": [1], '
-    b'"data": ["a"]}]}\n'
+    b'{"input": {"x": "1.5,2:FP32", "y": "[[1, 2], [3, 4]]", "z": "@a.npy"}, "weight": 2}\n'
+    b'{"target_model": "a.tar.gz", "body": {"inputs": [{"name": "x", "data": ["a"]}]}}\n'
 )
 PRICES = b"instance_type,price_per_hour\nml.g5.xlarge,1.408\nml.c5.large,0.1\n"
 PATTERNS = b"*.log\n!keep/*.log\n/build/\n**/cache/**\n[a-z]*?.tmp\n\\#x\n"
@@ -99,6 +98,7 @@ def read_recorded(content: bytes, folder: Path) -> None:
 
 def read_line_file(content: bytes, folder: Path) -> None:
     """Requests of a load test."""
+    (folder / "a.npy").write_bytes(arrays()[0])
     (folder / "a").write_bytes(content)
     for binary in (True, False):
         with suppress(ConstructsTritonError):
