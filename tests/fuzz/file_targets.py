@@ -53,7 +53,7 @@ RECORDED = (
     b'"absolute_tolerance": 1e-6, "relative_tolerance": 0}]}]}'
 )
 LINES = (
-    b'{"input": {"x": "1.5,2:FP32", "y": "[[1, 2], [3, 4]]", "z": "@a.npy"}, "weight": 2}\n'
+    b'{"input": {"x": "1.5,2:FP32", "y": "[[1, 2], [3, 4]]:FP32", "z": "@a.npy"}, "weight": 2}\n'
     b'{"target_model": "a.tar.gz", "body": {"inputs": [{"name": "x", "data": ["a"]}]}}\n'
 )
 PRICES = b"instance_type,price_per_hour\nml.g5.xlarge,1.408\nml.c5.large,0.1\n"
