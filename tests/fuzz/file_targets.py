@@ -6,6 +6,7 @@ import io
 import json
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -71,7 +72,8 @@ def arrays() -> list[bytes]:
     found = []
     for version in ((1, 0), (2, 0)):
         stream = io.BytesIO()
-        np.lib.format.write_array(stream, np.arange(6, dtype="<f4").reshape(2, 3), version)
+        formats: Any = np.lib.format  # NumPy 1 has no types for it
+        formats.write_array(stream, np.arange(6, dtype="<f4").reshape(2, 3), version)
         found.append(stream.getvalue())
     return found
 

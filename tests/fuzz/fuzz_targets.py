@@ -17,6 +17,7 @@ from pathlib import Path
 import file_targets as files
 from check_examples.torch_and_plan import plan, torchscript, zipped
 from client_targets import answers, read_answer
+from template_targets import read_assembly, seeds
 
 from constructs_triton.custom_resource_handlers.model_sync.index import Index
 from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, Manifest
@@ -318,5 +319,6 @@ TARGETS = (
     FuzzTarget("patterns", lambda: [files.PATTERNS], files.read_patterns),
     FuzzTarget("generation", lambda: [files.GENERATION], files.read_generation_events),
     FuzzTarget("logs", lambda: [files.LOG], files.read_log),
+    FuzzTarget("templates", seeds, read_assembly),
     FuzzTarget("names", lambda: [*files.NAMES], files.read_name),
 )
