@@ -59,8 +59,7 @@ PROPERTIES: Final[Mapping[str, Any]] = {
     },
     "AWS::ApplicationAutoScaling::ScalableTarget": {
         "ResourceId": SCALAR,
-        "MinCapacity!": NUMBER,
-        "MaxCapacity!": NUMBER,
+        **_CAPACITIES,
         "ScheduledActions": [
             {"Schedule!": SCALAR, "Timezone": SCALAR, "ScalableTargetAction": _CAPACITIES},
         ],

@@ -76,8 +76,8 @@ def scaling_of_resources(
 def _scaling(stack: SynthesizedStack, target: DeclaredTarget, instance_type: InstanceType | None) -> Scaling:
     instance_type = instance_type or _instance_type(stack, target)
     return Scaling(
-        min_capacity=int(_number(target.logical_id, "MinCapacity", target.properties["MinCapacity"])),
-        max_capacity=int(_number(target.logical_id, "MaxCapacity", target.properties["MaxCapacity"])),
+        min_capacity=int(_number(target.logical_id, "MinCapacity", target.properties.get("MinCapacity"))),
+        max_capacity=int(_number(target.logical_id, "MaxCapacity", target.properties.get("MaxCapacity"))),
         policies=tuple(
             _read_policy(policy, instance_type)
             for policy in scaling_policies(stack)

@@ -64,13 +64,15 @@ def test_each_command_names_the_place(
 
 
 def test_required_properties_are_named() -> None:
-    """A scalable target without its capacities is an error of the template."""
+    """A scheduled action without a schedule is an error of the template."""
     body = {"Resources": {"A": {"Type": TARGET, "Properties": {"MinCapacity": "x", "MaxCapacity": 1}}}}
     stack = SynthesizedStack("Shop", Template(body))
     with pytest.raises(TemplateError, match=r"Shop/A: MinCapacity: must be a number, got 'x'"):
         stack.properties("A")
-    with pytest.raises(TemplateError, match=r"Shop/A: MaxCapacity: must be given, got None"):
-        check_shape({"MinCapacity": 1}, PROPERTIES[TARGET], "Shop/A", "add it")
+    with pytest.raises(
+        TemplateError, match=r"Shop/A: ScheduledActions\[0\].Schedule: must be given, got None"
+    ):
+        check_shape({"ScheduledActions": [{}]}, PROPERTIES[TARGET], "Shop/A", "add it")
 
 
 def test_functions_without_a_value_are_accepted() -> None:
