@@ -7,6 +7,7 @@ import io
 import math
 import os
 import stat
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -81,7 +82,9 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     try:
         is_first = formats.read_magic(file) == (1, 0)
         read = formats.read_array_header_1_0 if is_first else formats.read_array_header_2_0
-        shape, is_fortran, dtype = read(file, _LONGEST_HEADER)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about headers of Python 2, which a terminal would show
+            shape, is_fortran, dtype = read(file, _LONGEST_HEADER)
     except Exception as error:  # NumPy evaluates the header, which raises errors of many types
         raise ValueError(f"it is no .npy file that can be read: {error}") from None
     return shape, is_fortran, dtype
