@@ -7,6 +7,7 @@ import io
 import math
 import os
 import stat
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -65,11 +66,15 @@ class ArrayFolder:
             ValueError: as :func:`read_array`, or the file is not below the folder.
         """
         file = self.folder / name
-        if not file.resolve().is_relative_to(self.folder.resolve()):
+        if not _real(file).is_relative_to(_real(self.folder)):
             raise ValueError(f"it is not below {self.folder}")
         array = read_array(file, self.bytes_left)
         self.bytes_left -= array.nbytes
         return array
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # Path.resolve raises RuntimeError for links in a circle
 
 
 def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -77,7 +82,9 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     try:
         is_first = formats.read_magic(file) == (1, 0)
         read = formats.read_array_header_1_0 if is_first else formats.read_array_header_2_0
-        shape, is_fortran, dtype = read(file, _LONGEST_HEADER)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about headers of Python 2, which a terminal would show
+            shape, is_fortran, dtype = read(file, _LONGEST_HEADER)
     except Exception as error:  # NumPy evaluates the header, which raises errors of many types
         raise ValueError(f"it is no .npy file that can be read: {error}") from None
     return shape, is_fortran, dtype

@@ -7,11 +7,11 @@ load must not be overwritten (AWS documentation: "Don't overwrite model artifact
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from constructs_triton_client.bounded_json import parse_bounded_json
 from constructs_triton_client.errors import InvalidValueError
 from constructs_triton_client.spelling import did_you_mean, quoted
 
@@ -44,15 +44,16 @@ class ModelIndex:
             source: Name of the index in error messages.
 
         Raises:
-            InvalidValueError: the text is not an index, or has more than ``MAXIMUM_INDEX_BYTES``.
+            InvalidValueError: the text is not an index, or has more than ``MAXIMUM_INDEX_BYTES`` or a million
+                values.
         """
         if len(text) > MAXIMUM_INDEX_BYTES:
             raise InvalidValueError(
                 f"{source}: may have at most {MAXIMUM_INDEX_BYTES} bytes; check that it is an index"
             )
         try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            value = parse_bounded_json(text)
+        except ValueError as error:
             raise InvalidValueError(f"{source}: is not JSON, got {error}; {_SYNC_HINT}") from None
         models = value.get("target_models") if isinstance(value, dict) else None
         if not _is_index(value, models):

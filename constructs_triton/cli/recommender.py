@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.cli.argument_types import whole_number
+from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.operations.aws_reader import make_session
@@ -121,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _request(arguments: argparse.Namespace) -> int:
     if arguments.template:
-        _check_template(arguments.template)
+        check_template(arguments.template)
     is_default = arguments.job_type == "Default"
     if not (is_default or arguments.instance_types):
         raise InvalidValueError(
@@ -153,10 +154,12 @@ def _request(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _check_template(path: Path) -> None:
+def check_template(path: Path) -> None:
     """Refuse the multi-model endpoints of a template, with the reason."""
-    for logical_id, model in Template.read(path).resources_of_type("AWS::SageMaker::Model").items():
-        if model.properties.get("PrimaryContainer", {}).get("Mode") == "MultiModel":
+    stack = SynthesizedStack(str(path), Template.read(path))
+    for logical_id in stack.created("AWS::SageMaker::Model"):
+        container = stack.known_properties(logical_id).get("PrimaryContainer") or {}
+        if container.get("Mode") == "MultiModel":
             raise InvalidValueError(f"{path}: {logical_id} serves several models. {MULTI_MODEL_REASON}")
 
 

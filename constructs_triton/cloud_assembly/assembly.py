@@ -5,6 +5,7 @@ Source of the layout: the cloud assembly schema of aws-cdk (manifest.json, ``*.a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT, PLACEHOLDER_REGION
+from constructs_triton.cloud_assembly.shapes import MANIFEST, check_shape
 from constructs_triton.cloud_assembly.synthesized_stack import AssetManifest, SynthesizedStack
 from constructs_triton.cloud_assembly.template import Template, read_json_object
+from constructs_triton.errors import TemplateError
 
 __all__ = ["Assembly"]
 
@@ -34,17 +37,23 @@ class Assembly:
 
     def stages(self) -> list[Assembly]:
         """Return the assemblies of the stages in this one."""
-        nested = (each for each in self._artifacts.values() if each["type"] == _STAGE)
-        return [Assembly(self.directory / each["properties"]["directoryName"]) for each in nested]
+        nested = (name for name, each in self._artifacts.items() if each["type"] == _STAGE)
+        return [Assembly(self.directory / self._property(name, "directoryName")) for name in nested]
 
-    def all_stacks(self) -> Iterator[SynthesizedStack]:
-        """Yield the stacks with their nested stacks, then those of stages."""
+    def all_stacks(self, outer: frozenset[str] = frozenset()) -> Iterator[SynthesizedStack]:
+        """Yield the stacks with their nested stacks, then those of stages.
+
+        ``outer`` are the folders of the stages that it is in.
+        """
+        here = os.path.realpath(self.directory)
+        if here in outer:
+            raise TemplateError(f"{self.directory}: a stage contains itself; {_HINT}")
         for artifact in self.stacks():
             stack = self.stack(artifact)
             yield stack
             yield from stack.nested(self.directory)
         for stage in self.stages():
-            yield from stage.all_stacks()
+            yield from stage.all_stacks(outer | {here})
 
     def stack(self, artifact: str) -> SynthesizedStack:
         """Return a stack by its ID in the manifest."""
@@ -74,23 +83,22 @@ class Assembly:
 
     def template(self, artifact: str) -> Template:
         """Return the template of a stack."""
-        return Template.read(self.directory / self._artifacts[artifact]["properties"]["templateFile"])
+        return Template.read(self.directory / self._property(artifact, "templateFile"))
 
     def stack_name(self, artifact: str) -> str:
         """Return the name of a stack in AWS."""
-        name: str = self._artifacts[artifact]["properties"].get("stackName", artifact)
-        return name
+        return self._property(artifact, "stackName", artifact)
 
     def environment(self, artifact: str) -> str:
         """Return the environment of a stack, ``aws://<account>/<Region>``; either may be unknown."""
-        environment: str = self._artifacts[artifact].get("environment", "")
+        environment: str = self._artifacts[artifact].get("environment") or ""
         return environment
 
     @cached_property
     def asset_manifests(self) -> list[AssetManifest]:
         """The assets of the stacks of this folder."""
-        found = (each for each in self._artifacts.values() if each["type"] == _ASSETS)
-        return [AssetManifest.read(self.directory / each["properties"]["file"]) for each in found]
+        found = (name for name, each in self._artifacts.items() if each["type"] == _ASSETS)
+        return [AssetManifest.read(self.directory / self._property(name, "file")) for name in found]
 
     @cached_property
     def _stacks(self) -> list[SynthesizedStack]:
@@ -106,11 +114,22 @@ class Assembly:
 
     @cached_property
     def _artifacts(self) -> Mapping[str, Any]:
-        artifacts: Mapping[str, Any] = read_json_object(self.directory / "manifest.json", _HINT).get(
-            "artifacts", {}
-        )
-        return artifacts
+        path = self.directory / "manifest.json"
+        manifest = read_json_object(path, _HINT)
+        check_shape(manifest, MANIFEST, str(path), _HINT)
+        return manifest.get("artifacts") or {}
+
+    def _property(self, artifact: str, name: str, default: str | None = None) -> str:
+        found = (self._artifacts[artifact].get("properties") or {}).get(name) or default
+        if found is None:
+            raise TemplateError(f"{self.directory}/manifest.json: {artifact} has no {name}; {_HINT}")
+        return str(found)
 
     def _ancestors(self, artifact: str) -> set[str]:
-        direct = set(self._artifacts[artifact].get("dependencies", []))
-        return direct.union(*map(self._ancestors, direct))
+        found: set[str] = set()
+        waiting = [artifact]
+        while waiting:
+            direct = set(self._artifacts.get(waiting.pop(), {}).get("dependencies") or ())
+            waiting += direct - found
+            found |= direct
+        return found

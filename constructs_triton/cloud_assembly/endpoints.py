@@ -55,16 +55,18 @@ class DeclaredContainer:
         execution_role: str | None = None,
     ) -> DeclaredContainer:
         """Read properties in the form of CloudFormation, which is also that of ``DescribeModel``."""
-        source = properties.get("ModelDataSource", {}).get("S3DataSource", {})
+        source = (properties.get("ModelDataSource") or {}).get("S3DataSource") or {}
         compression, url = source.get("CompressionType"), source.get("S3Uri")
         return cls(
             model=model,
             image=str(properties.get("Image", "")),
-            environment={name: text_of(each) for name, each in properties.get("Environment", {}).items()},
+            environment={name: text_of(each) for name, each in (properties.get("Environment") or {}).items()},
             archive_url=properties.get("ModelDataUrl") or (url if compression == "Gzip" else None),
             files_url=url if (compression, source.get("S3DataType")) == ("None", "S3Prefix") else None,
             is_multi_model=properties.get("Mode") == "MultiModel",
-            model_cache_setting=properties.get("MultiModelConfig", {}).get("ModelCacheSetting", "Enabled"),
+            model_cache_setting=(properties.get("MultiModelConfig") or {}).get(
+                "ModelCacheSetting", "Enabled"
+            ),
             is_isolated=is_isolated,
             execution_role=execution_role,
         )
@@ -141,7 +143,14 @@ def model_syncs(
 ) -> Iterator[tuple[str, SyncProperties]]:
     """Yield the custom resources that place models below a prefix of S3, by logical ID."""
     for logical_id in stack.created(resource_type):
-        sync = SyncProperties.from_cloudformation(stack.known_properties(logical_id))
+        properties = stack.known_properties(logical_id)
+        try:
+            sync = SyncProperties.from_cloudformation(properties)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise TemplateError(
+                f"{stack.name}/{logical_id}: its properties have the wrong form ({error!r}); "
+                "run `npx cdk synth` again"
+            ) from error
         if f"{sync.model_data_url}{sync.folder}" == url:
             yield logical_id, sync
 
@@ -180,16 +189,17 @@ class _Reader:
             properties = self._properties(logical_id)
             if properties.get("EndpointName") != endpoint:
                 continue
-            specification = properties.get("Specification") or properties.get("Specifications", [{}])[0]
+            several: Sequence[Mapping[str, Any]] = [*properties.get("Specifications", ()), {}]
+            specification = properties.get("Specification") or several[0]
             isolated = _is_isolated(config)
             if "ModelName" in specification:
                 containers = self._containers(specification["ModelName"], logical_id, isolated)
             else:
-                given = specification.get("Container", {})
+                given = specification.get("Container") or {}
                 container = {**given, "ModelDataUrl": given.get("ArtifactUrl")}
                 containers = [DeclaredContainer.of(logical_id, container, is_isolated=isolated)]
             variant = properties.get("VariantName") or config["ProductionVariants"][0]["VariantName"]
-            timeout = number_of(specification.get("StartupParameters", {}).get(_STARTUP_TIMEOUT))
+            timeout = number_of((specification.get("StartupParameters") or {}).get(_STARTUP_TIMEOUT))
             name = self.stack.name_of(logical_id)
             yield DeclaredComponent(logical_id, name, variant, timeout, specification, containers)
 

@@ -69,10 +69,24 @@ class Evaluator:
         if isinstance(expression, Mapping) and len(expression) == 1:
             ((name, operand),) = expression.items()
             if name in _CONDITIONS:
-                return _CONDITIONS[name](self, operand)
+                return self._hold(name, operand)
         raise TemplateError(
-            f"condition function is not supported, got {expression!r}; use one of {', '.join(_CONDITIONS)}"
+            f"condition function is not supported, got {expression!r:.200}; "
+            f"use one of {', '.join(_CONDITIONS)}"
         )
+
+    def _hold(self, name: str, operand: Any) -> bool:
+        try:
+            return _CONDITIONS[name](self, operand)
+        except TemplateError:
+            raise
+        except RecursionError:
+            raise TemplateError(f"condition function {name}: refers to itself; remove the circle") from None
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise TemplateError(
+                f"condition function {name}: its operands have the wrong form ({error}), "
+                f"got {operand!r:.200}; write them as in CloudFormation's reference of condition functions"
+            ) from error
 
     def _value(self, value: Any) -> Any:
         return self._walk(value, self._call)
@@ -91,16 +105,20 @@ class Evaluator:
         name, argument = next(iter(value.items()))
         if len(value) > 1 or name not in _FUNCTIONS:
             raise TemplateError(
-                f"intrinsic function is not supported, got {value!r}; "
+                f"intrinsic function is not supported, got {value!r:.200}; "
                 f"use a literal value, or one of {', '.join(_FUNCTIONS)} on its own"
             )
         try:
             return _FUNCTIONS[name](self, argument)
         except TemplateError:
             raise
-        except (TypeError, ValueError, KeyError, RecursionError) as error:
+        except RecursionError:
             raise TemplateError(
-                f"{name}: its argument has the wrong form ({error}), got {argument!r}; "
+                f"{name}: refers to itself, got {argument!r:.200}; remove the circle"
+            ) from None
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise TemplateError(
+                f"{name}: its argument has the wrong form ({error}), got {argument!r:.200}; "
                 "write it as in CloudFormation's reference of intrinsic functions"
             ) from error
 

@@ -14,10 +14,13 @@ from constructs_triton.cloud_assembly.placeholders import (
     Placeholders,
     StackOutputs,
 )
+from constructs_triton.cloud_assembly.shapes import ASSETS, PROPERTIES, check_shape
 from constructs_triton.cloud_assembly.template import Resource, Template, read_json_object
 from constructs_triton.errors import TemplateError
 
 __all__ = ["AssetManifest", "FileAsset", "SynthesizedStack"]
+
+_HINT = "run `npx cdk synth` again"
 
 
 @dataclass(frozen=True)
@@ -43,20 +46,22 @@ class AssetManifest:
     @classmethod
     def read(cls, path: Path) -> AssetManifest:
         """Read a manifest."""
-        return cls(path.parent, read_json_object(path, "run `npx cdk synth` again"))
+        content = read_json_object(path, _HINT)
+        check_shape(content, ASSETS, str(path), _HINT)
+        return cls(path.parent, content)
 
     def files(self) -> Iterator[FileAsset]:
         """Yield the file assets."""
-        for asset in self.content.get("files", {}).values():
-            source = asset.get("source", {})
-            path = self.directory / source["path"] if "path" in source else None
-            name = asset.get("displayName", "" if path is None else path.name)
-            yield FileAsset(name, path, source.get("packaging", "file"), asset.get("destinations", {}))
+        for asset in (self.content.get("files") or {}).values():
+            source = asset.get("source") or {}
+            path = self.directory / source["path"] if source.get("path") else None
+            name = asset.get("displayName") or ("" if path is None else path.name)
+            yield FileAsset(name, path, source.get("packaging", "file"), asset.get("destinations") or {})
 
     def images(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the display name and the tags of each container image."""
-        for key, asset in self.content.get("dockerImages", {}).items():
-            tags = [each["imageTag"] for each in asset.get("destinations", {}).values()]
+        for key, asset in (self.content.get("dockerImages") or {}).items():
+            tags = [each["imageTag"] for each in (asset.get("destinations") or {}).values()]
             yield asset.get("displayName", key), tags
 
 
@@ -92,14 +97,22 @@ class SynthesizedStack:
         """Return the properties of a resource without intrinsic functions."""
         given = self.template.resources[logical_id].properties
         try:
-            return _without_null(self._placeholders.evaluator.evaluate(given))
+            found = self._placeholders.evaluator.evaluate(given)
         except TemplateError as error:
             raise TemplateError(f"{self.name}/{logical_id}: {error}") from None
+        return self._checked(logical_id, found)
 
     def known_properties(self, logical_id: str) -> dict[str, Any]:
         """Return the properties of a resource; what is known only at deployment is as declared."""
         given = self.template.resources[logical_id].properties
-        return _without_null(self._placeholders.evaluator.evaluate_known(given))
+        return self._checked(logical_id, self._placeholders.evaluator.evaluate_known(given))
+
+    def _checked(self, logical_id: str, properties: Any) -> dict[str, Any]:
+        shape = PROPERTIES.get(self.template.resources[logical_id].type, {})
+        check_shape(
+            properties, shape, f"{self.name}/{logical_id}", "write it as in CloudFormation's reference"
+        )
+        return {name: value for name, value in properties.items() if value is not None}
 
     def name_of(self, logical_id: str) -> str:
         """Return the name of a resource: that of the template, else the logical ID."""
@@ -138,9 +151,10 @@ class SynthesizedStack:
         for manifest in self.manifests:
             yield from manifest.files()
 
-    def asset(self, key: str) -> Path | None:
+    def asset(self, key: object) -> Path | None:
         """Return the file with this key in the asset bucket; it may not exist."""
-        return self._assets.get(key)
+        # A key in the properties of a resource may be an intrinsic function.
+        return self._assets.get(key) if isinstance(key, str) else None
 
     @cached_property
     def _assets(self) -> dict[str, Path]:
@@ -151,13 +165,18 @@ class SynthesizedStack:
             for place in asset.destinations.values()
         }
 
-    def nested(self, directory: Path) -> Iterator[SynthesizedStack]:
-        """Yield its nested stacks, and theirs; ``directory`` is the folder of their templates."""
+    def nested(self, directory: Path, outer: frozenset[str] = frozenset()) -> Iterator[SynthesizedStack]:
+        """Yield its nested stacks, and theirs; ``directory`` is the folder of their templates.
+
+        ``outer`` are the templates that they are nested in.
+        """
         for logical_id in self.created("AWS::CloudFormation::Stack"):
             file = self.template.resources[logical_id].metadata.get("aws:asset:path")
             if file is None:
                 continue
-            given = self.known_properties(logical_id).get("Parameters", {})
+            if file in outer:
+                raise TemplateError(f"{self.name}/{logical_id}: the nested stack contains itself; {_HINT}")
+            given = self.known_properties(logical_id).get("Parameters") or {}
             stack = replace(
                 self,
                 name=f"{self.name}/{logical_id}",
@@ -166,7 +185,7 @@ class SynthesizedStack:
                 names=self.names | {f"{self.name}/{logical_id}"},
             )
             yield stack
-            yield from stack.nested(directory)
+            yield from stack.nested(directory, outer | {file})
 
 
 def _manifests(template: Path) -> Iterator[AssetManifest]:
@@ -180,7 +199,3 @@ def _manifests(template: Path) -> Iterator[AssetManifest]:
             yield manifest
     for path in sorted(template.parent.glob("*/*.assets.json")):
         yield AssetManifest.read(path)
-
-
-def _without_null(properties: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in properties.items() if value is not None}

@@ -10,6 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
+from constructs_triton.cloud_assembly.shapes import STRING, TEMPLATE, check_shape
 from constructs_triton.errors import TemplateError
 from constructs_triton.untrusted.json_files import read_json
 
@@ -39,15 +40,19 @@ class Resource:
         """Read a member of a template's ``Resources``."""
         if "Type" not in declaration:
             raise TemplateError(f"Resources.{logical_id}: every resource must have a Type; add it")
-        given = declaration.get("DependsOn", [])
+        given = declaration.get("DependsOn") or []
+        depends_on = [given] if isinstance(given, str) else given
+        check_shape(
+            depends_on, [STRING], f"Resources.{logical_id}.DependsOn", "give logical IDs of resources"
+        )
         return cls(
             logical_id=logical_id,
             type=declaration["Type"],
             properties=declaration.get("Properties") or {},
-            depends_on=tuple([given] if isinstance(given, str) else given),
+            depends_on=tuple(depends_on),
             condition=declaration.get("Condition"),
-            deletion_policy=declaration.get("DeletionPolicy", "Delete"),
-            update_replace_policy=declaration.get("UpdateReplacePolicy", "Delete"),
+            deletion_policy=declaration.get("DeletionPolicy") or "Delete",
+            update_replace_policy=declaration.get("UpdateReplacePolicy") or "Delete",
             metadata=declaration.get("Metadata") or {},
         )
 
@@ -62,19 +67,24 @@ class Template:
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         self.body = body
-        self.parameters: Mapping[str, Mapping[str, Any]] = body.get("Parameters", {})
-        self.rules: Mapping[str, Any] = body.get("Rules", {})
-        self.mappings: Mapping[str, Any] = body.get("Mappings", {})
-        self.conditions: Mapping[str, Any] = body.get("Conditions", {})
-        self.outputs: Mapping[str, Any] = body.get("Outputs", {})
-        self.resources = {
-            name: Resource.from_declaration(name, each) for name, each in body.get("Resources", {}).items()
-        }
+        self.parameters: Mapping[str, Mapping[str, Any]] = body.get("Parameters") or {}
+        self.rules: Mapping[str, Any] = body.get("Rules") or {}
+        self.mappings: Mapping[str, Any] = body.get("Mappings") or {}
+        self.conditions: Mapping[str, Any] = body.get("Conditions") or {}
+        self.outputs: Mapping[str, Any] = body.get("Outputs") or {}
+        resources = body.get("Resources") or {}
+        self.resources = {name: Resource.from_declaration(name, each) for name, each in resources.items()}
 
     @classmethod
     def read(cls, path: Path) -> Template:
-        """Read a template that ``cdk synth`` wrote."""
-        return cls(read_json_object(path, _HINT))
+        """Read a template that ``cdk synth`` wrote.
+
+        Raises:
+            TemplateError: the file cannot be read, or a part of it has another form than in a template.
+        """
+        body = read_json_object(path, _HINT)
+        check_shape(body, TEMPLATE, str(path), _HINT)
+        return cls(body)
 
     def resources_of_type(self, *types: str) -> dict[str, Resource]:
         """Return the resources of these CloudFormation types by logical ID."""

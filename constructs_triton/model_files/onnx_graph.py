@@ -18,8 +18,8 @@ __all__ = ["ExternalData", "OnnxGraph", "OnnxModel", "OnnxNode", "OnnxValue", "r
 # protobuf refuses more than 100 nested messages; a graph within a graph takes three.
 _MOST_GRAPHS_DEEP = 32
 _EXTERNAL = 1
-# What an operator takes in memory, in steps of the budget of the file.
-_STEPS_OF_NODE = 2
+# What an operator and a function take in time and memory, in steps of the budget of the file.
+_STEPS_OF_NODE, _STEPS_OF_FUNCTION = 2, 10
 
 Operator = tuple[str, str]
 """Domain and name of an operator."""
@@ -153,6 +153,7 @@ def _opset(message: MessageReader) -> tuple[str, int]:
 
 
 def _function(message: MessageReader) -> tuple[Operator, Counter[Operator]]:
+    message.keep(_STEPS_OF_FUNCTION)
     name = domain = ""
     body = OnnxGraph()
     for each in message:

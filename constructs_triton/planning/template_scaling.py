@@ -76,14 +76,16 @@ def scaling_of_resources(
 def _scaling(stack: SynthesizedStack, target: DeclaredTarget, instance_type: InstanceType | None) -> Scaling:
     instance_type = instance_type or _instance_type(stack, target)
     return Scaling(
-        min_capacity=int(_number(target.logical_id, "MinCapacity", target.properties["MinCapacity"])),
-        max_capacity=int(_number(target.logical_id, "MaxCapacity", target.properties["MaxCapacity"])),
+        min_capacity=int(_number(target.logical_id, "MinCapacity", target.properties.get("MinCapacity"))),
+        max_capacity=int(_number(target.logical_id, "MaxCapacity", target.properties.get("MaxCapacity"))),
         policies=tuple(
             _read_policy(policy, instance_type)
             for policy in scaling_policies(stack)
             if policy.target.logical_id == target.logical_id
         ),
-        schedules=tuple(map(_read_schedule, target.properties.get("ScheduledActions", ()))),
+        schedules=tuple(
+            _read_schedule(target.logical_id, each) for each in target.properties.get("ScheduledActions", ())
+        ),
     )
 
 
@@ -145,14 +147,18 @@ def _read_policy(policy: DeclaredPolicy, instance_type: InstanceType | None) -> 
         raise InvalidValueError(
             f"{policy.logical_id}: no alarm triggers this policy; add an alarm, or remove the policy"
         )
-    steps = policy.properties["StepScalingPolicyConfiguration"]
+    steps = policy.properties.get("StepScalingPolicyConfiguration")
+    if steps is None:
+        raise InvalidValueError(
+            f"{policy.logical_id}: has neither a target to track nor steps; give the policy as options"
+        )
     return _read_steps(policy.logical_id, steps, policy.alarms[0], instance_type)
 
 
 def _read_tracking(id: str, config: Mapping[str, Any], instance_type: InstanceType | None) -> TargetTracking:
     metric = _tracked_metric(config)
     cooldowns = {
-        f"scale_{way}_cooldown_seconds": config[f"Scale{way.title()}Cooldown"]
+        f"scale_{way}_cooldown_seconds": _number(id, "cooldown", config[f"Scale{way.title()}Cooldown"])
         for way in ("out", "in")
         if f"Scale{way.title()}Cooldown" in config
     }
@@ -168,10 +174,10 @@ def _read_tracking(id: str, config: Mapping[str, Any], instance_type: InstanceTy
 
 
 def _tracked_metric(config: Mapping[str, Any]) -> str:
-    predefined = config.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
+    predefined = (config.get("PredefinedMetricSpecification") or {}).get("PredefinedMetricType")
     if predefined is not None:
-        return _PREDEFINED.get(predefined, str(predefined))
-    return str(config.get("CustomizedMetricSpecification", {}).get("MetricName", "metric math"))
+        return _PREDEFINED.get(str(predefined), str(predefined))
+    return str((config.get("CustomizedMetricSpecification") or {}).get("MetricName", "metric math"))
 
 
 def _read_steps(
@@ -180,25 +186,29 @@ def _read_steps(
     metric = str(alarm.get("MetricName", "metric math"))
     steps = tuple(
         (
-            step.get("MetricIntervalLowerBound"),
-            step.get("MetricIntervalUpperBound"),
-            step["ScalingAdjustment"],
+            _optional_number(id, "MetricIntervalLowerBound", step),
+            _optional_number(id, "MetricIntervalUpperBound", step),
+            _number(id, "ScalingAdjustment", step["ScalingAdjustment"]),
         )
         for step in config["StepAdjustments"]
     )
-    cooldown = {"cooldown_seconds": config["Cooldown"]} if "Cooldown" in config else {}
+    cooldown = (
+        {"cooldown_seconds": _number(id, "Cooldown", config["Cooldown"])} if "Cooldown" in config else {}
+    )
     return _build(
         id,
         StepScaling,
-        threshold=_number(id, "Threshold", alarm["Threshold"]),
+        threshold=_number(id, "Threshold", alarm.get("Threshold")),
         steps=steps,
-        above=str(alarm["ComparisonOperator"]).startswith("Greater"),
+        above=str(alarm.get("ComparisonOperator")).startswith("Greater"),
         metric=metric,
         adjustment_type=config.get("AdjustmentType", "ChangeInCapacity"),
-        period_minutes=max(1, int(alarm.get("Period", 60)) // 60),
-        evaluation_periods=int(alarm["EvaluationPeriods"]),
+        period_minutes=max(1, int(_number(id, "Period", alarm.get("Period", 60))) // 60),
+        evaluation_periods=int(_number(id, "EvaluationPeriods", alarm.get("EvaluationPeriods"))),
         is_sum=alarm.get("Statistic") == "Sum",
-        minimum_adjustment=int(config.get("MinAdjustmentMagnitude", 1)),
+        minimum_adjustment=int(
+            _number(id, "MinAdjustmentMagnitude", config.get("MinAdjustmentMagnitude", 1))
+        ),
         units=_units(id, metric, instance_type),
         **cooldown,
     )
@@ -225,14 +235,22 @@ def _units(id: str, metric: str, instance_type: InstanceType | None) -> float:
     return units
 
 
-def _read_schedule(action: Mapping[str, Any]) -> ScheduledAction:
-    bounds = action.get("ScalableTargetAction", {})
+def _read_schedule(id: str, action: Mapping[str, Any]) -> ScheduledAction:
+    bounds = action.get("ScalableTargetAction") or {}
     return ScheduledAction(
         schedule=action["Schedule"],
-        min_capacity=bounds.get("MinCapacity"),
-        max_capacity=bounds.get("MaxCapacity"),
+        min_capacity=_capacity(id, "MinCapacity", bounds),
+        max_capacity=_capacity(id, "MaxCapacity", bounds),
         time_zone=action.get("Timezone", "UTC"),
     )
+
+
+def _capacity(id: str, name: str, bounds: Mapping[str, Any]) -> int | None:
+    return None if bounds.get(name) is None else int(_number(id, name, bounds[name]))
+
+
+def _optional_number(id: str, name: str, values: Mapping[str, Any]) -> float | None:
+    return None if values.get(name) is None else _number(id, name, values[name])
 
 
 def _number(id: str, name: str, declared: Any) -> float:

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import file_targets as files
 from check_examples.torch_and_plan import plan, torchscript, zipped
 from client_targets import answers, read_answer
+from template_targets import read_assembly, seeds
 
 from constructs_triton.custom_resource_handlers.model_sync.index import Index
 from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, Manifest
@@ -309,4 +311,14 @@ TARGETS = (
     FuzzTarget("answers", answers, read_answer),
     FuzzTarget("csv", _tables, _read_csv),
     FuzzTarget("traffic", lambda: [*TRAFFIC], _read_traffic),
+    FuzzTarget("json", lambda: [*files.VALUES], files.read_values),
+    FuzzTarget("arrays", files.arrays, files.read_array_file),
+    FuzzTarget("recorded", lambda: [files.RECORDED], files.read_recorded),
+    FuzzTarget("lines", lambda: [files.LINES], files.read_line_file),
+    FuzzTarget("prices", lambda: [files.PRICES], files.read_price_file),
+    FuzzTarget("patterns", lambda: [files.PATTERNS], files.read_patterns),
+    FuzzTarget("generation", lambda: [files.GENERATION], files.read_generation_events),
+    FuzzTarget("logs", lambda: [files.LOG], files.read_log),
+    FuzzTarget("templates", seeds, read_assembly),
+    FuzzTarget("names", lambda: [*files.NAMES], files.read_name),
 )

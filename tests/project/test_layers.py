@@ -38,6 +38,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "cli",
     ),
     "cloud_assembly": (
+        "shapes",
         "template",
         "intrinsics",
         "placeholders",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from cpu_limit import cpu_limit
 from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
@@ -37,9 +36,8 @@ def test_agrees_with_pathspec(pattern: str, path: str) -> None:
 )
 def test_hostile_pattern_takes_linear_time(pattern: str) -> None:
     """A pattern of a few bytes would take minutes for one long name."""
-    start = time.process_time()
-    assert compile_patterns([pattern]).check_file("/".join(["a" * 255] * 3)).include is None
-    assert time.process_time() - start < 2
+    with cpu_limit():
+        assert compile_patterns([pattern]).check_file("/".join(["a" * 255] * 3)).include is None
 
 
 def test_many_double_stars_are_an_error() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -54,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _stack_name(directory: Path) -> str:
     """Return the name of the folder as CloudFormation and npm accept it."""
-    name = re.sub(r"[^A-Za-z0-9]+", "-", directory.resolve().name).strip("-").lower()
+    name = re.sub(r"[^A-Za-z0-9]+", "-", Path(os.path.realpath(directory)).name).strip("-").lower()
     if not name[:1].isalpha() or len(name) > _LONGEST_STACK_NAME:
         raise InvalidValueError(
             f"{directory}: the name of the folder becomes the name of the stack, so it must begin with a "

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from constructs_triton.cloud_assembly.assembly import Assembly
 from constructs_triton.cloud_assembly.endpoints import (
@@ -32,9 +32,11 @@ from constructs_triton.local.sources.specs import (
     VariantSpec,
 )
 from constructs_triton.local.sources.uncompressed import FileContent, check_names, file_content
+from constructs_triton.untrusted.regular_files import read_regular
 
 __all__ = ["read_endpoints"]
 
+ManifestT = TypeVar("ManifestT", Manifest, FileManifest)
 _COPIES = "sagemaker:inference-component:DesiredCopyCount"
 
 
@@ -201,6 +203,7 @@ class _Specs:
                 f"{self.stack.name}/{container.model}: has no model data; "
                 "set ModelDataUrl, or ModelDataSource with an S3Prefix and CompressionType None"
             )
+        url = str(url)  # a number is also a string for CloudFormation
         spec = ContainerSpec(
             model=container.model,
             image=container.image,
@@ -219,7 +222,7 @@ class _Specs:
         """Return the archives that the deployment would copy below the prefix, by target model."""
         found: dict[str, Path] = {}
         for logical_id, sync in model_syncs(self.stack, RESOURCE_TYPE, url):
-            manifest = Manifest.from_json(self._asset(sync.manifest_key, logical_id).read_bytes())
+            manifest = self._manifest(Manifest.from_json, sync.manifest_key, logical_id)
             for archive in manifest.archives:
                 found[archive.target_model] = self._asset(archive.source_key, archive.target_model)
         return found
@@ -227,7 +230,7 @@ class _Specs:
     def _files_below(self, url: str, model: str) -> dict[str, FileContent]:
         """Return the files that the deployment would place below the prefix, by their paths."""
         for logical_id, sync in model_syncs(self.stack, FILES_RESOURCE_TYPE, url):
-            manifest = FileManifest.from_json(self._asset(sync.manifest_key, logical_id).read_bytes())
+            manifest = self._manifest(FileManifest.from_json, sync.manifest_key, logical_id)
             files = {file.path: file_content(file, manifest, self._asset) for file in manifest.files}
             check_names(url, files)
             return files
@@ -235,6 +238,15 @@ class _Specs:
             f"{self.stack.name}/{model}: the files of its model are not in this assembly, got {url!r}; "
             "deploy it and run it with --aws-endpoint-url, or select other endpoints with --endpoint"
         )
+
+    def _manifest(self, parse: Callable[[bytes], ManifestT], key: str, logical_id: str) -> ManifestT:
+        path = self._asset(key, logical_id)
+        try:
+            return parse(read_regular(path))
+        except (OSError, ValueError) as error:
+            raise LocalEndpointError(
+                f"{path}: cannot be read as a manifest ({error}); run `npx cdk synth` again"
+            ) from error
 
     def _asset(self, key: str, wanted_by: str) -> Path:
         path = self.stack.asset(key)

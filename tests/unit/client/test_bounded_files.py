@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import math
 import os
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cpu_limit import cpu_limit
 
 from constructs_triton_client.bounded_files import ArrayFolder, read_array, read_file
 from constructs_triton_client.bounded_json import parse_bounded_json
+
+
+def beginning(value: Any) -> str:
+    """Return a short name of a test: pytest would print millions of characters."""
+    return repr(value[:20])
+
 
 USUAL = [
     None,
@@ -46,13 +52,12 @@ def test_usual_json_is_read(value: Any) -> None:
         (b'"' * (1 << 22), "Extra data"),
         (b"", "Expecting value"),
     ],
+    ids=beginning,
 )
 def test_hostile_json_is_refused(content: bytes, reason: str) -> None:
     """The reason is that of a ValueError, whatever is wrong."""
-    start = time.process_time()
-    with pytest.raises(ValueError, match=reason):
+    with cpu_limit(), pytest.raises(ValueError, match=reason):
         parse_bounded_json(content)
-    assert time.process_time() - start < 2
 
 
 def test_largest_values_are_read() -> None:
@@ -103,6 +108,7 @@ def _header(text: str) -> bytes:
         b"\x93NUMPY\x03\x00" + bytes(4),
         b"\x93NUMPY\x09\x00" + bytes(4),
     ],
+    ids=beginning,
 )
 def test_damaged_arrays_are_refused(content: bytes, path: Path) -> None:
     """Headers that lie, Python objects and other formats are a ValueError."""
@@ -126,7 +132,8 @@ def test_only_files_below_the_folder_are_read(path: Path) -> None:
     folder = path.parent / "inner"
     folder.mkdir()
     (folder / "link.npy").symlink_to(path)
-    for name in (str(path), "../a.npy", "link.npy", "x" * 5000, "a\0b"):
+    (folder / "circle.npy").symlink_to("circle.npy")
+    for name in (str(path), "../a.npy", "link.npy", "circle.npy", "x" * 5000, "a\0b"):
         with pytest.raises((OSError, ValueError)):
             ArrayFolder(folder).read(name)
     assert ArrayFolder(path.parent).read("inner/../a.npy").tolist() == [0, 1, 2]

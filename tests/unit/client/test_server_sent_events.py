@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from cpu_limit import cpu_limit
 
 from constructs_triton_client import server_sent_events
 from constructs_triton_client.errors import ResponseDecodingError
@@ -28,10 +27,9 @@ def test_stream_cut_at_every_byte_has_the_same_events() -> None:
 def test_large_event_in_small_parts_is_read_in_linear_time() -> None:
     """Each byte is searched once, however small the parts are."""
     event = b"data: " + b"x" * (4 << 20) + b"\n\n"
-    start = time.process_time()
-    (found,) = iterate_events(event[at : at + 1024] for at in range(0, len(event), 1024))
-    assert len(found) == 4 << 20
-    assert time.process_time() - start < 2
+    with cpu_limit():
+        (found,) = iterate_events(event[at : at + 256] for at in range(0, len(event), 256))
+        assert len(found) == 4 << 20
 
 
 @pytest.mark.parametrize("line", [b"data: 12345\n", b"data:\n"])

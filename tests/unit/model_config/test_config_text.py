@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from cpu_limit import cpu_limit
 
 from constructs_triton.errors import ModelConfigError
 from constructs_triton.model_config.locations import Locations
@@ -156,9 +156,8 @@ DIMS = HEAD + "input [ {{ dims: [ {} ] }} ]\n"
 )
 def test_long_configuration_is_read_in_linear_time(text: str) -> None:
     """Inputs for which one attempt for each place would take minutes are read."""
-    start = time.process_time()
-    assert parse_model_config(text).max_batch_size == 8
-    assert time.process_time() - start < 5
+    with cpu_limit():
+        assert parse_model_config(text).max_batch_size == 8
 
 
 @pytest.mark.parametrize(
@@ -194,21 +193,19 @@ def test_long_configuration_is_read_in_linear_time(text: str) -> None:
 )
 def test_hostile_configuration_is_rejected_in_linear_time(text: str, code: str) -> None:
     """Inputs that no tool writes are a finding after a bounded effort, with a short message."""
-    start = time.process_time()
-    with pytest.raises(ModelConfigError) as caught:
-        parse_model_config(text)
-    assert caught.value.finding.code == code
-    assert len(str(caught.value)) < 1000
-    assert time.process_time() - start < 5
+    with cpu_limit():
+        with pytest.raises(ModelConfigError) as caught:
+            parse_model_config(text)
+        assert caught.value.finding.code == code
+        assert len(str(caught.value)) < 1000
 
 
 def test_places_in_a_long_line_are_found_in_linear_time() -> None:
     """The place of the last of 50,000 dims in one line is found."""
     text = DIMS.format(",".join(["1"] * 50_000))
-    start = time.process_time()
-    place = Locations(text).find(("input", 0, "dims", 49_999))
-    assert place == (3, text.split("\n")[2].rindex("1") + 1)
-    assert time.process_time() - start < 5
+    with cpu_limit():
+        place = Locations(text).find(("input", 0, "dims", 49_999))
+        assert place == (3, text.split("\n")[2].rindex("1") + 1)
 
 
 def test_escapes_outside_utf8_are_read() -> None:

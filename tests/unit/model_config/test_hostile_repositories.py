@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
+from cpu_limit import cpu_limit
 
 from constructs_triton.findings import Finding
 from constructs_triton.model_config.python_source import is_over_budget
@@ -93,9 +93,8 @@ def test_source_of_usual_size_is_parsed() -> None:
 def test_products_of_dims_are_bounded(config: str, tmp_path: Path) -> None:
     """The exact product has more digits than Python prints, and takes quadratic time."""
     files = {"1/model.py": MODEL, "warmup/f": b"x", "initial_state/f": b"x"}
-    start = time.process_time()
-    _check(tmp_path, PYTHON + TENSORS + config, files)
-    assert time.process_time() - start < 5
+    with cpu_limit():
+        _check(tmp_path, PYTHON + TENSORS + config, files)
 
 
 @pytest.mark.parametrize(
@@ -117,11 +116,8 @@ def test_absolute_file_name_is_below_the_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        *("/", "//", "/dev/zero", "../../../etc/passwd", "a\\\\000b"),
-        pytest.param("x" * 5000, id="long"),
-        pytest.param("a/" * 3000, id="deep"),
-    ],
+    ["/", "//", "/dev/zero", "../../../etc/passwd", "x" * 5000, "a/" * 100_000, "a\\\\000b"],
+    ids=lambda name: name[:20],
 )
 @pytest.mark.parametrize(
     "backend", ["onnxruntime", "pytorch", "tensorrt", "openvino", "fil", "python", "dali"]
@@ -129,5 +125,6 @@ def test_absolute_file_name_is_below_the_version(tmp_path: Path) -> None:
 def test_strange_file_names_are_findings(name: str, backend: str, tmp_path: Path) -> None:
     """No name that a configuration gives ends the check, or reads a device."""
     config = f'backend: "{backend}"\ndefault_model_filename: "{name}"\n{TENSORS}'
-    report = _check(tmp_path, config, {"1/model.onnx": b""})
+    with cpu_limit():
+        report = _check(tmp_path, config, {"1/model.onnx": b""})
     assert {each.path for each in report.findings} <= {"m/config.pbtxt", "m/1", "m", "m/1/model.onnx"}
