@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
 # uv takes seconds where pip takes minutes. pip is the fallback where only pip knows the package index.
 QUIETLY := --quiet --disable-pip-version-check -c constraints.txt
 UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt
@@ -68,7 +68,7 @@ pytest: $(INSTALLED) $(NODE_INSTALLED) ## the tests without measuring coverage
 # Measures every process that the tests start, and fails below the limit in pyproject.toml.
 coverage: $(INSTALLED) $(NODE_INSTALLED) ## the tests, with branch coverage
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n 2 --dist loadgroup
+	$(BIN)/coverage run -m pytest -n 3 --dist loadgroup
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

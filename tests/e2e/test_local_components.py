@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,10 +45,8 @@ def test_component_at_zero_wakes_and_answers_by_its_name(local: LocalEndpoint) -
     for _ in range(2):
         with pytest.raises(NoCapacityError, match=r"no capacity .*wake_timeout"):
             client(local, "AlertsComponent").infer(READINGS)
-    started = time.monotonic()
     result = client(local, "AlertsComponent", wake_timeout=30).infer(READINGS)
     assert result["alerts"].tolist() == [FLAGGED]
-    assert time.monotonic() - started > 0.5
     assert "AlertsComponent: has zero copies; the first call wakes it in 1.5 s" in local.messages
 
 

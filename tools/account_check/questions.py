@@ -153,7 +153,7 @@ QUESTIONS = (
     ),
     Question(
         3,
-        "Is an endpoint deployed again when scaling or alarms are added without a new configuration?",
+        "Is an endpoint deployed again when scaling or alarms change without a new configuration?",
         f"{_PREFIX}Unchanged",
         instances=2,
         minutes=45,

@@ -15,6 +15,7 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 
 import constructs_triton as library
@@ -55,7 +56,7 @@ def named(reference: ast.expr) -> Any:
         return NAMES[reference.id]
     if reference.id in ("ec2", "iam", "kms", "logs"):
         return getattr(cdk, f"aws_{reference.id}")
-    for module in (library, planning, cdk, appscaling, cloudwatch, actions, kms, s3, datetime):
+    for module in (library, planning, cdk, appscaling, cloudwatch, actions, kms, logs, s3, datetime):
         if hasattr(module, reference.id):
             return getattr(module, reference.id)
     raise AssertionError(f"nothing is called {reference.id}")

@@ -39,13 +39,21 @@ class ExecutionRoleCheck:
             if "ModelDataUrl" in container:
                 self._expect_trust(role)
                 bucket, key = _split(container["ModelDataUrl"])
-                is_prefix = container.get("Mode") == "MultiModel"
-                self._expect_data(role, bucket, key, is_prefix=is_prefix)
-                if is_prefix:
-                    self._expect_archives(role, bucket, key)
+                self._expect_data(role, bucket, key, is_prefix=_is_multi_model(container))
             elif "ModelDataSource" in container:
                 self._expect_trust(role)
                 self._expect_files(role, container["ModelDataSource"]["S3DataSource"])
+
+    def expect_archives(self, model: Mapping[str, Any]) -> None:
+        """Raise ``PermissionError`` if the role may not read an archive of a multi-model container.
+
+        SageMaker does not ask for it when the endpoint starts.
+        """
+        for container in filter(_is_multi_model, _containers(model)):
+            bucket, prefix = _split(container["ModelDataUrl"])
+            for key in list(self.access.s3_needs.bucket(bucket).keys):
+                if key.startswith(prefix) and "/" not in key[len(prefix) :] and key.endswith(".tar.gz"):
+                    self._expect_data(model["ExecutionRoleArn"], bucket, key, is_prefix=False)
 
     def expect_image(self, model: Mapping[str, Any]) -> None:
         """Raise ``PermissionError`` if the role may not pull the image of a container."""
@@ -81,12 +89,6 @@ class ExecutionRoleCheck:
             for service in services_of_s3(self.api.region):
                 self._expect(role_arn, "kms:Decrypt", encryption_key, url, {"kms:ViaService": service})
 
-    def _expect_archives(self, role_arn: str, bucket: str, prefix: str) -> None:
-        """A multi-model endpoint loads any archive directly below its prefix, at any time."""
-        for key in list(self.access.s3_needs.bucket(bucket).keys):
-            if key.startswith(prefix) and "/" not in key[len(prefix) :] and key.endswith(".tar.gz"):
-                self._expect_data(role_arn, bucket, key, is_prefix=False)
-
     def _expect_files(self, role_arn: str, source: Mapping[str, str]) -> None:
         """SageMaker lists the prefix, and each key without the prefix is the path of a file."""
         bucket, prefix = _split(source["S3Uri"])
@@ -105,6 +107,10 @@ class ExecutionRoleCheck:
         is_denied = self.access.bucket_decision(resource, action) is Decision.DENIED
         if is_denied or not self.access.allows(role_arn, action, resource, context):
             raise PermissionError(f"Could not access model data at {url}: 403")
+
+
+def _is_multi_model(container: Mapping[str, Any]) -> bool:
+    return container.get("Mode") == "MultiModel"
 
 
 def _containers(model: Mapping[str, Any]) -> list[Mapping[str, Any]]:

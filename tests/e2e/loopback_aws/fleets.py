@@ -48,14 +48,7 @@ class Fleets:
         Raises:
             PermissionError: the execution role may not read the model's data or image.
         """
-        model = self.model(name)
-        self.launch_container(
-            {
-                "PrimaryContainer": model.primary_container,
-                "Containers": model.containers,
-                "ExecutionRoleArn": model.execution_role_arn,
-            }
-        )
+        self.launch_container(self._described(name))
 
     def launch_container(self, described: Mapping[str, Any]) -> None:
         """Launch what a model describes: containers and a role.
@@ -66,16 +59,30 @@ class Fleets:
         self.check.expect_model_data(described)
         self.check.expect_image(described)
 
+    def _serve(self, name: str) -> None:
+        """Launch the container of a model, and load everything that it can be called for."""
+        self.launch_model(name)
+        self.check.expect_archives(self._described(name))
+
+    def _described(self, name: str) -> dict[str, Any]:
+        model = self.model(name)
+        return {
+            "PrimaryContainer": model.primary_container,
+            "Containers": model.containers,
+            "ExecutionRoleArn": model.execution_role_arn,
+        }
+
     def inspect(self, moment: str) -> None:
         """Note the fleets that lack a permission at this moment."""
         for endpoint_name, config_name in self.running():
             try:
-                self.launch(config_name)
+                for model in self.models_of(config_name):
+                    self._serve(model)
             except PermissionError as error:
                 self.losses.append(f"{moment}: endpoint {endpoint_name}, {config_name}: {error}")
         for component, model in self.models_of_components():
             try:
-                self.launch_model(model)
+                self._serve(model)
             except PermissionError as error:
                 self.losses.append(f"{moment}: {component}, {model}: {error}")
 
