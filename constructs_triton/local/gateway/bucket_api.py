@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -64,7 +65,7 @@ class _BucketApi:
         """PutObject, with its conditions, or UploadPart."""
         try:
             if "uploadId" in request.query:
-                part = self._folder.upload(request.query["uploadId"]) / str(int(request.query["partNumber"]))
+                part = self._folder.upload(request.query["uploadId"]) / _part_number(request)
                 await _receive(request, part)
                 return web.Response(headers={"ETag": etag_of(part)})
             self._check_conditions(request)
@@ -115,6 +116,15 @@ class _BucketApi:
             raise RuntimeApiError(
                 412, "PreconditionFailed", "At least one of the preconditions you specified did not hold"
             )
+
+
+def _part_number(request: web.Request) -> str:
+    number = request.query.get("partNumber", "")
+    if re.fullmatch("[1-9][0-9]{0,3}|10000", number, re.ASCII) is None:
+        raise RuntimeApiError(
+            400, "InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive"
+        )
+    return number
 
 
 async def _receive(request: web.Request, path: Path) -> None:

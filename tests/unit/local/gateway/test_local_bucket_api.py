@@ -94,6 +94,10 @@ def test_objects_are_written_read_and_listed_as_in_s3(tmp_path: Path) -> None:
         s3.delete_object(Bucket="b", Key="a&b")
         assert _code(s3.get_object, Key="a&b") == "NoSuchKey"
         assert _code(s3.upload_part, Key="k", UploadId="../x", PartNumber=1, Body=b"") == "NoSuchUpload"
+        upload = s3.create_multipart_upload(Bucket="b", Key="k")["UploadId"]
+        for number in (0, 10_001):
+            part = {"Key": "k", "UploadId": upload, "PartNumber": number, "Body": b""}
+            assert _code(s3.upload_part, **part) == "InvalidArgument"
 
     _with_gateway(tmp_path, test)
 
