@@ -47,9 +47,10 @@ $(NODE_INSTALLED): package.json package-lock.json | system
 demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machine and send it requests
 	@$(BIN)/python tools/demo.py
 
-# The checks of types and NumPy 2 use the time in which the tests wait for servers.
+# The checks of types and NumPy 2 use the time in which the tests wait for servers. The tests of client/ run once,
+# with NumPy 2; `make pytest` and `make acceptance` run them with NumPy 1.
 test: lint ## lint, types and all tests but the slowest, in under ten minutes
-	@$(MAKE) --no-print-directory --jobs=2 pytest types numpy2
+	@$(MAKE) --no-print-directory --jobs=2 pytest types numpy2 PYTEST="$(PYTEST) --ignore=tests/unit/client"
 
 SPELLED := constructs_triton client tests tools examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
 	README.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md SECURITY.md mkdocs.yml .github

@@ -23,7 +23,8 @@ from triton_server import needs_server
 from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_files")]
+BUDGET_MINUTES = 2
+pytestmark = [pytest.mark.usefixtures("budget")]
 
 SINGLE = "models/files/adder/"
 FILES = {"adder/1/labels.txt", "adder/1/model.py", "adder/1/weights.bin", "adder/config.pbtxt"}

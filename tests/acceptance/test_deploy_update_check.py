@@ -15,7 +15,8 @@ from moto.sagemaker.responses import SageMakerResponse
 from stack_view import StackView
 from update_check_app import synthesize
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
+BUDGET_MINUTES = 1
+pytestmark = [pytest.mark.usefixtures("budget")]
 
 STACK = "Checked"
 _NUMBERS = itertools.count()

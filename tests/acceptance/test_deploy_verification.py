@@ -15,7 +15,8 @@ from verification_app import STACK, synthesize
 
 from constructs_triton_client.wire import decode_request, encode_response
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
+BUDGET_MINUTES = 1
+pytestmark = [pytest.mark.usefixtures("budget")]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,8 @@ from keys_app import ASSETS, STACK, KeyState, synthesize
 from loopback_aws import Behaviour, LoopbackAws, Stack
 from loopback_aws.errors import StackError
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_keys")]
+BUDGET_MINUTES = 2
+pytestmark = [pytest.mark.usefixtures("budget")]
 
 STRANGER = "models/trained-0123abcd.tar.gz"
 CHANGES = [("K1", "K2"), ("K1", None), (None, "K1")]
