@@ -19,9 +19,10 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LARGEST_VARINT_BYTES = 10
 _LONG_VARINT = 0x80
 _FIRST_TAG = 8
-_STEPS, _BYTES_PER_STEP, _MOST_STEPS = 250_000, 20, 1_000_000
-"""The fields and values that are read of one file: 250,000, and one more for each 20 bytes of the file, up to
-a million. Exporters write more than 20 bytes for each."""
+_STEPS, _BYTES_PER_STEP, _MOST_STEPS = 250_000, 50, 500_000
+"""The fields and values that are read of one file: 250,000, and one more for each 50 bytes of the file, up to
+500,000. They take two seconds where each begins a tensor."""
+_LONG_FIELD_STEPS = 2  # more than for a field that is read the short way
 _TEXT_BYTES_PER_STEP = 64
 _LARGEST_TEXT_BYTES = 64 << 10
 _LARGEST_VALUE_BYTES = 16 << 20
@@ -140,6 +141,7 @@ class MessageReader:
 
     def _field(self, first: int) -> Field:
         file = self._file
+        file.budget.spend(_LONG_FIELD_STEPS)
         tag, position = file.varint(first, self.end)
         number, wire_type = tag >> 3, tag & 7
         if number == 0 or number >= 1 << 29:
