@@ -220,7 +220,8 @@ def test_repositories_of_your_own_checkpoint_for_the_images_backends(
     engine, environment = tmp_path / "model.plan", tmp_path / "packed.tar.gz"
     engine.write_bytes(plan("10.4.0.26"))
     with tarfile.open(environment, "w:gz") as archive:
-        archive.addfile(tarfile.TarInfo("lib/python3.10/os.py"), io.BytesIO())
+        for name in ("bin/activate", "lib/python3.10/os.py"):
+            archive.addfile(tarfile.TarInfo(name), io.BytesIO())
     options = ["--plan", engine] if encoder == "tensorrt" else []
     folders = ["--output", tmp_path / "models", "--stand-ins", tmp_path / "stand_ins"]
     words = ["--checkpoint", checkpoint, "--encoder", encoder, "--environment", environment]
