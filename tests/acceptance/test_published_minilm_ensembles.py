@@ -220,7 +220,8 @@ def test_repositories_of_your_own_checkpoint_for_the_images_backends(
     engine, environment = tmp_path / "model.plan", tmp_path / "packed.tar.gz"
     engine.write_bytes(plan("10.4.0.26"))
     with tarfile.open(environment, "w:gz") as archive:
-        for name in ("bin/activate", "lib/python3.10/os.py"):
+        site_packages = "lib/python3.10/site-packages"
+        for name in ("bin/activate", "lib/python3.10/os.py", f"{site_packages}/tokenizers/__init__.py"):
             archive.addfile(tarfile.TarInfo(name), io.BytesIO())
     options = ["--plan", engine] if encoder == "tensorrt" else []
     folders = ["--output", tmp_path / "models", "--stand-ins", tmp_path / "stand_ins"]
