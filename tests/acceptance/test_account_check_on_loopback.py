@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from account_check.questions import QUESTIONS
-from loopback_aws import LoopbackAws
+
+from constructs_triton.rehearsal import SimulatedAccount
 
 PROJECT = Path(__file__).resolve().parents[2]
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"
@@ -19,16 +20,16 @@ pytestmark = pytest.mark.usefixtures("budget")
 
 
 @pytest.fixture(scope="module")
-def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackAws]:
+def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedAccount]:
     """An account that ``cdk bootstrap`` has prepared."""
-    with LoopbackAws() as account:
+    with SimulatedAccount() as account:
         where = f"aws://{account.api.account}/{account.api.region}"
         done = account.run_cdk(CDK, "bootstrap", where, cwd=tmp_path_factory.mktemp("cdk"))
         assert done.returncode == 0, done.stdout
         yield account
 
 
-def test_every_question_is_answered_and_nothing_is_left(aws: LoopbackAws) -> None:
+def test_every_question_is_answered_and_nothing_is_left(aws: SimulatedAccount) -> None:
     """The script deploys, updates and destroys each stack with the CDK's command line."""
     done = subprocess.run(
         [sys.executable, "-m", "account_check", "--yes", "--wait-minutes", "0"],
@@ -49,7 +50,7 @@ def test_every_question_is_answered_and_nothing_is_left(aws: LoopbackAws) -> Non
     assert_nothing_is_left(aws)
 
 
-def assert_nothing_is_left(aws: LoopbackAws) -> None:
+def assert_nothing_is_left(aws: SimulatedAccount) -> None:
     """Only the bootstrap stack's bucket exists, and no endpoint, model or log."""
     for each in QUESTIONS:
         assert aws.stacks.find(each.stack) is None

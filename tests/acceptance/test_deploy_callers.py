@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from loopback_aws import LoopbackAws
-from loopback_aws.access import RoleCredentials
 from programs import PROJECT
 from triton_server import needs_server
 
 from constructs_triton.local import LocalEndpoint
+from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.permissions.access import RoleCredentials
 from constructs_triton_client.model_index import ModelIndex
 
 BUDGET_MINUTES = 2
@@ -31,8 +31,8 @@ print(json.dumps(handler({"review": sys.argv[1]}, None)))
 
 
 @pytest.fixture
-def aws() -> Iterator[LoopbackAws]:
-    with LoopbackAws() as account:
+def aws() -> Iterator[SimulatedAccount]:
+    with SimulatedAccount() as account:
         account.bootstrap()
         yield account
 
@@ -52,7 +52,7 @@ def copy_example(folder: Path) -> Path:
     return models
 
 
-def deployed(aws: LoopbackAws, stack: str, type: str) -> str:
+def deployed(aws: SimulatedAccount, stack: str, type: str) -> str:
     """The physical id of the only resource of a type."""
     rows = aws.client("cloudformation").list_stack_resources(StackName=stack)["StackResourceSummaries"]
     (found,) = [row["PhysicalResourceId"] for row in rows if row["ResourceType"] == type]
@@ -62,7 +62,7 @@ def deployed(aws: LoopbackAws, stack: str, type: str) -> str:
 class Caller:
     """The deployed function, run in a process of its own with the credentials of its role."""
 
-    def __init__(self, aws: LoopbackAws, local: LocalEndpoint) -> None:
+    def __init__(self, aws: SimulatedAccount, local: LocalEndpoint) -> None:
         self.aws, self.local = aws, local
         name = deployed(aws, "Shop", "AWS::Lambda::Function")
         configuration = aws.client("lambda").get_function_configuration(FunctionName=name)
@@ -103,7 +103,7 @@ class Caller:
         return float(json.loads(answer)["score"])
 
 
-def test_callers_stack_survives_a_change_of_the_model(aws: LoopbackAws, tmp_path: Path) -> None:
+def test_callers_stack_survives_a_change_of_the_model(aws: SimulatedAccount, tmp_path: Path) -> None:
     """Deployed before the change, the function calls the new model after it, and no other model."""
     models = copy_example(tmp_path)
     assembly = synthesize(tmp_path)

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from deploy_app import synthesize
 from deploy_synth import INSTANCE_TYPE, MAX_CAPACITY, STACK
-from loopback_aws import LoopbackAws
 from stack_view import StackView
 
 from constructs_triton.local import LocalEndpoint
+from constructs_triton.rehearsal import SimulatedAccount
 from constructs_triton_client import TritonClient
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -35,7 +35,7 @@ pytestmark = [
 class CommandLine:
     """Runs ``cdk`` in a directory."""
 
-    def __init__(self, aws: LoopbackAws, directory: Path) -> None:
+    def __init__(self, aws: SimulatedAccount, directory: Path) -> None:
         self.aws = aws
         self.directory = directory
 
@@ -58,7 +58,7 @@ class CommandLine:
 @pytest.fixture(scope="module")
 def cdk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
     """An account that ``cdk bootstrap`` has prepared."""
-    with LoopbackAws() as aws:
+    with SimulatedAccount() as aws:
         command_line = CommandLine(aws, tmp_path_factory.mktemp("cdk"))
         command_line.run("bootstrap", f"aws://{aws.api.account}/{aws.api.region}")
         yield command_line

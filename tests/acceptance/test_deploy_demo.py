@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from deploy_twice import inventory
-from loopback_aws import Behaviour, LoopbackAws
 from stack_view import StackView
+
+from constructs_triton.rehearsal import Behaviour, SimulatedAccount
 
 BUDGET_MINUTES = 4
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
@@ -26,9 +27,9 @@ _DEPLOY = ("deploy", "--app", f"{sys.executable} app.py", "--require-approval", 
 
 
 @pytest.fixture(scope="module")
-def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackAws]:
+def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedAccount]:
     """An account that ``cdk bootstrap`` has prepared."""
-    with LoopbackAws() as account:
+    with SimulatedAccount() as account:
         run(account, tmp_path_factory.mktemp("cdk"), "bootstrap", f"aws://{account.api.account}/us-east-1")
         account.behaviour = UNFRIENDLY
         yield account
@@ -48,7 +49,7 @@ def app(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(aws: LoopbackAws, directory: Path, *arguments: str, succeeds: bool = True) -> str:
+def run(aws: SimulatedAccount, directory: Path, *arguments: str, succeeds: bool = True) -> str:
     """Run ``cdk`` and return what it prints."""
     done = aws.run_cdk(CDK, *arguments, cwd=directory)
     assert (done.returncode == 0) is succeeds, done.stdout
@@ -60,7 +61,7 @@ def change_models(app: Path, version: str) -> None:
         config.write_text(f"{config.read_text()}# {version}\n")
 
 
-def running(aws: LoopbackAws) -> tuple[str, str]:
+def running(aws: SimulatedAccount) -> tuple[str, str]:
     """The configuration that the endpoint runs, and the archive of its model."""
     sagemaker = aws.client("sagemaker")
     config = sagemaker.describe_endpoint(EndpointName=ENDPOINT)["EndpointConfigName"]
@@ -69,13 +70,13 @@ def running(aws: LoopbackAws) -> tuple[str, str]:
     return config, model["PrimaryContainer"]["ModelDataUrl"]
 
 
-def updates(aws: LoopbackAws) -> list[dict[str, Any]]:
+def updates(aws: SimulatedAccount) -> list[dict[str, Any]]:
     """The requests that updated the endpoint."""
     asked = [request for _, operation, request in aws.api.calls if operation == "UpdateEndpoint"]
     return [request for request in asked if request["EndpointName"] == ENDPOINT]
 
 
-def test_app_is_deployed_updated_rolled_back_and_destroyed(aws: LoopbackAws, app: Path) -> None:
+def test_app_is_deployed_updated_rolled_back_and_destroyed(aws: SimulatedAccount, app: Path) -> None:
     """No fleet is without a permission at any moment, and only what is retained is left."""
     before = inventory(aws)
     run(aws, app, *_DEPLOY)

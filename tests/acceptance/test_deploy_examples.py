@@ -15,10 +15,10 @@ from deploy_twice import (
     put_what_another_team_has_left,
     synthesize_apps,
 )
-from loopback_aws import LoopbackAws
 from programs import PROJECT
 
 from constructs_triton.cloud_assembly.assembly import Assembly
+from constructs_triton.rehearsal import SimulatedAccount
 
 BUDGET_MINUTES = 3
 pytestmark = [pytest.mark.usefixtures("budget")]
@@ -38,17 +38,17 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def account_in() -> Iterator[Callable[[str], LoopbackAws]]:
+def account_in() -> Iterator[Callable[[str], SimulatedAccount]]:
     """Starts the account of an environment and ends the previous one: a process has one at a time."""
-    current: dict[str, LoopbackAws] = {}
+    current: dict[str, SimulatedAccount] = {}
     with ExitStack() as running:
 
-        def account_in(environment: str) -> LoopbackAws:
+        def account_in(environment: str) -> SimulatedAccount:
             if environment not in current:
                 current.clear()
                 running.close()
                 place = () if environment == ANYWHERE else environment.removeprefix("aws://").split("/")
-                current[environment] = running.enter_context(LoopbackAws(*place))
+                current[environment] = running.enter_context(SimulatedAccount(*place))
                 current[environment].bootstrap()
             return current[environment]
 
@@ -62,7 +62,7 @@ def stacks_in(assembly: Assembly, environment: str) -> list[tuple[Assembly, str]
 
 @pytest.mark.parametrize(("environment", "name"), CASES, ids=[" ".join(each) for each in CASES])
 def test_app_is_deployed_twice_and_destroyed(
-    account_in: Callable[[str], LoopbackAws], environment: str, name: str, assemblies: Path
+    account_in: Callable[[str], SimulatedAccount], environment: str, name: str, assemblies: Path
 ) -> None:
     """The app deploys, a second deployment changes nothing, and destroy deletes everything."""
     aws = account_in(environment)

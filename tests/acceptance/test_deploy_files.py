@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from files_app import synthesize
 from files_states import STACK, WEIGHTS_BYTES
-from loopback_aws import LoopbackAws
 from moto.s3.models import S3Backend
 from programs import run_command
 from stack_view import StackView
 from triton_server import needs_server
 
 from constructs_triton.local import LocalEndpoint
+from constructs_triton.rehearsal import SimulatedAccount
 from constructs_triton_client import TritonClient
 
 BUDGET_MINUTES = 2
@@ -35,7 +35,7 @@ ENSEMBLE_FILES = {"twice/1/.triton-keep", "twice/config.pbtxt"}
 class Account:
     """A loopback AWS that counts what is placed in the bucket of the models."""
 
-    aws: LoopbackAws
+    aws: SimulatedAccount
     assemblies: Path
     copied: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
@@ -92,7 +92,7 @@ class Account:
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """The account, with the first state deployed."""
     directory = synthesize(tmp_path_factory.mktemp("assemblies"), "first", "changed", "broken")
-    with LoopbackAws() as aws:
+    with SimulatedAccount() as aws:
         aws.bootstrap()
         account = Account(aws, directory)
         copies = _counting("copy_object", account.copied, "dest_key_name", 2)

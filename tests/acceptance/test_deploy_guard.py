@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from guard_app import synthesize_states
 from guard_states import LARGE, SMALL, STACK
-from loopback_aws import LoopbackAws, Stack
 from stack_view import StackView
+
+from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.stacks.stack import Stack
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]
@@ -21,8 +23,8 @@ Deploy = Callable[[str, str], Stack]
 
 
 @pytest.fixture(scope="module")
-def aws() -> Iterator[LoopbackAws]:
-    with LoopbackAws() as account:
+def aws() -> Iterator[SimulatedAccount]:
+    with SimulatedAccount() as account:
         account.bootstrap()
         yield account
 
@@ -34,7 +36,7 @@ def guard_assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def deploy(aws: LoopbackAws, guard_assemblies: Path) -> Deploy:
+def deploy(aws: SimulatedAccount, guard_assemblies: Path) -> Deploy:
     return lambda state, name: aws.deploy(guard_assemblies / state, STACK, stack_name=name)
 
 
@@ -44,7 +46,7 @@ def numbers() -> Iterator[int]:
 
 
 @pytest.fixture
-def fresh(aws: LoopbackAws, deploy: Deploy, numbers: Iterator[int]) -> StackView:
+def fresh(aws: SimulatedAccount, deploy: Deploy, numbers: Iterator[int]) -> StackView:
     """Both variants, small, scaled and guarded."""
     name = f"Guarded{next(numbers)}"
     stack = deploy("small", name)
@@ -127,7 +129,7 @@ def test_changed_instance_type_is_deployed(fresh: StackView, deploy: Deploy) -> 
     assert [line.rpartition("/")[2] for line in named] == ["blue"]
 
 
-def test_change_without_the_guard_is_refused(aws: LoopbackAws, deploy: Deploy) -> None:
+def test_change_without_the_guard_is_refused(aws: SimulatedAccount, deploy: Deploy) -> None:
     """Without the guard, SageMaker refuses the same change."""
     assert deploy("unguarded", "Unguarded").status == "CREATE_COMPLETE"
     stack = deploy("unguarded_large", "Unguarded")
@@ -180,7 +182,7 @@ def test_failed_update_does_not_change_scaling(fresh: StackView, deploy: Deploy,
     assert gpu_target(fresh, "blue") == 60 * 4
 
 
-def test_guard_on_existing_scaling_is_refused(deploy: Deploy, aws: LoopbackAws) -> None:
+def test_guard_on_existing_scaling_is_refused(deploy: Deploy, aws: SimulatedAccount) -> None:
     """Adding the guard to scaling that CloudFormation registered is refused: it would be deregistered."""
     assert deploy("unguarded", "Adopting").status == "CREATE_COMPLETE"
     before = scaling(StackView(aws, "Adopting"))

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from aws_cdk import RemovalPolicy
 from keys_app import ASSETS, STACK, KeyState, synthesize
-from loopback_aws import Behaviour, LoopbackAws, Stack
-from loopback_aws.errors import StackError
+
+from constructs_triton.rehearsal import Behaviour, SimulatedAccount
+from constructs_triton.rehearsal.errors import StackError
+from constructs_triton.rehearsal.stacks.stack import Stack
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]
@@ -27,7 +29,7 @@ UNORDERED = Behaviour(seed=3, random_order=True, launches_old_fleet=True)
 class Account:
     """A loopback AWS in which one stack is deployed in several states."""
 
-    aws: LoopbackAws
+    aws: SimulatedAccount
     directory: Path
 
     def deploy(self, state: KeyState) -> Stack:
@@ -59,7 +61,7 @@ class Account:
 
 @pytest.fixture
 def account(tmp_path: Path) -> Iterator[Account]:
-    with LoopbackAws() as aws:
+    with SimulatedAccount() as aws:
         aws.bootstrap()
         yield Account(aws, tmp_path)
 

@@ -10,10 +10,11 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from loopback_aws import LoopbackAws
 from moto.sagemaker.responses import SageMakerResponse
 from stack_view import StackView
 from update_check_app import synthesize
+
+from constructs_triton.rehearsal import SimulatedAccount
 
 BUDGET_MINUTES = 1
 pytestmark = [pytest.mark.usefixtures("budget")]
@@ -28,14 +29,14 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def aws() -> Iterator[LoopbackAws]:
-    with LoopbackAws() as account:
+def aws() -> Iterator[SimulatedAccount]:
+    with SimulatedAccount() as account:
         account.bootstrap()
         yield account
 
 
 @pytest.fixture
-def deploy(aws: LoopbackAws, assemblies: Path) -> Callable[[str], StackView]:
+def deploy(aws: SimulatedAccount, assemblies: Path) -> Callable[[str], StackView]:
     """Deploys states to a new stack."""
     name = f"Checked{next(_NUMBERS)}"
 

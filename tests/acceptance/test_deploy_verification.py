@@ -9,10 +9,11 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from loopback_aws import LoopbackAws, Stack
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 from verification_app import STACK, synthesize
 
+from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.stacks.stack import Stack
 from constructs_triton_client.wire import decode_request, encode_response
 
 BUDGET_MINUTES = 1
@@ -53,18 +54,18 @@ def models() -> Models:
 
 
 @pytest.fixture(scope="module")
-def aws(models: Models) -> Iterator[LoopbackAws]:
+def aws(models: Models) -> Iterator[SimulatedAccount]:
     with (
         mock.patch.object(SageMakerRuntimeResponse, "use_raw_body", True),
         mock.patch.object(SageMakerRuntimeResponse, "invoke_endpoint", _answering(models)),
-        LoopbackAws() as account,
+        SimulatedAccount() as account,
     ):
         account.bootstrap()
         yield account
 
 
 @pytest.fixture(scope="module")
-def deploy(aws: LoopbackAws, assemblies: Path) -> Callable[[str], Stack]:
+def deploy(aws: SimulatedAccount, assemblies: Path) -> Callable[[str], Stack]:
     return lambda state: aws.deploy(assemblies / state, STACK)
 
 

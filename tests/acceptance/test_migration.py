@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from loopback_aws import LoopbackAws
 from stack_view import StackView
+
+from constructs_triton.rehearsal import SimulatedAccount
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
@@ -33,7 +34,7 @@ def test_endpoint_stays_while_its_constructs_are_replaced(tmp_path: Path) -> Non
     shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
     page = (PROJECT / "docs" / "guides" / "migrating.md").read_text()
     before, after = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[:2]
-    with LoopbackAws() as aws:
+    with SimulatedAccount() as aws:
         aws.bootstrap()
         view = StackView(aws, STACK)
         aws.deploy(synthesize(tmp_path, "before", before), STACK)

@@ -14,11 +14,12 @@ from unittest import mock
 
 import pytest
 from documentation.console import same
-from loopback_aws import CALM, LoopbackAws
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 from operate_app import NAME, STACK, synthesize
 
 from constructs_triton.cli import main
+from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.behaviour import CALM
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]
@@ -51,9 +52,9 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def aws(assemblies: Path) -> Iterator[LoopbackAws]:
+def aws(assemblies: Path) -> Iterator[SimulatedAccount]:
     """An account in which the endpoint is deployed."""
-    with LoopbackAws() as account:
+    with SimulatedAccount() as account:
         account.bootstrap()
         stack = account.deploy(assemblies / "first", STACK)
         assert stack.status == "CREATE_COMPLETE", stack.reason
@@ -65,7 +66,7 @@ Run = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def run(aws: LoopbackAws, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(aws: SimulatedAccount, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs a command with the credentials of the role that may operate the endpoint."""
     arn = aws.stack(STACK).output_values["OperatorArn"]
     for name, value in aws.environment().items():
@@ -84,7 +85,7 @@ def run(aws: LoopbackAws, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 @pytest.fixture
-def observe(aws: LoopbackAws) -> Iterator[Callable[..., None]]:
+def observe(aws: SimulatedAccount) -> Iterator[Callable[..., None]]:
     """Sets what DescribeEndpoint answers, until the test ends."""
 
     def observe(**members: Any) -> None:
@@ -95,7 +96,7 @@ def observe(aws: LoopbackAws) -> Iterator[Callable[..., None]]:
     aws.observations.activities.clear()
 
 
-def write_log(aws: LoopbackAws, stream: str, *lines: str) -> None:
+def write_log(aws: SimulatedAccount, stream: str, *lines: str) -> None:
     logs, now = aws.client("logs"), int(time.time() * 1000)
     logs.create_log_stream(logGroupName=GROUP, logStreamName=stream)
     events = [{"timestamp": now + number, "message": line} for number, line in enumerate(lines)]
@@ -129,7 +130,7 @@ def test_the_endpoints_of_a_stack_are_found(run: Run) -> None:
 
 
 def test_a_failed_endpoint_is_diagnosed_from_its_log(
-    aws: LoopbackAws, run: Run, observe: Callable[..., None]
+    aws: SimulatedAccount, run: Run, observe: Callable[..., None]
 ) -> None:
     """FailureReason only says that the health check failed; the log of the new instance has the cause."""
     observe(EndpointStatus="Failed", FailureReason=PING)
@@ -169,7 +170,7 @@ def test_a_failed_endpoint_is_diagnosed_from_its_log(
 
 
 def test_an_endpoint_that_scales_shows_its_activities(
-    aws: LoopbackAws, run: Run, observe: Callable[..., None]
+    aws: SimulatedAccount, run: Run, observe: Callable[..., None]
 ) -> None:
     """The last activities are shown; a failed one is diagnosed."""
     activity = {
@@ -237,7 +238,7 @@ def test_models_are_loaded_by_calls(run: Run, observe: Callable[..., None]) -> N
     assert is_in_guide(f"warm {NAME} --all", text)
 
 
-def test_an_update_that_rolls_back_is_diagnosed(aws: LoopbackAws, assemblies: Path, run: Run) -> None:
+def test_an_update_that_rolls_back_is_diagnosed(aws: SimulatedAccount, assemblies: Path, run: Run) -> None:
     """The endpoint serves again with its old configuration; the stack's first failed event says why."""
     aws.behaviour = replace(CALM, endpoint_update="fails")
     aws.deploy(assemblies / "second", STACK)
@@ -252,7 +253,7 @@ def test_an_update_that_rolls_back_is_diagnosed(aws: LoopbackAws, assemblies: Pa
 
 
 def test_an_endpoint_that_does_not_exist_is_an_error(
-    aws: LoopbackAws, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    aws: SimulatedAccount, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The message suggests to check the name and the Region."""
     for name, value in aws.environment().items():

@@ -22,13 +22,13 @@ from article_calls import article_invocations
 from environments import environment
 from example_scripts import PUBLISHED_SYSTEMS, run_script, synthesize
 from local_processes import command_lines_with, folders
-from loopback_aws import LoopbackAws
 from t5_reference import T5Reference
 from tokenizers import Tokenizer
 from triton_server import needs_server
 
 from constructs_triton.cli import main as constructs_triton
 from constructs_triton.local import LocalEndpoint
+from constructs_triton.rehearsal import SimulatedAccount
 from constructs_triton_client import TritonClient
 
 BUDGET_MINUTES = 7
@@ -197,7 +197,7 @@ def test_pipeline_of_the_two_ensembles(systems: Path, dali: Path, tmp_path: Path
     stand_ins = {"inception_graphdef": tmp_path / "stand_ins" / "inception_graphdef.onnx"}
     context = {"models": str(tmp_path / "models")}
     assembly = synthesize("minilm_ensembles", tmp_path / "cdk.out", systems=systems, **context)
-    with LoopbackAws() as aws:
+    with SimulatedAccount() as aws:
         aws.bootstrap()
         deployed = aws.deploy(assembly, "MinilmEnsembles")
         assert deployed.status == "CREATE_COMPLETE", deployed.reason

@@ -6,10 +6,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from loopback_aws import LoopbackAws
 from programs import PROJECT, run_script, synthesize_app
 
 from constructs_triton.cloud_assembly.assembly import Assembly
+from constructs_triton.rehearsal import SimulatedAccount
 
 #: An example that cannot be deployed here, with the reason.
 NOT_DEPLOYED = {"minilm_ensembles": "its weights, 84 MB, have to be downloaded; its own tests do so"}
@@ -30,7 +30,7 @@ _ENDS = (
 )
 
 
-def live_through_deployments(aws: LoopbackAws, stacks: list[tuple[Assembly, str]]) -> None:
+def live_through_deployments(aws: SimulatedAccount, stacks: list[tuple[Assembly, str]]) -> None:
     """Deploy stacks twice and destroy them; only retained resources may be left."""
     before = inventory(aws)
     for stage, name in stacks:
@@ -82,7 +82,7 @@ def synthesize_apps(directory: Path, names: list[str], *, changes_models: bool =
     return directory / "assemblies"
 
 
-def put_what_another_team_has_left(aws: LoopbackAws, packed: Path) -> None:
+def put_what_another_team_has_left(aws: SimulatedAccount, packed: Path) -> None:
     """A bucket that exists before the deployment, with an archive."""
     s3, bucket = aws.client("s3"), "example-ml-platform"
     (archive,) = packed.glob("*.tar.gz")
@@ -96,7 +96,7 @@ def _is_deployable(stage: Assembly, name: str) -> bool:
     return not any(kind.startswith(("AWS::CodePipeline::", "AWS::CodeBuild::")) for kind in kinds)
 
 
-def inventory(aws: LoopbackAws) -> dict[str, set[str]]:
+def inventory(aws: SimulatedAccount) -> dict[str, set[str]]:
     """The names of the account's resources of the types that no stack retains."""
     return {
         member: {

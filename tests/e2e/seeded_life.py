@@ -18,9 +18,10 @@ from typing import Any
 
 from deploy_twice import inventory, put_what_another_team_has_left
 from guard_states import STACK, STATES
-from loopback_aws import Behaviour, LoopbackAws, Stack
 
 from constructs_triton.cloud_assembly.assembly import Assembly
+from constructs_triton.rehearsal import Behaviour, SimulatedAccount
+from constructs_triton.rehearsal.stacks.stack import Stack
 
 __all__ = ["live_as_example", "live_as_guard"]
 
@@ -36,7 +37,7 @@ _GUARDED = [name for name, state in STATES.items() if state.has_guard]
 class _Life:
     """One account with the behaviour of a seed."""
 
-    aws: LoopbackAws
+    aws: SimulatedAccount
     seed: int
     orders: set[int] = field(default_factory=set)
 
@@ -95,7 +96,7 @@ def live_as_guard(directory: Path, seed: int) -> set[int]:
     states = chance.choices(_GUARDED, k=3)
     # A process has one account at a time, so the declared scaling is looked up first.
     declared = {state: declared_scaling(directory, state) for state in states if STATES[state].fails is None}
-    with LoopbackAws() as aws:
+    with SimulatedAccount() as aws:
         aws.behaviour = Behaviour.unfriendly(seed)
         aws.bootstrap()
         life = _Life(aws, seed)
@@ -121,7 +122,7 @@ def _account(stacks: list[Versions], seed: int) -> Iterator[_Life]:
     ((stage, name), _) = stacks[0]
     account, region = stage.environment(name).removeprefix("aws://").split("/")
     place = {} if account == "unknown-account" else {"account": account, "region": region}
-    with LoopbackAws(**place) as aws:
+    with SimulatedAccount(**place) as aws:
         aws.behaviour = Behaviour.unfriendly(seed)
         aws.bootstrap()
         if stage.directory.name == "existing_bucket":
@@ -133,7 +134,7 @@ def _reason(life: _Life, stage: Assembly, name: str) -> str:
     return life.aws.stack(stage.stack_name(name)).reason
 
 
-def _state(aws: LoopbackAws) -> Mapping[str, Any]:
+def _state(aws: SimulatedAccount) -> Mapping[str, Any]:
     """What a rollback has to restore."""
     sagemaker = aws.client("sagemaker")
     running = {
@@ -146,7 +147,7 @@ def _state(aws: LoopbackAws) -> Mapping[str, Any]:
     return {"inventory": inventory(aws), "endpoints": endpoints, "scaling": _scaling(aws)}
 
 
-def _scaling(aws: LoopbackAws) -> list[str]:
+def _scaling(aws: SimulatedAccount) -> list[str]:
     """Targets, policies and schedules, without values that differ in each run."""
     client = aws.client("application-autoscaling")
     described = [
@@ -172,7 +173,7 @@ def declared_scaling(directory: Path, state: str) -> list[str]:
 
 @cache
 def _calm_scaling(directory: Path, state: str) -> tuple[str, ...]:
-    with LoopbackAws() as aws:
+    with SimulatedAccount() as aws:
         aws.bootstrap()
         assert aws.deploy(directory / state, STACK).status == "CREATE_COMPLETE"
         return tuple(_scaling(aws))

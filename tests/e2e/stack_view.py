@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 from botocore.exceptions import ClientError
-from loopback_aws import LoopbackAws, Stack
+
+from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.stacks.stack import Stack
 
 _NAMES = {"endpoint": "Endpoint", "config": "EndpointConfig", "model": "Model"}
 
@@ -14,7 +16,7 @@ _NAMES = {"endpoint": "Endpoint", "config": "EndpointConfig", "model": "Model"}
 class StackView:
     """Reads the resources of a stack."""
 
-    def __init__(self, aws: LoopbackAws, name: str) -> None:
+    def __init__(self, aws: SimulatedAccount, name: str) -> None:
         self.aws = aws
         self.name = name
         self._outputs: dict[str, str] = {}

@@ -12,11 +12,12 @@ import pytest
 from botocore.exceptions import ClientError
 from deploy_app import synthesize
 from deploy_synth import STACK, Declared
-from loopback_aws import LoopbackAws, Stack
-from loopback_aws.access import RoleCredentials
 from stack_view import StackView
 
 from constructs_triton.cloud_assembly.template import Template
+from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.permissions.access import RoleCredentials
+from constructs_triton.rehearsal.stacks.stack import Stack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 
@@ -30,14 +31,14 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def aws() -> Iterator[LoopbackAws]:
-    with LoopbackAws() as account:
+def aws() -> Iterator[SimulatedAccount]:
+    with SimulatedAccount() as account:
         account.bootstrap()
         yield account
 
 
 @pytest.fixture(scope="module")
-def granted(aws: LoopbackAws, assembly: Path) -> StackView:
+def granted(aws: SimulatedAccount, assembly: Path) -> StackView:
     """The stack with all its grants."""
     assert aws.deploy(assembly, STACK, stack_name="Granted").status == "CREATE_COMPLETE"
     return StackView(aws, "Granted")
@@ -89,7 +90,7 @@ def is_allowed(call: Call) -> bool:
     ],
 )
 def test_deployment_fails_without_a_grant(
-    aws: LoopbackAws, assembly: Path, grant: tuple[str, str | None], failing: str, reason: str
+    aws: SimulatedAccount, assembly: Path, grant: tuple[str, str | None], failing: str, reason: str
 ) -> None:
     """Without the grant exactly the resource that needs it fails, with the service's reason."""
     name = f"Without{grant[0]}{(grant[1] or '').rpartition(':')[2]}"
@@ -99,7 +100,7 @@ def test_deployment_fails_without_a_grant(
     assert reason in stack.reason
 
 
-def test_models_cannot_be_loaded_without_the_grant(aws: LoopbackAws, assembly: Path) -> None:
+def test_models_cannot_be_loaded_without_the_grant(aws: SimulatedAccount, assembly: Path) -> None:
     """A multi-model endpoint deploys without the grant to read archives, and then cannot load one."""
     template = without_grant(assembly, "LoadModels")
     assert aws.deploy(assembly, STACK, stack_name="NoLoad", template=template).status == "CREATE_COMPLETE"
@@ -110,7 +111,7 @@ def test_models_cannot_be_loaded_without_the_grant(aws: LoopbackAws, assembly: P
 
 
 def test_function_writes_its_log_with_its_own_grant(
-    aws: LoopbackAws, assembly: Path, granted: StackView
+    aws: SimulatedAccount, assembly: Path, granted: StackView
 ) -> None:
     """With the grant the function's log lists the archives that were copied; without it there is no log."""
     assert any("placed" in line and alpha_key(assembly) in line for line in function_log(granted))
@@ -127,7 +128,7 @@ def test_function_writes_its_log_with_its_own_grant(
     assert function_log(StackView(aws, "NoLog")) == []
 
 
-def test_sync_role_has_no_other_permission(aws: LoopbackAws, granted: StackView, assembly: Path) -> None:
+def test_sync_role_has_no_other_permission(aws: SimulatedAccount, granted: StackView, assembly: Path) -> None:
     """The function may not delete, list, read other assets, or write outside the prefix."""
     s3 = aws.client("s3", function_credentials(granted))
     bucket, assets, alpha = bucket_of(granted), asset_bucket(aws), alpha_key(assembly)
@@ -148,7 +149,7 @@ def test_sync_role_has_no_other_permission(aws: LoopbackAws, granted: StackView,
 
 
 def test_execution_role_of_many_models_only_reads_its_prefix(
-    aws: LoopbackAws, granted: StackView, assembly: Path
+    aws: SimulatedAccount, granted: StackView, assembly: Path
 ) -> None:
     """The role can list and read the prefix, and cannot write, delete or read anything else."""
     s3 = aws.client("s3", execution_credentials(granted, "ManyName"))
@@ -166,7 +167,9 @@ def test_execution_role_of_many_models_only_reads_its_prefix(
     assert [is_allowed(call) for call in denied] == [False] * len(denied)
 
 
-def test_execution_role_of_one_model_only_reads_its_archive(aws: LoopbackAws, granted: StackView) -> None:
+def test_execution_role_of_one_model_only_reads_its_archive(
+    aws: SimulatedAccount, granted: StackView
+) -> None:
     """The role can read the one archive that it serves, and no other object of the asset bucket."""
     s3 = aws.client("s3", execution_credentials(granted, "SingleName"))
     assets = asset_bucket(aws)
@@ -177,7 +180,7 @@ def test_execution_role_of_one_model_only_reads_its_archive(aws: LoopbackAws, gr
     assert not is_allowed(lambda: s3.put_object(Bucket=assets, Key=own, Body=b""))
 
 
-def test_execution_role_writes_only_logs_and_metrics(aws: LoopbackAws, granted: StackView) -> None:
+def test_execution_role_writes_only_logs_and_metrics(aws: SimulatedAccount, granted: StackView) -> None:
     """The role can use endpoint logs, SageMaker metrics and its image repository, and no others."""
     credentials = execution_credentials(granted, "ManyName")
     logs, metrics, ecr = (aws.client(name, credentials) for name in ("logs", "cloudwatch", "ecr"))
@@ -226,5 +229,5 @@ def bucket_of(view: StackView) -> str:
     return view.output("ModelsUrl").removeprefix("s3://").partition("/")[0]
 
 
-def asset_bucket(aws: LoopbackAws) -> str:
+def asset_bucket(aws: SimulatedAccount) -> str:
     return f"cdk-hnb659fds-assets-{aws.api.account}-{aws.api.region}"

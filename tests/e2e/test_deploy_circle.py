@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from deploy_app import synthesize
 from deploy_synth import STACK, Declared
-from loopback_aws import LoopbackAws
 from programs import run_command
 from stack_view import StackView
 from triton_server import needs_server
 
 from constructs_triton.errors import InvocationError, LocalEndpointError
 from constructs_triton.local import LocalEndpoint
+from constructs_triton.rehearsal import SimulatedAccount
 from constructs_triton_client import TritonClient
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("deploy_engine")]
@@ -32,7 +32,7 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def view(assemblies: Path) -> Iterator[StackView]:
     """The stack, deployed."""
-    with LoopbackAws() as aws:
+    with SimulatedAccount() as aws:
         aws.bootstrap()
         assert aws.deploy(assemblies / "first", STACK).status == "CREATE_COMPLETE"
         yield StackView(aws, STACK)
@@ -51,8 +51,8 @@ def predict(local: LocalEndpoint, endpoint: str, target_model: str | None = None
     return float(first) - 1
 
 
-def run_models(aws: LoopbackAws, *arguments: str) -> str:
-    """The output of ``constructs-triton models``, run against the loopback AWS."""
+def run_models(aws: SimulatedAccount, *arguments: str) -> str:
+    """The output of ``constructs-triton models``, run against the simulated account."""
     return run_command("models", *arguments, "--json", environment=aws.environment())
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from deploy_twice import inventory, synthesize_apps
-from loopback_aws import LoopbackAws, Stack
+
+from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.stacks.stack import Stack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 
@@ -27,13 +29,15 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def aws() -> Iterator[LoopbackAws]:
-    with LoopbackAws() as account:
+def aws() -> Iterator[SimulatedAccount]:
+    with SimulatedAccount() as account:
         account.bootstrap()
         yield account
 
 
-def test_example_sleeps_wakes_is_updated_and_destroyed(aws: LoopbackAws, assemblies: dict[str, Path]) -> None:
+def test_example_sleeps_wakes_is_updated_and_destroyed(
+    aws: SimulatedAccount, assemblies: dict[str, Path]
+) -> None:
     """A sleeping component is woken by the calls of a role with grant_invoke, and updated in place."""
     before = inventory(aws)
     stack = aws.deploy(assemblies["before"], STACK)
@@ -60,23 +64,23 @@ def test_example_sleeps_wakes_is_updated_and_destroyed(aws: LoopbackAws, assembl
     assert inventory(aws) == before
 
 
-def describe(aws: LoopbackAws, name: str) -> dict[str, Any]:
+def describe(aws: SimulatedAccount, name: str) -> dict[str, Any]:
     found: dict[str, Any] = aws.client("sagemaker").describe_inference_component(InferenceComponentName=name)
     return found
 
 
-def model_of(aws: LoopbackAws, name: str) -> str:
+def model_of(aws: SimulatedAccount, name: str) -> str:
     return str(describe(aws, name)["Specification"]["ModelName"])
 
 
-def copies_after_change(aws: LoopbackAws, name: str) -> int:
+def copies_after_change(aws: SimulatedAccount, name: str) -> int:
     """The copies of a component when the change that is in progress is complete."""
     while describe(aws, name)["InferenceComponentStatus"] != "InService":
         pass
     return int(describe(aws, name)["RuntimeConfig"]["CurrentCopyCount"])
 
 
-def caller_of(aws: LoopbackAws, stack: Stack, component: str) -> Any:
+def caller_of(aws: SimulatedAccount, stack: Stack, component: str) -> Any:
     """Calls the endpoint with the role to which the example grants this component."""
     (role,) = [
         each.physical.attributes["Arn"]

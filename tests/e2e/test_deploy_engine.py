@@ -18,8 +18,10 @@ from deploy_synth import (
     VARIANTS,
     Declared,
 )
-from loopback_aws import LoopbackAws, Stack
 from stack_view import StackView
+
+from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.stacks.stack import Stack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 
@@ -31,14 +33,14 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def aws() -> Iterator[LoopbackAws]:
-    with LoopbackAws() as account:
+def aws() -> Iterator[SimulatedAccount]:
+    with SimulatedAccount() as account:
         account.bootstrap()
         yield account
 
 
 @pytest.fixture(scope="module")
-def deploy(aws: LoopbackAws, assemblies: Path) -> Callable[[str, str], Stack]:
+def deploy(aws: SimulatedAccount, assemblies: Path) -> Callable[[str, str], Stack]:
     """Deploys a variant under a stack name."""
 
     def deploy(variant: str, stack_name: str) -> Stack:
@@ -48,14 +50,14 @@ def deploy(aws: LoopbackAws, assemblies: Path) -> Callable[[str, str], Stack]:
 
 
 @pytest.fixture(scope="module")
-def untouched(aws: LoopbackAws, deploy: Callable[[str, str], Stack]) -> StackView:
+def untouched(aws: SimulatedAccount, deploy: Callable[[str, str], Stack]) -> StackView:
     """The first variant, for tests that only read."""
     assert deploy("first", "Untouched").status == "CREATE_COMPLETE"
     return StackView(aws, "Untouched")
 
 
 @pytest.fixture
-def fresh(aws: LoopbackAws, deploy: Callable[[str, str], Stack], numbers: Iterator[int]) -> StackView:
+def fresh(aws: SimulatedAccount, deploy: Callable[[str, str], Stack], numbers: Iterator[int]) -> StackView:
     """The first variant, for tests that change it."""
     name = f"Fresh{next(numbers)}"
     assert deploy("first", name).status == "CREATE_COMPLETE"
@@ -251,7 +253,7 @@ def test_failed_update_restores_everything(
     assert deploy("changed_model", fresh.name).status == "UPDATE_COMPLETE"
 
 
-def test_failed_create_is_rolled_back(aws: LoopbackAws, deploy: Callable[[str, str], Stack]) -> None:
+def test_failed_create_is_rolled_back(aws: SimulatedAccount, deploy: Callable[[str, str], Stack]) -> None:
     """A stack that could not be created leaves only the resources that are always retained."""
     stack = deploy("broken", "NeverThere")
     assert stack.status == "ROLLBACK_COMPLETE"

@@ -39,6 +39,7 @@ PACKAGES: Mapping[str, str] = {
     "operations": "constructs_triton.operations",
     "planning": "constructs_triton.planning",
     "plots": "constructs_triton.measuring.plots",
+    "rehearsal": "constructs_triton.rehearsal",
     "testing": "constructs_triton.testing",
 }
 #: Public names that are more often the name of a parameter of AWS's API.

@@ -122,9 +122,9 @@ class Console:
     def use_simulated_account(self) -> None:
         """Let the next commands call an AWS account that is simulated on this machine."""
         sys.path.insert(0, str(PROJECT / "tests" / "e2e"))
-        from loopback_aws import LoopbackAws  # noqa: PLC0415 - it starts moto
+        from constructs_triton.rehearsal import SimulatedAccount  # noqa: PLC0415 - it starts moto
 
-        account = LoopbackAws()
+        account = SimulatedAccount()
         account.__enter__()
         self._closing.append(lambda: account.__exit__(None, None, None))
         self.environment = _environment(account.environment())

@@ -23,8 +23,6 @@ from cdk_apps import (
     synthesize,
     write_repository,
 )
-from loopback_aws.policy import Decision, decide
-from loopback_aws.s3_needs import services_of_s3
 
 from constructs_triton import (
     AsyncInferenceConfig,
@@ -37,6 +35,8 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.rehearsal.permissions.policy import Decision, decide
+from constructs_triton.rehearsal.permissions.s3_needs import services_of_s3
 
 
 def test_names_are_compared_without_case(tmp_path: Path) -> None:

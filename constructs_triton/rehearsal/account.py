@@ -1,0 +1,236 @@
+"""An AWS account on loopback: moto's services, and stand-ins for CloudFormation and IAM."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.moto_api._internal.models import moto_api_backend
+from moto.server import ThreadedMotoServer
+
+from constructs_triton.cloud_assembly.assembly import Assembly
+from constructs_triton.cloud_assembly.template import Template
+
+from . import moto_gaps
+from .behaviour import Behaviour
+from .custom_resources.answers import Answers
+from .custom_resources.functions import Functions
+from .endpoints import endpoint_api
+from .endpoints.components import CopyScaling, InferenceComponents, Runtime
+from .endpoints.fleets import Fleets
+from .endpoints.observations import Observations
+from .errors import StackError
+from .permissions import iam_quotas
+from .permissions.access import Access, RoleCredentials
+from .permissions.execution_role import ExecutionRoleCheck
+from .providers import Providers
+from .providers.storage import location
+from .replacement import environment
+from .services.service_api import ServiceApi, client
+from .stacks.deployment import Deployer
+from .stacks.publishing import publish
+from .stacks.server import CloudFormationServer
+from .stacks.stack import Stack, Stacks
+
+__all__ = ["SimulatedAccount"]
+
+REGION = "us-east-1"
+_QUALIFIER = "hnb659fds"
+_BOOTSTRAP_VERSION = "33"
+
+
+class SimulatedAccount:
+    """A context manager that stops everything it started and does not change the process's environment.
+
+    moto's state belongs to the process: one at a time. ``account`` and ``region`` matter to stacks that are
+    bound to theirs.
+    """
+
+    def __init__(self, account: str = DEFAULT_ACCOUNT_ID, region: str = REGION) -> None:
+        self._account, self._region = account, region
+        self._exit = ExitStack()
+
+    def __enter__(self) -> SimulatedAccount:
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        with ExitStack() as cleanup:
+            settings = {
+                "MOTO_ACCOUNT_ID": self._account,
+                "MOTO_IAM_LOAD_MANAGED_POLICIES": "true",
+                "MOTO_EC2_LOAD_DEFAULT_AMIS": "false",
+            }
+            cleanup.enter_context(environment(**settings))
+            cleanup.enter_context(moto_gaps.parsed_managed_policies())
+            moto_api_backend.reset()
+            moto = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+            moto.start()
+            cleanup.callback(moto.stop)
+            host, port = moto.get_host_and_port()
+            self.api = ServiceApi(f"http://{host}:{port}", self._account, self._region)
+            self._assemble()
+            cleanup.callback(self.functions.wait)
+            for patch in self._patches():
+                cleanup.enter_context(patch)
+            self.server = cleanup.enter_context(
+                CloudFormationServer(self.stacks, self.deployer, self.answers)
+            )
+            self.functions.endpoint_urls["AWS_ENDPOINT_URL_CLOUDFORMATION"] = self.server.url
+            self._exit = cleanup.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._exit.close()
+
+    def _assemble(self) -> None:
+        self.access = Access(self.api)
+        self.functions = Functions(self.api, self.access)
+        self.answers = Answers(self.functions.are_idle)
+        self.stacks = Stacks(self.api)
+        self.observations = Observations(self.stacks)
+        self.execution_roles = ExecutionRoleCheck(self.api, self.access)
+        self.fleets = Fleets(self.api, self.execution_roles)
+        self.components = InferenceComponents(self.fleets)
+        self.runtime = Runtime(self.components)
+        self.copy_scaling = CopyScaling(self.components, self.runtime)
+        self.deployer = Deployer(
+            self.stacks,
+            Providers(self.api, self.answers),
+            inspect=self.fleets.inspect,
+            begin_cleanup=self.fleets.begin_cleanup,
+        )
+
+    def _patches(self) -> list[Any]:
+        return [
+            *self.access.patches(),
+            *self.functions.patches(),
+            *moto_gaps.patches(self.execution_roles),
+            *endpoint_api.patches(self.fleets, self.components),
+            *self.components.patches(),
+            *self.runtime.patches(),
+            *self.copy_scaling.patches(),
+            *iam_quotas.patches(),
+            *self.observations.patches(),
+        ]
+
+    # What tests look at it with.
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """How the account behaves; a test may set it between two operations."""
+        return self.api.behaviour
+
+    @behaviour.setter
+    def behaviour(self, behaviour: Behaviour) -> None:
+        self.api.behaviour = behaviour
+
+    @property
+    def endpoint_url(self) -> str:
+        """The URL of all services but CloudFormation."""
+        return self.api.endpoint_url
+
+    def client(self, service: str, credentials: RoleCredentials | None = None) -> Any:
+        """A boto3 client with the administrator's or a role's permissions."""
+        url = self.server.url if service == "cloudformation" else self.endpoint_url
+        if credentials is not None:
+            return client(service, url, self.api.region, credentials.as_arguments())
+        if service == "cloudformation":
+            return client(service, url, self.api.region)
+        return self.api.client(service)
+
+    def stack(self, name: str) -> Stack:
+        """The current state of a stack."""
+        found = self.stacks.find(name)
+        if found is None:
+            raise StackError(f"Stack with id {name} does not exist")
+        return found
+
+    # Without the command line.
+
+    def bootstrap(self) -> str:
+        """Create what file assets need of ``cdk bootstrap``; returns the asset bucket."""
+        bucket = f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}"
+        self.api.call("s3", "CreateBucket", Bucket=bucket, **location(self.api.region))
+        name = f"/cdk-bootstrap/{_QUALIFIER}/version"
+        self.api.call("ssm", "PutParameter", Name=name, Value=_BOOTSTRAP_VERSION, Type="String")
+        return bucket
+
+    def deploy(
+        self,
+        directory: Path,
+        artifact: str,
+        *,
+        stack_name: str | None = None,
+        template: Template | None = None,
+    ) -> Stack:
+        """Publish the assets of an assembly and deploy one of its stacks; the status shows the result.
+
+        ``stack_name`` gives the stack another name, ``template`` stands in for the one in the assembly.
+        """
+        assembly = Assembly(directory)
+        publish(assembly, self.api)
+        self._tag_assets()
+        name = stack_name or assembly.stack_name(artifact)
+        stack = self.stacks.find(name) or self.stacks.add(name)
+        self.deployer.deploy(stack, template or assembly.template(artifact), {})
+        self.functions.wait()
+        return stack
+
+    def _tag_assets(self) -> None:
+        if not self.behaviour.tags_assets:
+            return
+        s3, bucket = self.client("s3"), f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}"
+        tagging = {"TagSet": [{"Key": "ScanStatus", "Value": "NO_THREATS_FOUND"}]}
+        for each in s3.list_objects_v2(Bucket=bucket).get("Contents", []):
+            s3.put_object_tagging(Bucket=bucket, Key=each["Key"], Tagging=tagging)
+
+    def destroy(self, stack_name: str) -> Stack:
+        """Delete a stack; its status shows the result."""
+        stack = self.stack(stack_name)
+        self.deployer.delete(stack)
+        return stack
+
+    # With the command line.
+
+    def environment(self) -> dict[str, str]:
+        """The environment variables with which AWS tools and the CDK connect only to loopback."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        port = self.endpoint_url.rpartition(":")[2]
+        return {
+            **kept,
+            "AWS_ENDPOINT_URL": self.endpoint_url,
+            # The CLI builds TemplateURL from this one, and moto takes an address for a bucket's subdomain.
+            "AWS_ENDPOINT_URL_S3_FOR_CLOUDFORMATION": f"http://localhost:{port}",
+            "AWS_ENDPOINT_URL_CLOUDFORMATION": self.server.url,
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing",
+            "AWS_REGION": self.api.region,
+            "AWS_DEFAULT_REGION": self.api.region,
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "CDK_DISABLE_CLI_TELEMETRY": "1",
+            "CDK_VALIDATION": "false",  # a test of its own holds templates against it; here it costs seconds
+            "CI": "1",
+            "NO_COLOR": "1",
+            "NODE_NO_WARNINGS": "1",
+        }
+
+    def run_cdk(self, cdk: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        """Run the CDK's command line against this account; returns its output and exit code."""
+        return subprocess.run(
+            [str(cdk), *arguments],
+            cwd=cwd,
+            env=self.environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=300,
+        )

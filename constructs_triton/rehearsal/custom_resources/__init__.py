@@ -1,0 +1,1 @@
+"""The Lambda functions of custom resources: how they run, and how they answer CloudFormation."""

@@ -1,0 +1,1 @@
+"""Endpoints, their fleets and their inference components, as SageMaker updates them."""

@@ -1,0 +1,83 @@
+"""``InvokeEndpoint`` by the name of a component. The answer itself is moto's, or that of a test's patch."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from moto.sagemaker.models import sagemaker_backends
+from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
+
+from ...permissions.component_needs import COMPONENT_HEADER
+from ...replacement import replaced
+from .api import InferenceComponents
+
+__all__ = ["Runtime"]
+
+_REQUIRED = (
+    "Inference Component Name header is required for endpoints to which you plan to deploy inference "
+    "components. Please include Inference Component Name header or consider using SageMaker models."
+)
+_NOT_ALLOWED = (
+    "Inference Component Name header is not allowed for endpoints to which you dont plan to deploy inference "
+    "components. Please remove the Inference Component Name header and try again."
+)
+_NO_CAPACITY = (
+    "Inference Component has no capacity to process this request. ApplicationAutoScaling may be in-progress "
+    "(if configured) or try to increase the capacity by invoking UpdateInferenceComponentRuntimeConfig API."
+)
+
+
+class _RefusedError(Exception):
+    """A ``ValidationError`` of the runtime API."""
+
+
+class Runtime:
+    """``failures`` counts the calls of each component that found no copy: NoCapacityInvocationFailures."""
+
+    def __init__(self, components: InferenceComponents) -> None:
+        self._components = components
+        self.failures: Counter[str] = Counter()
+
+    def patches(self) -> list[Any]:
+        """All patches."""
+        return [replaced(SageMakerRuntimeResponse, "invoke_endpoint", self._invoking())]
+
+    def _invoking(self) -> Callable[[Any], Any]:
+        original = SageMakerRuntimeResponse.invoke_endpoint
+
+        def invoke_endpoint(response: Any) -> Any:
+            name = response.path.split("/")[2]
+            try:
+                self._check(name, response.headers.get(COMPONENT_HEADER))
+            except _RefusedError as error:
+                headers = {"status": 400, "x-amzn-errortype": "ValidationError"}
+                return 400, headers, json.dumps({"Message": str(error)})
+            return original(response)
+
+        return invoke_endpoint
+
+    def _check(self, endpoint_name: str, component_name: str | None) -> None:
+        if not self._hosts_components(endpoint_name):
+            if component_name is not None:
+                raise _RefusedError(_NOT_ALLOWED)
+            return
+        if component_name is None:
+            raise _RefusedError(_REQUIRED)
+        by_name = {each.name: each for each in self._components.of_endpoint(endpoint_name)}
+        if component_name not in by_name:
+            raise _RefusedError(f"Inference Component {component_name} not found.")
+        if by_name[component_name].copies == 0:
+            self.failures[component_name] += 1
+            raise _RefusedError(_NO_CAPACITY)
+
+    def _hosts_components(self, endpoint_name: str) -> bool:
+        api = self._components.fleets.api
+        backend = sagemaker_backends[api.account][api.region]
+        endpoint = backend.endpoints.get(endpoint_name)
+        if endpoint is None:  # tests of callers need no endpoint
+            return False
+        config = backend.endpoint_configs[endpoint.endpoint_config_name]
+        return not any("ModelName" in each for each in config.production_variants)

@@ -1,0 +1,95 @@
+"""What Application Auto Scaling does to components: in to zero when they are idle, out by an alarm.
+
+Nothing happens by itself. A test says when a component has been idle, and when its alarms are evaluated.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+from moto.applicationautoscaling import models, responses
+from moto.applicationautoscaling.models import applicationautoscaling_backends
+from moto.cloudwatch.models import cloudwatch_backends
+
+from ...errors import StackError
+from ...replacement import replaced
+from .api import InferenceComponents
+from .runtime import Runtime
+
+__all__ = ["CopyScaling"]
+
+_DIMENSION = "sagemaker:inference-component:DesiredCopyCount"
+_METRIC = "NoCapacityInvocationFailures"
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "GreaterThanThreshold": operator.gt,
+    "GreaterThanOrEqualToThreshold": operator.ge,
+}
+
+
+class CopyScaling:
+    """Scales the components of one account."""
+
+    def __init__(self, components: InferenceComponents, runtime: Runtime) -> None:
+        self._components = components
+        self._runtime = runtime
+        self._api = components.fleets.api
+
+    def patches(self) -> list[Any]:
+        """Add the dimension of components, which moto lacks."""
+        known = {each.name: each.value for each in models.ScalableDimensionValueSet}
+        dimensions = Enum(  # type: ignore[misc]  # the members are moto's
+            "ScalableDimensionValueSet", {**known, "SAGEMAKER_COMPONENT_DESIRED_COPY_COUNT": _DIMENSION}
+        )
+        return [replaced(each, "ScalableDimensionValueSet", dimensions) for each in (models, responses)]
+
+    def scale_in(self, name: str) -> None:
+        """Bring an idle component down to the minimum of its scalable target."""
+        self._components.set_copies(name, self._target(name).min_capacity)
+
+    def evaluate_alarms(self, name: str) -> None:
+        """Carry out the policies of the alarms that the failed calls of the last minute set off."""
+        count = self._runtime.failures.pop(name, 0)
+        for alarm in self._alarms(name):
+            compare = _COMPARISONS[alarm.comparison_operator]
+            if compare(count, alarm.threshold):
+                for arn in alarm.alarm_actions:
+                    self._carry_out(name, arn)
+
+    def _alarms(self, name: str) -> Iterator[Any]:
+        """The alarms on the calls without capacity; their only dimension is the component."""
+        for alarm in cloudwatch_backends[self._api.account][self._api.region].alarms.values():
+            dimensions = {each.name: each.value for each in alarm.dimensions or ()}
+            if alarm.metric_name == _METRIC and dimensions == {"InferenceComponentName": name}:
+                yield alarm
+
+    def _carry_out(self, name: str, policy_arn: str) -> None:
+        (policy,) = [each for each in self._scaling.policies.values() if each.policy_arn == policy_arn]
+        if policy.resource_id != f"inference-component/{name}":
+            raise StackError(f"The alarm of {name} fires a policy of {policy.resource_id}")
+        change = _first_step(policy.step_scaling_policy_configuration)
+        wanted = self._components.find(name).copies + change
+        self._components.set_copies(name, min(wanted, self._target(name).max_capacity))
+
+    def _target(self, name: str) -> Any:
+        targets = self._scaling.targets.get(_DIMENSION, {})
+        if f"inference-component/{name}" not in targets:
+            raise StackError(f"{name} is no scalable target")
+        return targets[f"inference-component/{name}"]
+
+    @property
+    def _scaling(self) -> Any:
+        return applicationautoscaling_backends[self._api.account][self._api.region]
+
+
+def _first_step(policy: Mapping[str, Any]) -> int:
+    """Return the change of the step for a metric that is just above the threshold."""
+    assert policy["AdjustmentType"] == "ChangeInCapacity"
+    (change,) = [
+        int(each["ScalingAdjustment"])
+        for each in policy["StepAdjustments"]
+        if each.get("MetricIntervalLowerBound", 0) <= 0 < each.get("MetricIntervalUpperBound", float("inf"))
+    ]
+    return change

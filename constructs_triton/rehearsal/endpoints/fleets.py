@@ -1,0 +1,165 @@
+"""The instances of endpoints: which configurations run, and what each needs when it is launched.
+
+An instance can be launched at any time: by an update, by its rollback, by scaling out, or to replace a
+broken host. It then reads the model data and the image of its own configuration, with the role as it is at
+that moment. During an update both fleets exist, until CloudFormation begins its cleanup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from moto.cloudwatch.models import cloudwatch_backends
+from moto.sagemaker.models import sagemaker_backends
+
+from ..permissions.execution_role import ExecutionRoleCheck
+from ..services.service_api import ServiceApi
+
+__all__ = ["Fleets"]
+
+
+@dataclass
+class Fleets:
+    """Checks whether the instances of endpoints could be launched."""
+
+    api: ServiceApi
+    check: ExecutionRoleCheck
+    losses: list[str] = field(default_factory=list)
+    """Moments at which an instance of a serving fleet could not have been launched."""
+    models_of_components: Callable[[], Iterable[tuple[str, str]]] = tuple
+    """Each inference component, by its name in messages, with each model that its copies run."""
+    _leaving: dict[str, str] = field(default_factory=dict)
+    """The configuration that each endpoint had before its update."""
+
+    def launch(self, config_name: str) -> None:
+        """Launch an instance of each variant.
+
+        Raises:
+            PermissionError: the execution role may not read a model's data or image.
+        """
+        for model in self.models_of(config_name):
+            self.launch_model(model)
+
+    def launch_model(self, name: str) -> None:
+        """Launch the container of a model.
+
+        Raises:
+            PermissionError: the execution role may not read the model's data or image.
+        """
+        self.launch_container(self._described(name))
+
+    def launch_container(self, described: Mapping[str, Any]) -> None:
+        """Launch what a model describes: containers and a role.
+
+        Raises:
+            PermissionError: the role may not read the data or the image.
+        """
+        self.check.expect_model_data(described)
+        self.check.expect_image(described)
+
+    def _serve(self, name: str) -> None:
+        """Launch the container of a model, and load everything that it can be called for."""
+        self.launch_model(name)
+        self.check.expect_archives(self._described(name))
+
+    def _described(self, name: str) -> dict[str, Any]:
+        model = self.model(name)
+        return {
+            "PrimaryContainer": model.primary_container,
+            "Containers": model.containers,
+            "ExecutionRoleArn": model.execution_role_arn,
+        }
+
+    def inspect(self, moment: str) -> None:
+        """Note the fleets that lack a permission at this moment."""
+        for endpoint_name, config_name in self.running():
+            try:
+                for model in self.models_of(config_name):
+                    self._serve(model)
+            except PermissionError as error:
+                self.losses.append(f"{moment}: endpoint {endpoint_name}, {config_name}: {error}")
+        for component, model in self.models_of_components():
+            try:
+                self._serve(model)
+            except PermissionError as error:
+                self.losses.append(f"{moment}: {component}, {model}: {error}")
+
+    def update(self, endpoint_name: str, old: str, new: str) -> None:
+        """Start the fleet of a new configuration beside the old one.
+
+        Raises:
+            PermissionError: an instance of either configuration cannot be launched.
+        """
+        self.launch(new)
+        if self.api.behaviour.launches_old_fleet:
+            self.launch(old)
+        self._leaving[endpoint_name] = old
+
+    def begin_cleanup(self) -> None:
+        """Stop the old fleets: their updates are complete."""
+        self._leaving.clear()
+
+    def running(self) -> Iterator[tuple[str, str]]:
+        """Each endpoint with each of its configurations that still exists."""
+        backend = self._backend
+        for name, endpoint in list(backend.endpoints.items()):
+            for config in {endpoint.endpoint_config_name, self._leaving.get(name)}:
+                if config in backend.endpoint_configs:
+                    yield name, config
+
+    def users_of_model(self, model_name: str) -> list[str]:
+        """The endpoints and inference components that run a model."""
+        endpoints = [
+            f"endpoint {name}" for name, config in self.running() if model_name in self.models_of(config)
+        ]
+        return endpoints + [
+            component for component, model in self.models_of_components() if model == model_name
+        ]
+
+    def users_of_config(self, config_name: str) -> list[str]:
+        """The endpoints that run a configuration."""
+        return [f"endpoint {name}" for name, config in self.running() if config == config_name]
+
+    def models_of(self, config_name: str) -> list[str]:
+        """The models of a configuration's variants, shadow variants included."""
+        config = self._backend.endpoint_configs[config_name]
+        kept: Mapping[str, Any] = getattr(config, "kept_members", {})
+        variants = [*config.production_variants, *kept.get("ShadowProductionVariants", [])]
+        return [each["ModelName"] for each in variants if "ModelName" in each]
+
+    def expect_alarms(self, deployment: Mapping[str, Any], config_name: str) -> None:
+        """Raise ``PermissionError`` if a rollback alarm does not exist or the role may not describe it."""
+        self.expect_alarms_for(deployment, self._roles_of(config_name))
+
+    def expect_alarms_for(self, deployment: Mapping[str, Any], roles: set[str]) -> None:
+        """The same for these roles."""
+        alarms = cloudwatch_backends[self.api.account][self.api.region].alarms
+        named = deployment.get("AutoRollbackConfiguration", {}).get("Alarms", [])
+        for name in [each["AlarmName"] for each in named]:
+            if name not in alarms:
+                raise PermissionError(f"CloudWatch alarm {name} of AutoRollbackConfiguration does not exist")
+            for role_arn in roles:
+                if not self.check.access.allows(
+                    role_arn, "cloudwatch:DescribeAlarms", alarms[name].alarm_arn, {}
+                ):
+                    raise PermissionError(f"{role_arn} is not allowed to describe the alarm {name}")
+
+    @property
+    def _backend(self) -> Any:
+        return sagemaker_backends[self.api.account][self.api.region]
+
+    def _roles_of(self, config_name: str) -> set[str]:
+        return {self._backend._models[name].execution_role_arn for name in self.models_of(config_name)}
+
+    def model(self, name: str) -> Any:
+        """Return moto's model.
+
+        Raises:
+            PermissionError: there is no such model.
+        """
+        model = self._backend._models.get(name)
+        if model is None:
+            raise PermissionError(f"Could not find model {name}")
+        return model

@@ -1,0 +1,105 @@
+"""What AWS observes of endpoints over time and moto does not simulate: failures, updates, activities.
+
+A test sets what the account has observed. Each is checked against botocore's service model.
+
+* ``DescribeEndpoint`` with FailureReason, PendingDeploymentSummary and VariantStatus.
+* ``DescribeScalingActivities``.
+* The tags that CloudFormation puts on an endpoint (CloudFormation user guide: resource tags).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import botocore.session
+from botocore.model import Shape
+from moto.applicationautoscaling.responses import ApplicationAutoScalingResponse
+from moto.core.responses import ActionResult
+from moto.sagemaker.responses import SageMakerResponse
+
+from ..replacement import replaced
+from ..stacks.stack import Stacks
+
+__all__ = ["Observations"]
+
+
+@dataclass
+class Observations:
+    """Members of DescribeEndpoint by endpoint, and scaling activities by resource id, newest first."""
+
+    stacks: Stacks
+    endpoints: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    activities: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def patches(self) -> list[Any]:
+        """All patches."""
+        sagemaker, scaling = SageMakerResponse, ApplicationAutoScalingResponse
+        return [
+            replaced(sagemaker, "describe_endpoint", self._describing()),
+            replaced(sagemaker, "list_tags", self._listing_tags()),
+            replaced(scaling, "describe_scaling_activities", self._activities(), is_new=True),
+        ]
+
+    def _describing(self) -> Any:
+        original = SageMakerResponse.describe_endpoint
+
+        def describe_endpoint(response: Any) -> ActionResult:
+            answer: Any = original(response).result
+            observed = self.endpoints.get(json.loads(response.body)["EndpointName"], {})
+            checked = _checked("sagemaker", "DescribeEndpoint", dict(observed))
+            return ActionResult({**dict(answer), **checked})
+
+        return describe_endpoint
+
+    def _listing_tags(self) -> Any:
+        original = SageMakerResponse.list_tags
+
+        def list_tags(response: Any) -> ActionResult:
+            arn = json.loads(response.body)["ResourceArn"]
+            answer: Any = original(response).result
+            return ActionResult({**dict(answer), "Tags": [*answer["Tags"], *self._stack_tags(arn)]})
+
+        return list_tags
+
+    def _stack_tags(self, arn: str) -> list[dict[str, str]]:
+        for stack in self.stacks.all:
+            for logical_id, deployed in stack.resources.items():
+                if deployed.physical.id == arn:
+                    tags = {"stack-id": stack.id, "stack-name": stack.name, "logical-id": logical_id}
+                    return [{"Key": f"aws:cloudformation:{key}", "Value": tags[key]} for key in tags]
+        return []
+
+    def _activities(self) -> Any:
+        def describe_scaling_activities(response: Any) -> str:
+            wanted = json.loads(response.body)
+            found = self.activities.get(wanted["ResourceId"], [])[: wanted.get("MaxResults", 50)]
+            answer = _checked(
+                "application-autoscaling", "DescribeScalingActivities", {"ScalingActivities": found}
+            )
+            return json.dumps(answer, default=lambda moment: moment.timestamp())
+
+        return describe_scaling_activities
+
+
+def _checked(service: str, operation: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer if the service's model has all of its members."""
+    shape = botocore.session.get_session().get_service_model(service).operation_model(operation).output_shape
+    assert shape is not None
+    _expect_known(answer, shape, operation)
+    return answer
+
+
+def _expect_known(value: Any, shape: Shape, path: str) -> None:
+    shape_: Any = shape
+    if shape.type_name == "structure":
+        assert value.keys() <= shape_.members.keys(), f"{path}: {value.keys() - shape_.members.keys()}"
+        for name, each in value.items():
+            _expect_known(each, shape_.members[name], f"{path}.{name}")
+    elif shape.type_name == "list":
+        for each in value:
+            _expect_known(each, shape_.member, f"{path}[]")
+    elif shape.type_name == "string" and shape_.enum:
+        assert value in shape_.enum, f"{path}: {value} is none of {shape_.enum}"

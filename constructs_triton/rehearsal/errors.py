@@ -1,0 +1,23 @@
+"""The errors of stack operations."""
+
+from __future__ import annotations
+
+from constructs_triton.errors import TemplateError
+
+__all__ = ["FAILURES", "ApiError", "StackError", "TemplateError"]
+
+
+class StackError(Exception):
+    """A stack operation failed; the message is the reason that CloudFormation would give."""
+
+
+FAILURES = (StackError, TemplateError)
+"""What makes a stack operation fail: an operation, or a template that is wrong or not supported here."""
+
+
+class ApiError(Exception):
+    """An error of the CloudFormation API: its code and message."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code

@@ -1,0 +1,1 @@
+"""Who may do what: IAM policies, resource policies, and what each operation requires."""

@@ -1,0 +1,300 @@
+"""Enforces IAM: the deployed policies decide what a role's credentials may do.
+
+moto counts requests and enforces everything or nothing, and knows no conditions. Here exactly the sessions
+that were handed out by :meth:`Access.assume` are held to their role's policies; the administrator's requests
+pass.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from moto.core.authorization import ActionAuthenticatorMixin
+from moto.core.exceptions import JsonRESTError
+from moto.iam.access_control import PermissionResult
+from moto.kms.models import kms_backends
+from moto.s3.models import FakeBucket
+
+from ..errors import StackError
+from ..replacement import replaced
+from ..services.service_api import ServiceApi
+from .component_needs import COMPONENT_ACTIONS, component_needs
+from .policy import Decision, PolicyError, Service, decide
+from .role_policies import RolePolicies
+from .s3_needs import Need, S3Needs
+from .scaling_needs import needs_of_caller
+
+__all__ = ["Access", "RoleCredentials"]
+
+#: The HTTP status of AccessDeniedException: 400 in the JSON protocols of AWS, 403 in its REST protocols.
+_JSON_STATUS = {
+    **dict.fromkeys(("application-autoscaling", "ecr", "logs", "sagemaker", "ssm"), 400),
+    "lambda": 403,
+}
+_TRANSPORT = {"aws:SecureTransport": "true"}  # requests on loopback count as TLS
+
+
+@dataclass(frozen=True)
+class RoleCredentials:
+    """Temporary credentials of a role."""
+
+    role_arn: str
+    access_key_id: str
+    secret_access_key: str
+    session_token: str
+
+    def as_environment(self) -> dict[str, str]:
+        return {
+            "AWS_ACCESS_KEY_ID": self.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": self.secret_access_key,
+            "AWS_SESSION_TOKEN": self.session_token,
+        }
+
+    def as_arguments(self) -> dict[str, str]:
+        """As boto3.client takes them."""
+        return {name.lower(): value for name, value in self.as_environment().items()}
+
+
+@dataclass
+class Access:
+    """The sessions whose policies are enforced."""
+
+    api: ServiceApi
+    _sessions: dict[str, RoleCredentials] = field(default_factory=dict)
+    _by_role: dict[str, RoleCredentials] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.policies = RolePolicies(self.api)
+        self.s3_needs = S3Needs(self.api)
+
+    def assume(self, role_arn: str, *, service: str, context: Mapping[str, str]) -> RoleCredentials:
+        """Assume a role as a service; raises ``StackError`` if its trust policy does not allow that.
+
+        The first credentials of a role are used again: they do not expire, and its policies are read later.
+        """
+        self.expect_trust(role_arn, service=service, context=context)
+        if role_arn in self._by_role:
+            return self._by_role[role_arn]
+        answer = self.api.client("sts").assume_role(RoleArn=role_arn, RoleSessionName="simulation")
+        given = answer["Credentials"]
+        credentials = RoleCredentials(
+            role_arn, given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"]
+        )
+        self._sessions[credentials.access_key_id] = self._by_role[role_arn] = credentials
+        return credentials
+
+    def expect_trust(self, role_arn: str, *, service: str, context: Mapping[str, str]) -> None:
+        """Raise ``StackError`` if the trust policy of a role does not let a service assume it."""
+        verdict = decide(
+            [self.policies.trust(role_arn)],
+            action="sts:AssumeRole",
+            resource=None,
+            context=context,
+            principal=Service(service),
+        )
+        if verdict is not Decision.ALLOWED:
+            raise StackError(f"{service} is not allowed to assume {role_arn}: {verdict.value}")
+
+    def allows(self, role_arn: str, action: str, resource: str, context: Mapping[str, str]) -> bool:
+        """Whether the policies of a role allow an action, once all of them have taken effect."""
+        return self._allow(self.policies.stored(role_arn), role_arn, (action, resource, context))
+
+    def _allow(self, documents: list[Mapping[str, Any]], role_arn: str, need: Need) -> bool:
+        action, resource, context = need
+        if action.startswith("kms:") and not self._is_enabled(resource):
+            return False
+        known = {**_TRANSPORT, "aws:ResourceAccount": self.api.account}
+        verdict = decide(documents, action=action, resource=resource, context={**known, **context})
+        if verdict is Decision.NOT_GRANTED and action.startswith("kms:"):
+            verdict = self._key_policy_decision(role_arn, need)
+        return verdict is Decision.ALLOWED
+
+    def _key_policy_decision(self, role_arn: str, need: Need) -> Decision:
+        """What the policy of a key of this account grants the role without a policy of the role's own."""
+        action, arn, context = need
+        key = kms_backends[self.api.account][self.api.region].keys.get(arn.rpartition("/")[2])
+        if key is None:
+            return Decision.NOT_GRANTED
+        document = json.loads(key.policy)
+        return decide([document], action=action, resource=arn, context=context, principal=role_arn)
+
+    def _is_enabled(self, key_arn: str) -> bool:
+        """Whether a key of this account can be used: nothing decrypts with one that is to be deleted."""
+        key = kms_backends[self.api.account][self.api.region].keys.get(key_arn.rpartition("/")[2])
+        return key is None or key.key_state == "Enabled"
+
+    def bucket_decision(self, resource: str, action: str) -> Decision:
+        """What the policy of a bucket decides about the bucket or an object in it."""
+        bucket = self.s3_needs.bucket(resource.removeprefix("arn:aws:s3:::").partition("/")[0])
+        if bucket is None or bucket.policy is None:
+            return Decision.NOT_GRANTED
+        document = json.loads(bucket.policy)
+        return decide([document], action=action, resource=resource, context=_TRANSPORT)
+
+    def patches(self) -> list[Any]:
+        """Patches of moto's permission checks; active while the simulated account runs."""
+        return [
+            replaced(ActionAuthenticatorMixin, "_authenticate_and_authorize_action", self._authorizer()),
+            replaced(FakeBucket, "get_permission", _bucket_permission),
+        ]
+
+    def _authorizer(self) -> Callable[..., None]:
+        def authorize(request: Any, iam_request_class: Any, resource: str = "*") -> None:
+            credentials = self._sessions.get(_access_key_id(request))
+            if credentials is None:
+                return
+            iam_request = _iam_request(request, iam_request_class)
+            iam_request.check_signature()
+            if not self._permits(credentials.role_arn, request, resource):
+                _deny(iam_request, credentials.role_arn, _credential_scope(request)[3])
+
+        return authorize
+
+    def _permits(self, role_arn: str, request: Any, resource: str) -> bool:
+        documents = self.policies.effective(role_arn)
+        return all(self._allow(documents, role_arn, need) for need in self._needs(request, resource))
+
+    def _needs(self, request: Any, resource: str) -> Iterator[Need]:
+        """The actions of a request, with the resource and context of each."""
+        service = _credential_scope(request)[3]
+        if service == "s3":
+            yield from self.s3_needs.of(request, resource)
+        else:
+            yield _other_need(service, request, self.api)
+        if service == "sagemaker":
+            yield from component_needs(request, self.api)
+        if service == "application-autoscaling":
+            yield from needs_of_caller(request._get_action(), json.loads(request.body), self.api)
+
+
+def _deny(iam_request: Any, role_arn: str, service: str) -> None:
+    """Raise the error of the service's protocol; moto answers every service but S3 with XML."""
+    if service not in _JSON_STATUS:
+        iam_request._raise_access_denied()
+    message = f"User: {role_arn} is not authorized to perform: {iam_request._action}"
+    error = JsonRESTError("AccessDeniedException", message)
+    error.code = _JSON_STATUS[service]
+    raise error
+
+
+def _other_need(service: str, request: Any, api: ServiceApi) -> Need:
+    action = request._get_action()
+    here = f"{api.region}:{api.account}"
+    if service == "logs":
+        group = json.loads(request.body)["logGroupName"]
+        return f"logs:{action}", f"arn:aws:logs:{here}:log-group:{group}:*", {}
+    if service == "lambda" and action == "Invoke":
+        function = unquote(request.path).split("/functions/")[1].partition("/")[0].rpartition(":")[2]
+        return "lambda:InvokeFunction", f"arn:aws:lambda:{here}:function:{function}", {}
+    if service == "ecr" and action == "GetAuthorizationToken":
+        return "ecr:GetAuthorizationToken", "*", {}
+    if service == "ecr":
+        wanted = json.loads(request.body)
+        account = wanted.get("registryId", api.account)
+        return (
+            f"ecr:{action}",
+            f"arn:aws:ecr:{api.region}:{account}:repository/{wanted['repositoryName']}",
+            {},
+        )
+    if service == "monitoring":
+        return _monitoring_need(action, request, here)
+    if service in _GUARD_NEEDS:
+        is_call = action == "InvokeEndpoint"  # its body belongs to the model, and its path has the name
+        wanted = {"EndpointName": request.path.split("/")[2]} if is_call else json.loads(request.body)
+        return _GUARD_NEEDS[service](action, wanted, here)
+    raise PolicyError(f"no rule says which resource {service}:{action} concerns")
+
+
+def _monitoring_need(action: str, request: Any, here: str) -> Need:
+    if action == "DescribeAlarms":
+        return "cloudwatch:DescribeAlarms", f"arn:aws:cloudwatch:{here}:alarm:*", {}
+    if action == "PutMetricData":
+        return "cloudwatch:PutMetricData", "*", {"cloudwatch:namespace": request._get_param("Namespace")}
+    raise PolicyError(f"no rule says which resource monitoring:{action} concerns")
+
+
+def _scaling_need(action: str, wanted: Mapping[str, Any], here: str) -> Need:
+    """Describe actions have no resource; others have an ARN that does not contain the endpoint."""
+    if action.startswith("Describe"):
+        return f"application-autoscaling:{action}", "*", {}
+    context = {
+        "application-autoscaling:service-namespace": wanted["ServiceNamespace"],
+        "application-autoscaling:scalable-dimension": wanted["ScalableDimension"],
+    }
+    return (
+        f"application-autoscaling:{action}",
+        f"arn:aws:application-autoscaling:{here}:scalable-target/0123",
+        context,
+    )
+
+
+def _endpoint_need(action: str, wanted: Mapping[str, Any], here: str) -> Need:
+    kinds = {
+        "DescribeEndpoint": ("endpoint", "EndpointName"),
+        "DescribeEndpointConfig": ("endpoint-config", "EndpointConfigName"),
+        "DescribeModel": ("model", "ModelName"),
+        "InvokeEndpoint": ("endpoint", "EndpointName"),
+    }
+    if action == "ListInferenceComponents":
+        return "sagemaker:ListInferenceComponents", "*", {}
+    if action in COMPONENT_ACTIONS:
+        name = wanted["InferenceComponentName"]
+        return f"sagemaker:{action}", f"arn:aws:sagemaker:{here}:inference-component/{name}", {}
+    if action == "ListTags":
+        return "sagemaker:ListTags", wanted["ResourceArn"], {}
+    if action not in kinds:
+        raise PolicyError(f"no rule says which resource sagemaker:{action} concerns")
+    kind, member = kinds[action]
+    return f"sagemaker:{action}", f"arn:aws:sagemaker:{here}:{kind}/{wanted[member]}", {}
+
+
+def _parameter_need(action: str, wanted: Mapping[str, Any], here: str) -> Need:
+    return f"ssm:{action}", f"arn:aws:ssm:{here}:parameter/{wanted['Name'].lstrip('/')}", {}
+
+
+_GUARD_NEEDS = {
+    "application-autoscaling": _scaling_need,
+    "sagemaker": _endpoint_need,
+    "ssm": _parameter_need,
+}
+
+
+def _credential_scope(request: Any) -> list[str]:
+    authorization = request.headers.get("Authorization", "")
+    scope: list[str] = authorization.partition("Credential=")[2].partition(",")[0].split("/")
+    return scope
+
+
+def _access_key_id(request: Any) -> str:
+    return _credential_scope(request)[0]
+
+
+def _iam_request(request: Any, iam_request_class: Any) -> Any:
+    """The request as moto represents it, which can check the signature."""
+    query = request.uri.partition("?")[2]
+    return iam_request_class(
+        account_id=request.current_account,
+        method=request.method,
+        path=request.raw_path + (f"?{query}" if query else ""),
+        data=request.data,
+        body=request.raw_body,
+        headers=request.headers,
+        action=request._get_action(),
+    )
+
+
+def _bucket_permission(bucket: Any, action: str, resource: str) -> PermissionResult:
+    """A bucket policy with its conditions, which moto ignores."""
+    if bucket.policy is None:
+        return PermissionResult.NEUTRAL
+    document = json.loads(bucket.policy)
+    verdict = decide([document], action=action, resource=resource, context=_TRANSPORT)
+    return {
+        Decision.ALLOWED: PermissionResult.PERMITTED,
+        Decision.DENIED: PermissionResult.DENIED,
+        Decision.NOT_GRANTED: PermissionResult.NEUTRAL,
+    }[verdict]

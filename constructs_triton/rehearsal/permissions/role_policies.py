@@ -1,0 +1,87 @@
+"""The policies of a role: as IAM stores them, and as far as they have taken effect."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote
+
+from moto.iam.exceptions import NotFoundException
+from moto.iam.models import iam_backends
+
+from ..services.service_api import ServiceApi
+
+__all__ = ["RolePolicies"]
+
+_Documents = list[Mapping[str, Any]]
+
+
+@dataclass
+class RolePolicies:
+    """Reads moto's store directly, since a run asks for policies thousands of times."""
+
+    api: ServiceApi
+    _effective: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By role, the policies that have taken effect."""
+    _missed: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    """By role, policy and document, how many requests have missed it."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def trust(self, role_arn: str) -> Mapping[str, Any]:
+        """The trust policy of a role."""
+        return _parse(self._role(role_arn).assume_role_policy_document)
+
+    def stored(self, role_arn: str) -> _Documents:
+        """All policies of a role, as IAM lists them."""
+        return [_parse(each) for each in self._stored(role_arn).values()]
+
+    def effective(self, role_arn: str) -> _Documents:
+        """The policies that decide the next request: one that is new or changed may not take part yet.
+
+        A policy that was removed never takes part.
+        """
+        with self._lock:
+            stored, before = self._stored(role_arn), self._effective.get(role_arn, {})
+            now = {name: self._version(role_arn, name, each, before) for name, each in stored.items()}
+            self._effective[role_arn] = {name: each for name, each in now.items() if each is not None}
+            return [_parse(each) for each in self._effective[role_arn].values()]
+
+    def _version(self, role_arn: str, name: str, document: str, before: Mapping[str, str]) -> str | None:
+        if before.get(name) == document:
+            return document
+        key = (role_arn, name, document)
+        self._missed[key] = self._missed.get(key, -1) + 1
+        behaviour = self.api.behaviour
+        misses = int(behaviour.draw("propagation", _without_suffix(name)) * (behaviour.propagation + 1))
+        return document if self._missed[key] >= misses else before.get(name)
+
+    def _stored(self, role_arn: str) -> dict[str, str]:
+        try:
+            role = self._role(role_arn)
+        except NotFoundException:  # a session may outlive its role, without any permission
+            return {}
+        managed = {arn: _default_document(each) for arn, each in role.managed_policies.items()}
+        return {**role.policies, **managed}
+
+    def _role(self, role_arn: str) -> Any:
+        return iam_backends[self.api.account]["aws"].get_role(role_arn.rpartition("/")[2])
+
+
+def _default_document(policy: Any) -> str:
+    (document,) = [each.document for each in policy.versions if each.is_default]
+    return str(document)
+
+
+def _without_suffix(name: str) -> str:
+    """A policy's name without the letters that differ in each run."""
+    return name.rpartition("-")[0] if name.startswith("arn:") else name
+
+
+@lru_cache(maxsize=4096)
+def _parse(document: str) -> Mapping[str, Any]:
+    parsed: Mapping[str, Any] = json.loads(unquote(document) if document.startswith("%7B") else document)
+    return parsed

@@ -1,0 +1,125 @@
+"""What S3 asks a role for: the action itself, the source of a copy, tags, and the KMS keys of objects.
+
+Sources: S3 API reference, "CopyObject", "DeleteObjects" and "HeadObject"; S3 user guide, "Uploading and
+copying objects using multipart upload", section "Multipart upload API and permissions" (a key
+needs kms:Decrypt beside kms:GenerateDataKey, since S3 reads the encrypted parts before it
+completes the upload).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+from moto.s3.models import s3_backends
+
+from ..services.service_api import ServiceApi
+
+__all__ = ["Need", "S3Needs", "key_arn", "services_of_s3"]
+
+Need = tuple[str, str, Mapping[str, str]]
+"""An action, its resource and the request's context."""
+
+
+def services_of_s3(region: str) -> list[str]:
+    """The values that ``kms:ViaService`` may have; in China no AWS document says which, so all are needed."""
+    suffixes = ["amazonaws.com", *(["amazonaws.com.cn"] if region.startswith("cn-") else [])]
+    return [f"s3.{region}.{suffix}" for suffix in suffixes]
+
+
+@dataclass
+class S3Needs:
+    """The permissions of requests to S3."""
+
+    api: ServiceApi
+
+    def of(self, request: Any, resource: str) -> Iterator[Need]:
+        """The permissions of one request; ``resource`` is the ARN of its bucket or object."""
+        action = request._get_action()
+        if action in ("DeleteObjects", "DeleteObject") and "delete" in request.querystring:
+            yield from _of_deleting(request, resource)
+            return
+        prefix = request.querystring.get("prefix")
+        yield f"s3:{action}", resource, {} if prefix is None else {"s3:prefix": prefix[0]}
+        source = request.headers.get("x-amz-copy-source")
+        if source is not None:
+            yield from self._of_source(request, unquote(source).lstrip("/"), resource)
+        if action == "GetObject":
+            yield from self._of_reading(request, resource)
+        elif action == "PutObject":
+            yield from self._of_writing(request, resource)
+
+    def key_of(self, resource: str) -> str | None:
+        """The ARN of the KMS key that encrypts an object, if one does."""
+        found = self.object(resource)
+        return None if found is None or not found.kms_key_id else key_arn(self.api, found.kms_key_id)
+
+    def object(self, resource: str) -> Any:
+        """The object of an ARN, or ``None``."""
+        bucket, _, key = resource.removeprefix("arn:aws:s3:::").partition("/")
+        found = self.bucket(bucket)
+        return None if found is None else found.keys.get(key)
+
+    def bucket(self, name: str) -> Any:
+        """A bucket of the account, or ``None``."""
+        return s3_backends[self.api.account]["aws"].buckets.get(name)
+
+    def _of_source(self, request: Any, source: str, resource: str) -> Iterator[Need]:
+        arn = f"arn:aws:s3:::{source}"
+        yield "s3:GetObject", arn, {}
+        yield from self._of_key("kms:Decrypt", self.key_of(arn))
+        is_whole = "uploadId" not in request.querystring
+        if is_whole and request.headers.get("x-amz-tagging-directive") != "REPLACE" and self._tags(source):
+            yield "s3:GetObjectTagging", arn, {}
+            yield "s3:PutObjectTagging", resource, {}
+
+    def _of_reading(self, request: Any, resource: str) -> Iterator[Need]:
+        found = self.object(resource)
+        if found is None:
+            # Without permission to list the bucket, S3 answers 403 for a missing key, not 404.
+            yield "s3:ListBucket", resource.partition("/")[0], {}
+        elif request.method == "GET" or request.headers.get("x-amz-checksum-mode") == "ENABLED":
+            yield from self._of_key("kms:Decrypt", self.key_of(resource))
+
+    def _of_writing(self, request: Any, resource: str) -> Iterator[Need]:
+        key = self._key_for_new_objects(request, resource.removeprefix("arn:aws:s3:::").partition("/")[0])
+        if "uploadId" not in request.querystring:
+            yield from self._of_key("kms:GenerateDataKey", key)
+        if "uploads" in request.querystring or "uploadId" in request.querystring:
+            yield from self._of_key("kms:Decrypt", key)
+
+    def _of_key(self, action: str, key: str | None) -> Iterator[Need]:
+        if key is not None:
+            for service in services_of_s3(self.api.region):
+                yield action, key, {"kms:ViaService": service}
+
+    def _key_for_new_objects(self, request: Any, bucket_name: str) -> str | None:
+        given = request.headers.get("x-amz-server-side-encryption-aws-kms-key-id")
+        bucket = self.bucket(bucket_name)
+        if given is None and bucket is not None and bucket.encryption:
+            given = bucket.encryption["Rule"]["ApplyServerSideEncryptionByDefault"].get("KMSMasterKeyID")
+        return None if not given else key_arn(self.api, given)
+
+    def _tags(self, source: str) -> Mapping[str, str]:
+        found = self.object(f"arn:aws:s3:::{source.partition('?')[0]}")
+        if found is None:
+            return {}
+        tags: Mapping[str, str] = s3_backends[self.api.account]["aws"].tagger.get_tag_dict_for_resource(
+            found.arn
+        )
+        return tags
+
+
+def _of_deleting(request: Any, resource: str) -> Iterator[Need]:
+    """DeleteObjects is allowed or denied for each key; a version needs another action."""
+    for each in ElementTree.fromstring(request.body).iterfind("{*}Object"):
+        action = "s3:DeleteObject" if each.find("{*}VersionId") is None else "s3:DeleteObjectVersion"
+        yield action, f"{resource.partition('/')[0]}/{each.findtext('{*}Key')}", {}
+
+
+def key_arn(api: ServiceApi, key: str) -> str:
+    """The ARN of a KMS key that is given by id or ARN."""
+    return key if key.startswith("arn:") else f"arn:aws:kms:{api.region}:{api.account}:key/{key}"

@@ -1,0 +1,102 @@
+"""The base of resource providers: create, update and delete by calling a service."""
+
+from __future__ import annotations
+
+import secrets
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ..errors import StackError
+from ..services.service_api import ServiceApi
+
+__all__ = ["Deployed", "Physical", "Provider", "Request", "ResourceFailedError", "tags_as_map", "without"]
+
+_ALPHABET = string.ascii_uppercase + string.digits
+
+
+@dataclass(frozen=True)
+class Request:
+    """A resource to create: its stack, logical id, and properties without intrinsic functions."""
+
+    stack_name: str
+    stack_id: str
+    logical_id: str
+    type: str
+    properties: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Physical:
+    """An existing resource: the values of ``Ref`` and ``Fn::GetAtt``."""
+
+    id: str
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A resource of a stack in its current state."""
+
+    request: Request
+    physical: Physical
+    deletion_policy: str = "Delete"
+    update_replace_policy: str = "Delete"
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        return self.request.properties
+
+
+class ResourceFailedError(StackError):
+    """A resource failed but exists, so a rollback must delete it."""
+
+    def __init__(self, message: str, physical: Physical) -> None:
+        super().__init__(message)
+        self.physical = physical
+
+
+class Provider:
+    """A resource type; subclasses call the service."""
+
+    type: ClassVar[str]
+    name_property: ClassVar[str | None] = None
+    """The property that contains the resource's name."""
+    name_limit: ClassVar[int] = 63
+
+    def __init__(self, api: ServiceApi) -> None:
+        self.api = api
+
+    def create(self, request: Request) -> Physical:
+        raise NotImplementedError
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        """Update in place; called only for changes that need no replacement."""
+        changed = sorted(
+            name
+            for name in current.properties.keys() | request.properties.keys()
+            if current.properties.get(name) != request.properties.get(name)
+        )
+        raise StackError(f"{self.type}: an update of {changed} is not supported by this stand-in")
+
+    def delete(self, current: Deployed) -> None:
+        raise NotImplementedError
+
+    def name(self, request: Request) -> str:
+        """The name from the template, or a generated one: stack, logical id, 12 letters."""
+        given = request.properties.get(self.name_property or "")
+        if given:
+            return str(given)
+        tail = "-" + "".join(secrets.choice(_ALPHABET) for _ in range(12))
+        return f"{request.stack_name}-{request.logical_id}"[: self.name_limit - len(tail)] + tail
+
+
+def without(properties: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The properties without these."""
+    return {name: value for name, value in properties.items() if name not in names}
+
+
+def tags_as_map(tags: list[Mapping[str, str]]) -> dict[str, str]:
+    """Convert CloudFormation's list of tags to a map."""
+    return {tag["Key"]: tag["Value"] for tag in tags}

@@ -1,0 +1,1 @@
+"""Calls to the simulated services, checked against botocore's shapes."""

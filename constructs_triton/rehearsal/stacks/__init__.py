@@ -1,0 +1,1 @@
+"""CloudFormation: templates, the order of resources, operations on stacks, rollbacks, and its API."""

@@ -1,0 +1,195 @@
+"""The operations on a stack: create, update, delete, and their rollbacks.
+
+Resources are created one after the other in the order of their dependencies; CloudFormation would create
+independent ones at the same time. A replacement is created at once. What it replaces is deleted in the
+cleanup phase, after every other change has succeeded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from constructs_triton.cloud_assembly.template import Template
+
+from ..errors import FAILURES, StackError
+from ..providers import is_custom
+from ..providers.provider import Deployed
+from .change import RETAINING, Change
+from .engine import Engine
+from .order import creation_order, deletion_order
+from .stack import Output, Stack
+
+__all__ = ["Deployer"]
+
+_NOT_UPDATABLE = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED", "DELETE_FAILED")
+
+
+@dataclass
+class Deployer(Engine):
+    """Carries out operations on the stacks of one simulated account."""
+
+    def deploy(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
+        """Create or update a stack; its status shows the result. A failure is rolled back.
+
+        Raises:
+            StackError: the stack is in a state that CloudFormation does not update.
+        """
+        self.expect_updatable(stack)
+        if stack.resources:
+            self._update(stack, template, dict(given))
+        else:
+            self._create(stack, template, dict(given))
+
+    def expect_updatable(self, stack: Stack) -> None:
+        """Raise ``StackError`` in a state after which CloudFormation accepts no update."""
+        if stack.status in _NOT_UPDATABLE:
+            raise StackError(f"Stack:{stack.id} is in {stack.status} state and can not be updated.")
+
+    def continue_rollback(self, stack: Stack) -> None:
+        """Resume the failed rollback of an update, as ``cdk rollback`` does; the status shows the result.
+
+        Raises:
+            StackError: the stack is in another state.
+        """
+        if stack.status != "UPDATE_ROLLBACK_FAILED" or stack.roll_back is None:
+            raise StackError(f"Stack:{stack.id} is in {stack.status} state and can not be rolled back.")
+        stack.roll_back()
+
+    def delete(self, stack: Stack) -> None:
+        """Delete what is not retained, in reverse order; stops at a resource that cannot be deleted."""
+        stack.enter("DELETE_IN_PROGRESS", "User Initiated")
+        for deployed in self._backwards(stack):
+            logical_id = deployed.request.logical_id
+            try:
+                self._remove(stack, deployed, retain=deployed.deletion_policy in RETAINING)
+            except StackError as error:
+                stack.enter(
+                    "DELETE_FAILED",
+                    f"The following resource(s) failed to delete: [{logical_id}]. {error}",
+                )
+                return
+            del stack.resources[logical_id]
+        stack.outputs = []
+        stack.enter("DELETE_COMPLETE")
+
+    def _create(self, stack: Stack, template: Template, given: dict[str, str]) -> None:
+        stack.enter("CREATE_IN_PROGRESS", "User Initiated")
+        change = Change(self, stack, template)
+        try:
+            change.run(given)
+        except FAILURES as error:
+            stack.enter("ROLLBACK_IN_PROGRESS", str(error))
+            self._roll_back_create(stack, str(error))
+            return
+        stack.enter("CREATE_COMPLETE")
+
+    def _roll_back_create(self, stack: Stack, reason: str) -> None:
+        status = "ROLLBACK_COMPLETE"
+        for deployed in self._backwards(stack):
+            try:
+                self._remove(stack, deployed, retain=deployed.deletion_policy == "Retain")
+            except StackError:
+                status = "ROLLBACK_FAILED"
+                continue
+            del stack.resources[deployed.request.logical_id]
+        stack.enter(status, reason)
+
+    def _update(self, stack: Stack, template: Template, given: dict[str, str]) -> None:
+        before = _Before.of(stack)
+        stack.enter("UPDATE_IN_PROGRESS", "User Initiated")
+        change = Change(self, stack, template)
+        try:
+            change.run(given)
+        except FAILURES as error:
+            self._restore(stack, before, change, str(error))
+            return
+        self._clean_up(stack, "UPDATE_COMPLETE", change.superseded)
+
+    def _restore(self, stack: Stack, before: _Before, change: Change, reason: str) -> None:
+        """Roll back an update: changed resources get their old properties, new ones are deleted."""
+        stack.enter("UPDATE_ROLLBACK_IN_PROGRESS", reason)
+        try:
+            for logical_id in creation_order(before.template, self.behaviour, "rollback"):
+                if logical_id in change.touched and logical_id in before.resources:
+                    self._put_back(stack, before.resources[logical_id])
+        except StackError as error:
+            stack.roll_back = lambda: self._restore(stack, before, change, reason)
+            stack.enter("UPDATE_ROLLBACK_FAILED", str(error))
+            return
+        before.restore(stack)
+        self._clean_up(
+            stack, "UPDATE_ROLLBACK_COMPLETE", [(each, False) for each in reversed(change.created)]
+        )
+        stack.reason = reason
+
+    def _put_back(self, stack: Stack, old: Deployed) -> None:
+        """Restore the old physical resource, or change the resource back in place."""
+        logical_id, now = old.request.logical_id, stack.resources[old.request.logical_id]
+        kind, physical_id = old.request.type, old.physical.id
+        is_in_place = now.physical.id == physical_id
+        is_updated = is_in_place or (is_custom(kind) and self.behaviour.updates_replaced_on_rollback)
+        stack.record(logical_id, kind, physical_id, "UPDATE_IN_PROGRESS")
+        try:
+            if is_updated:
+                self.providers.of(kind).update(now, old.request)
+        except StackError as error:
+            stack.record(logical_id, kind, physical_id, "UPDATE_FAILED", str(error))
+            raise
+        stack.resources[logical_id] = old
+        stack.record(logical_id, kind, physical_id, "UPDATE_COMPLETE")
+        self.inspect(f"rollback of {logical_id}")
+
+    def _clean_up(self, stack: Stack, status: str, removals: list[tuple[Deployed, bool]]) -> None:
+        """Delete resources that the stack no longer has; a failure is recorded and changes nothing else."""
+        self.begin_cleanup()
+        if removals:
+            stack.enter(f"{status}_CLEANUP_IN_PROGRESS")
+        for deployed, retain in removals:
+            try:
+                self._remove(stack, deployed, retain=retain)
+            except StackError:
+                continue  # noted in the events, as CloudFormation does
+        stack.enter(status)
+        self.inspect(f"end of the operation, {status}")
+
+    def _remove(self, stack: Stack, deployed: Deployed, *, retain: bool) -> None:
+        request, physical_id = deployed.request, deployed.physical.id
+        if retain:
+            stack.record(request.logical_id, request.type, physical_id, "DELETE_SKIPPED")
+            return
+        stack.record(request.logical_id, request.type, physical_id, "DELETE_IN_PROGRESS")
+        try:
+            self.providers.of(request.type).delete(deployed)
+        except StackError as error:
+            stack.record(request.logical_id, request.type, physical_id, "DELETE_FAILED", str(error))
+            raise
+        stack.record(request.logical_id, request.type, physical_id, "DELETE_COMPLETE")
+        self.inspect(f"deletion of {request.logical_id}")
+
+    def _backwards(self, stack: Stack) -> list[Deployed]:
+        """The stack's resources, each before the resources that it depends on."""
+        order = deletion_order(stack.template, self.behaviour, "delete")
+        places = {logical_id: place for place, logical_id in enumerate(order)}
+        resources = stack.resources.values()
+        return sorted(resources, key=lambda each: places.get(each.request.logical_id, len(places)))
+
+
+@dataclass(frozen=True)
+class _Before:
+    """The state of a stack before an update, for the rollback."""
+
+    template: Template
+    given: dict[str, str]
+    parameters: dict[str, Any]
+    resources: dict[str, Deployed]
+    outputs: list[Output]
+
+    @classmethod
+    def of(cls, stack: Stack) -> _Before:
+        return cls(stack.template, stack.given, stack.parameters, dict(stack.resources), stack.outputs)
+
+    def restore(self, stack: Stack) -> None:
+        stack.template, stack.given, stack.parameters = self.template, self.given, self.parameters
+        stack.resources, stack.outputs = dict(self.resources), self.outputs

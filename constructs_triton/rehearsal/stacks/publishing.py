@@ -1,0 +1,49 @@
+"""Publishes the assets of a cloud assembly without the CDK's command line."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+from constructs_triton.cloud_assembly.assembly import Assembly
+from constructs_triton.cloud_assembly.synthesized_stack import FileAsset
+
+from ..errors import StackError
+from ..services.service_api import ServiceApi
+
+__all__ = ["publish"]
+
+
+def publish(assembly: Assembly, api: ServiceApi) -> None:
+    """Upload the file assets to the bucket that the templates use, as ``cdk deploy`` does."""
+    for manifest in assembly.asset_manifests:
+        if any(manifest.images()):
+            raise StackError(f"{assembly.directory}: image assets are not supported")
+        for asset in manifest.files():
+            body = _content(asset)
+            for place in asset.destinations.values():
+                bucket = _bucket(place["bucketName"], api)
+                api.call("s3", "PutObject", Bucket=bucket, Key=place["objectKey"], Body=body)
+
+
+def _content(asset: FileAsset) -> bytes:
+    if asset.path is None:
+        raise StackError(f"{asset.display_name}: assets that a program makes are not supported")
+    return asset.path.read_bytes() if asset.packaging == "file" else _zipped(asset.path)
+
+
+def _zipped(folder: Path) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each in sorted(folder.rglob("*")):
+            if each.is_file():
+                archive.write(each, each.relative_to(folder))
+    return buffer.getvalue()
+
+
+def _bucket(name: str, api: ServiceApi) -> str:
+    known = {"AWS::AccountId": api.account, "AWS::Region": api.region, "AWS::Partition": "aws"}
+    for pseudo, value in known.items():
+        name = name.replace("${" + pseudo + "}", value)
+    return name

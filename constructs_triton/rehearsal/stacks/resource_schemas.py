@@ -1,0 +1,135 @@
+"""CloudFormation's resource schemas, from cfn-lint: properties, types, what causes a replacement.
+
+They are read as data, without importing cfn-lint, which takes seconds.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import regex  # type: ignore[import-untyped]  # reads \p{L}, which patterns of the schemas use
+
+from ..errors import TemplateError
+
+__all__ = ["ResourceSchema", "resource_schema"]
+
+_REGION = "us-east-1"
+
+
+@dataclass(frozen=True)
+class ResourceSchema:
+    """The schema of one resource type."""
+
+    type: str
+    body: Mapping[str, Any]
+
+    @property
+    def read_only(self) -> set[str]:
+        """Properties that are attributes only: a template cannot set them."""
+        return {path[0] for path in self._paths("readOnlyProperties") if len(path) == 1}
+
+    def check(self, properties: Mapping[str, Any]) -> None:
+        """Raise ``TemplateError`` if a property is unknown, missing or of the wrong type."""
+        errors = sorted(self._errors(properties))
+        if errors:
+            raise TemplateError(f"Properties validation failed for resource type {self.type}: {errors}")
+
+    def replacing_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
+        """The properties that differ and can only be given at creation."""
+        paths = self._paths("createOnlyProperties")
+        return {path[0] for path in paths if _value_at(old, path) != _value_at(new, path)}
+
+    def recreation(self, name: str) -> str:
+        """A change set's word for a change of this property: Never, Conditionally or Always."""
+        depths = [len(path) for path in self._paths("createOnlyProperties") if path[0] == name]
+        if not depths:
+            return "Never"
+        return "Always" if min(depths) == 1 else "Conditionally"
+
+    def _errors(self, properties: Mapping[str, Any]) -> Iterator[str]:
+        for name in sorted(self.read_only & properties.keys()):
+            yield f"#: extraneous key [{name}] is not permitted, it is read-only"
+        for error in _Validator(self.body).iter_errors(properties):
+            yield f"#/{'/'.join(map(str, error.absolute_path))}: {error.message[:300]}"
+
+    def _paths(self, key: str) -> list[tuple[str, ...]]:
+        return [tuple(each.split("/")[2:]) for each in self.body.get(key) or ()]
+
+
+@cache
+def resource_schema(type: str) -> ResourceSchema:
+    """The schema of a type; raises ``TemplateError`` for a type that CloudFormation does not have."""
+    folder = _data_folder()
+    index = json.loads((folder / "providers" / f"{_REGION}.json").read_text())
+    if type not in index:
+        raise TemplateError(f"Template format error: Unrecognized resource types: [{type}]")
+    return ResourceSchema(type, json.loads((folder / "resources" / f"{index[type]}.json").read_text()))
+
+
+def _data_folder() -> Path:
+    spec = importlib.util.find_spec("cfnlint")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "data" / "schemas"
+
+
+def _value_at(value: Any, path: Sequence[str]) -> Any:
+    if not path or value is None:
+        return value
+    if path[0] == "*":
+        return [_value_at(each, path[1:]) for each in value]
+    return _value_at(value.get(path[0]), path[1:]) if isinstance(value, dict) else None
+
+
+def _is_number(_: Any, value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, bool)
+
+
+def _is_integer(checker: Any, value: Any) -> bool:
+    return _is_number(checker, value) and float(value).is_integer()
+
+
+def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+    if isinstance(value, str) and regex.search(pattern, value) is None:
+        yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+def _enum(_: Any, values: list[Any], value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+    if str(value) not in [str(each) for each in values]:
+        yield jsonschema.ValidationError(f"{value!r} is not one of {values!r}")
+
+
+def _minimum(_: Any, limit: float, value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+    if _is_number(None, value) and float(value) < limit:
+        yield jsonschema.ValidationError(f"{value!r} is less than the minimum of {limit}")
+
+
+def _maximum(_: Any, limit: float, value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+    if _is_number(None, value) and float(value) > limit:
+        yield jsonschema.ValidationError(f"{value!r} is greater than the maximum of {limit}")
+
+
+# CloudFormation accepts a string for every scalar: parameters are always strings.
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft7Validator,
+    {"pattern": _pattern, "enum": _enum, "minimum": _minimum, "maximum": _maximum},
+    type_checker=jsonschema.Draft7Validator.TYPE_CHECKER.redefine_many(
+        {
+            "number": _is_number,
+            "integer": _is_integer,
+            "boolean": lambda _, value: isinstance(value, bool) or value in ("true", "false"),
+            "string": lambda _, value: isinstance(value, str | int | float),
+        }
+    ),
+)

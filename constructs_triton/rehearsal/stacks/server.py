@@ -1,0 +1,77 @@
+"""The HTTP server of CloudFormation's API and of the response URLs of custom resources."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+
+from ..custom_resources.answers import Answers
+from ..errors import ApiError
+from .cloudformation_api import CloudFormationApi
+from .deployment import Deployer
+from .query_protocol import decode_request, encode_answer, encode_error
+from .stack import Stacks
+
+__all__ = ["CloudFormationServer"]
+
+
+class CloudFormationServer:
+    """Listens on a free port of loopback while its context is open."""
+
+    def __init__(self, stacks: Stacks, deployer: Deployer, answers: Answers) -> None:
+        self._api = CloudFormationApi(stacks, deployer)
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self._api, answers))
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
+        self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
+        answers.base_url = self.url
+
+    def __enter__(self) -> CloudFormationServer:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for operation in self._api.threads:
+            operation.join()
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+
+
+def _handler(api: CloudFormationApi, answers: Answers) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            request = decode_request(self._body())
+            try:
+                body, status = encode_answer(request.get("Action", ""), api.answer(request)), 200
+            except ApiError as error:
+                body, status = encode_error(error.code, str(error)), 400
+            except Exception as error:  # otherwise the client would wait forever
+                body, status = encode_error("InternalFailure", repr(error)), 400
+            self._reply(status, body)
+
+        def do_PUT(self) -> None:
+            token = self.path.rpartition("/")[2]
+            is_expected = answers.receive(token, json.loads(self._body()))
+            self._reply(200 if is_expected else 403, "")
+
+        def _body(self) -> str:
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+
+        def _reply(self, status: int, body: str) -> None:
+            content = body.encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "text/xml")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    return Handler

@@ -1,0 +1,176 @@
+"""A stack: its resources, its events, and the scope of its names."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from constructs_triton.cloud_assembly.intrinsics import Evaluator
+from constructs_triton.cloud_assembly.template import Template
+
+from ..errors import TemplateError
+from ..providers.provider import Deployed
+from ..services.service_api import ServiceApi
+from .scope import Scope
+
+__all__ = ["Event", "Output", "Stack", "Stacks"]
+
+_EMPTY = Template({})
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event of the stack."""
+
+    logical_id: str
+    type: str
+    physical_id: str
+    status: str
+    reason: str = ""
+    id: str = field(default_factory=lambda: str(uuid4()))
+    timestamp: float = field(default_factory=time.time)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A stack output and its export name."""
+
+    key: str
+    value: str
+    description: str = ""
+    export_name: str | None = None
+
+
+@dataclass
+class Stack:
+    """A stack. ``given`` are the parameters as passed, ``parameters`` their values."""
+
+    name: str
+    id: str
+    template: Template = _EMPTY
+    given: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
+    tags: list[dict[str, str]] = field(default_factory=list)
+    resources: dict[str, Deployed] = field(default_factory=dict)
+    outputs: list[Output] = field(default_factory=list)
+    status: str = "REVIEW_IN_PROGRESS"
+    reason: str = ""
+    events: list[Event] = field(default_factory=list)
+    created: float = field(default_factory=time.time)
+    termination_protection: bool = False
+    roll_back: Callable[[], None] | None = None
+    """Resumes a rollback of an update that has failed, as ContinueUpdateRollback does."""
+
+    def enter(self, status: str, reason: str = "") -> None:
+        """Set the status of the stack and record an event."""
+        self.events.append(Event(self.name, "AWS::CloudFormation::Stack", self.id, status, reason))
+        self.status, self.reason = status, reason
+
+    def record(self, logical_id: str, type: str, physical_id: str, status: str, reason: str = "") -> None:
+        """Record an event of a resource."""
+        self.events.append(Event(logical_id, type, physical_id, status, reason))
+
+    @property
+    def output_values(self) -> dict[str, str]:
+        return {output.key: output.value for output in self.outputs}
+
+
+@dataclass
+class Stacks:
+    """All stacks of the account in the Region, including deleted ones."""
+
+    api: ServiceApi
+    all: list[Stack] = field(default_factory=list)
+
+    def find(self, name_or_id: str) -> Stack | None:
+        """Find a stack by id, or by name if it is not deleted."""
+        for stack in reversed(self.all):
+            if stack.id == name_or_id or (stack.name == name_or_id and stack.status != "DELETE_COMPLETE"):
+                return stack
+        return None
+
+    def add(self, name: str) -> Stack:
+        """Create an empty stack."""
+        arn = f"arn:aws:cloudformation:{self.api.region}:{self.api.account}:stack/{name}/{uuid4()}"
+        stack = Stack(name, arn)
+        self.all.append(stack)
+        return stack
+
+    def evaluator(
+        self,
+        stack: Stack,
+        template: Template,
+        parameters: Mapping[str, Any],
+        resources: Mapping[str, Deployed],
+    ) -> Evaluator:
+        """Evaluates the values of a template within a stack."""
+        scope = Scope(
+            pseudo=self._pseudo_parameters(stack),
+            parameters=parameters,
+            physical_ids={name: each.physical.id for name, each in resources.items()},
+            attributes={name: each.physical.attributes for name, each in resources.items()},
+            exports=self._exports(),
+            outputs={
+                (each.name, output.key): output.value for each in self._existing() for output in each.outputs
+            },
+            zones_of=self._availability_zones,
+        )
+        return Evaluator(template, scope)
+
+    def read_parameters(self, template: Template, given: Mapping[str, str]) -> dict[str, Any]:
+        """The values of the template's parameters: given, default, or from SSM."""
+        unknown = sorted(given.keys() - template.parameters.keys())
+        if unknown:
+            raise TemplateError(f"Parameters: {unknown} do not exist in the template")
+        missing = [
+            name for name, each in template.parameters.items() if name not in given and "Default" not in each
+        ]
+        if missing:
+            raise TemplateError(f"Parameters: {missing} must have values")
+        return {
+            name: self._parameter(each, given.get(name, each.get("Default")))
+            for name, each in template.parameters.items()
+        }
+
+    def _parameter(self, declaration: Mapping[str, Any], value: Any) -> Any:
+        kind = declaration["Type"]
+        allowed = declaration.get("AllowedValues")
+        if allowed is not None and value not in allowed:
+            raise TemplateError(f"Parameter value {value!r} must be one of {allowed}")
+        if kind.startswith("AWS::SSM::Parameter::Value<"):
+            return self.api.call("ssm", "GetParameter", Name=value)["Parameter"]["Value"]
+        if kind in ("CommaDelimitedList", "List<String>"):
+            return str(value).split(",")
+        if kind in ("String", "Number"):
+            return value
+        raise TemplateError(f"parameter type {kind} is not supported")
+
+    def _pseudo_parameters(self, stack: Stack) -> dict[str, Any]:
+        return {
+            "AWS::AccountId": self.api.account,
+            "AWS::Region": self.api.region,
+            "AWS::Partition": "aws",
+            "AWS::URLSuffix": "amazonaws.com",
+            "AWS::StackName": stack.name,
+            "AWS::StackId": stack.id,
+        }
+
+    def _availability_zones(self, region: str) -> list[str]:
+        if region != self.api.region:
+            raise TemplateError(f"Fn::GetAZs: {region} is not the Region of the stack, {self.api.region}")
+        found = self.api.client("ec2").describe_availability_zones()["AvailabilityZones"]
+        return [each["ZoneName"] for each in found]
+
+    def _exports(self) -> dict[str, str]:
+        return {
+            output.export_name: output.value
+            for stack in self._existing()
+            for output in stack.outputs
+            if output.export_name is not None
+        }
+
+    def _existing(self) -> list[Stack]:
+        return [stack for stack in self.all if stack.status != "DELETE_COMPLETE"]

@@ -1,0 +1,220 @@
+"""What the simulated account does when it is not calm: orders, rollbacks, duplicates, quotas and launches."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from constructs_triton.cloud_assembly.template import Template
+from constructs_triton.rehearsal import Behaviour, SimulatedAccount
+from constructs_triton.rehearsal.behaviour import CALM
+from constructs_triton.rehearsal.stacks.order import creation_order, deletion_order
+from constructs_triton.rehearsal.stacks.stack import Stack
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
+
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "sagemaker.amazonaws.com"}}
+    ],
+}
+IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:26.05-py3"
+UNFRIENDLY = Behaviour.unfriendly(1)
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[SimulatedAccount]:
+    with SimulatedAccount() as aws:
+        aws.client("s3").create_bucket(Bucket="models")
+        for key in ("old.tar.gz", "new.tar.gz"):
+            aws.client("s3").put_object(Bucket="models", Key=key, Body=b"")
+        yield aws
+
+
+@pytest.fixture
+def aws(account: SimulatedAccount) -> Iterator[SimulatedAccount]:
+    """The account, calm before and after the test."""
+    account.behaviour = CALM
+    account.fleets.losses.clear()
+    yield account
+    account.behaviour = CALM
+
+
+@pytest.fixture(scope="module")
+def names() -> Iterator[str]:
+    return (f"Behaving{number}" for number in itertools.count())
+
+
+def deploy(aws: SimulatedAccount, name: str, resources: dict[str, Any]) -> Stack:
+    """Create or update a stack of these resources."""
+    stack = aws.stacks.find(name) or aws.stacks.add(name)
+    aws.deployer.deploy(stack, Template({"Resources": resources}), {})
+    return stack
+
+
+def policy(*actions_and_resources: tuple[str, str]) -> dict[str, Any]:
+    """A policy of the role, with one statement for each pair."""
+    statements = [
+        {"Effect": "Allow", "Action": action, "Resource": resource}
+        for action, resource in actions_and_resources
+    ]
+    document = {"Version": "2012-10-17", "Statement": statements}
+    properties = {"PolicyName": "read", "PolicyDocument": document, "Roles": [{"Ref": "Role"}]}
+    return {"Type": "AWS::IAM::Policy", "Properties": properties}
+
+
+def served(archive: str, readable: str) -> dict[str, Any]:
+    """An endpoint with one archive, and a role whose only policy is changed in place."""
+    model = {
+        "ExecutionRoleArn": {"Fn::GetAtt": ["Role", "Arn"]},
+        "PrimaryContainer": {"Image": IMAGE, "ModelDataUrl": f"s3://models/{archive}"},
+    }
+    variant = {
+        "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
+        "VariantName": "AllTraffic",
+        "InstanceType": "ml.g5.xlarge",
+        "InitialInstanceCount": 1,
+    }
+    name = {"Fn::GetAtt": ["Config", "EndpointConfigName"]}
+    return {
+        "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}},
+        "Policy": policy(("s3:GetObject", f"arn:aws:s3:::models/{readable}"), ("ecr:*", "*")),
+        "Model": {"Type": "AWS::SageMaker::Model", "Properties": model, "DependsOn": ["Policy"]},
+        "Config": {"Type": "AWS::SageMaker::EndpointConfig", "Properties": {"ProductionVariants": [variant]}},
+        "Endpoint": {"Type": "AWS::SageMaker::Endpoint", "Properties": {"EndpointConfigName": name}},
+    }
+
+
+def topics(count: int) -> dict[str, Any]:
+    return {f"Topic{number}": {"Type": "AWS::SNS::Topic", "Properties": {}} for number in range(count)}
+
+
+def test_orders_depend_on_the_seed_and_keep_dependencies() -> None:
+    """Independent resources are in another order for another seed; a dependency always comes first."""
+    body = {**topics(5), "Last": {"Type": "AWS::SNS::Topic", "DependsOn": ["Topic0", "Topic1"]}}
+    template = Template({"Resources": body})
+    seeds = [replace(UNFRIENDLY, seed=seed) for seed in range(20)]
+    orders = [creation_order(template, each, "change") for each in seeds]
+    assert orders == [creation_order(template, each, "change") for each in seeds]
+    assert len(set(orders)) > 10
+    for order in orders:
+        assert order.index("Last") > max(order.index("Topic0"), order.index("Topic1"))
+    for each in seeds:
+        deleted = deletion_order(template, each, "delete")
+        assert deleted.index("Last") < min(deleted.index("Topic0"), deleted.index("Topic1"))
+    assert creation_order(template, CALM, "change") == template.order
+
+
+def test_injected_failure_is_rolled_back(aws: SimulatedAccount, names: Iterator[str]) -> None:
+    """A failing change rolls the stack back, whether the service carried it out or not."""
+    name = next(names)
+    assert deploy(aws, name, topics(4)).status == "CREATE_COMPLETE"
+    changed = {each: {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": "new"}} for each in topics(4)}
+    for seed in range(4):
+        aws.behaviour = Behaviour(seed=seed, failure_rate=0.9)
+        stack = deploy(aws, name, changed)
+        assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
+        assert "Internal Failure" in stack.reason
+        for each in stack.resources.values():
+            found = aws.client("sns").get_topic_attributes(TopicArn=each.physical.id)
+            assert not found["Attributes"].get("DisplayName")
+
+
+def test_inline_policies_of_a_role_have_a_quota(aws: SimulatedAccount, names: Iterator[str]) -> None:
+    """Beyond 10,240 characters IAM refuses the policy with its own words."""
+    role = {"Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}}}
+    long = policy(*[("s3:GetObject", f"arn:aws:s3:::models/{number:0>150}") for number in range(50)])
+    stack = deploy(aws, next(names), {**role, "Policy": long})
+    assert stack.status == "ROLLBACK_COMPLETE"
+    assert "Maximum policy size of 10240 bytes exceeded for role" in stack.reason
+
+
+def test_managed_policies_have_quotas(aws: SimulatedAccount) -> None:
+    """IAM refuses a managed policy of more than 6,144 characters, and the eleventh of a role."""
+    iam = aws.client("iam")
+    statement = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}
+    short = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    long = json.dumps({"Version": "2012-10-17", "Statement": [{**statement, "Resource": "a" * 6200}]})
+    with pytest.raises(ClientError, match="Cannot exceed quota for PolicySize: 6144"):
+        iam.create_policy(PolicyName="long", PolicyDocument=long)
+    iam.create_role(RoleName="full", AssumeRolePolicyDocument=json.dumps(TRUST))
+    arns = [
+        iam.create_policy(PolicyName=f"short{each}", PolicyDocument=short)["Policy"]["Arn"]
+        for each in range(11)
+    ]
+    for arn in arns[:10]:
+        iam.attach_role_policy(RoleName="full", PolicyArn=arn)
+    with pytest.raises(ClientError, match="Cannot exceed quota for PoliciesPerRole: 10"):
+        iam.attach_role_policy(RoleName="full", PolicyArn=arns[10])
+
+
+def test_new_policies_take_effect_later(aws: SimulatedAccount) -> None:
+    """The first requests of a role may miss a new policy, and a removed policy is missed at once."""
+    iam, policies = aws.client("iam"), aws.access.policies
+    iam.create_role(RoleName="slow", AssumeRolePolicyDocument=json.dumps(TRUST))
+    document = json.dumps(policy(("s3:GetObject", "*"))["Properties"]["PolicyDocument"])
+    iam.put_role_policy(RoleName="slow", PolicyName="read", PolicyDocument=document)
+    arn = f"arn:aws:iam::{aws.api.account}:role/slow"
+    aws.behaviour = next(
+        each
+        for each in (Behaviour(seed=seed, propagation=3) for seed in range(50))
+        if each.draw("propagation", "read") >= 0.75
+    )
+    assert [len(policies.effective(arn)) for _ in range(5)] == [0, 0, 0, 1, 1]
+    iam.delete_role_policy(RoleName="slow", PolicyName="read")
+    assert policies.effective(arn) == []
+
+
+def test_update_needs_the_permissions_of_both_fleets(aws: SimulatedAccount, names: Iterator[str]) -> None:
+    """An update fails with the reason when the role lost the permission for the old archive."""
+    name = next(names)
+    assert deploy(aws, name, served("old.tar.gz", "old.tar.gz")).status == "CREATE_COMPLETE"
+    aws.behaviour = Behaviour(launches_old_fleet=True)
+    stack = deploy(aws, name, served("new.tar.gz", "new.tar.gz"))
+    assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
+    assert "Could not access model data at s3://models/old.tar.gz: 403" in stack.reason
+    assert aws.fleets.losses != []
+    aws.fleets.losses.clear()
+    assert deploy(aws, name, served("new.tar.gz", "*")).status == "UPDATE_COMPLETE"
+    assert aws.fleets.losses == []
+    assert aws.destroy(name).status == "DELETE_COMPLETE"
+
+
+def test_update_of_an_endpoint_may_fail(aws: SimulatedAccount, names: Iterator[str]) -> None:
+    """A failed update is rolled back, and the endpoint runs the old configuration."""
+    name = next(names)
+    stack = deploy(aws, name, served("old.tar.gz", "*"))
+    before = endpoint_config(aws, stack)
+    aws.behaviour = Behaviour(endpoint_update="fails")
+    assert deploy(aws, name, served("new.tar.gz", "*")).status == "UPDATE_ROLLBACK_COMPLETE"
+    assert endpoint_config(aws, stack) == before
+    assert aws.destroy(name).status == "DELETE_COMPLETE"
+
+
+def test_update_that_reverts_silently_keeps_the_old_configuration(
+    aws: SimulatedAccount, names: Iterator[str]
+) -> None:
+    """The stack is updated, the endpoint is not, and what it uses cannot be deleted."""
+    name = next(names)
+    stack = deploy(aws, name, served("old.tar.gz", "*"))
+    before = endpoint_config(aws, stack)
+    aws.behaviour = Behaviour(endpoint_update="reverts")
+    assert deploy(aws, name, served("new.tar.gz", "*")).status == "UPDATE_COMPLETE"
+    assert endpoint_config(aws, stack) == before
+    refused = [event.reason for event in stack.events if event.status == "DELETE_FAILED"]
+    assert len(refused) == 2
+    assert all("is in use by endpoint" in reason for reason in refused)
+
+
+def endpoint_config(aws: SimulatedAccount, stack: Stack) -> str:
+    """The configuration that the stack's endpoint runs."""
+    name = stack.resources["Endpoint"].physical.attributes["EndpointName"]
+    found: str = aws.client("sagemaker").describe_endpoint(EndpointName=name)["EndpointConfigName"]
+    return found

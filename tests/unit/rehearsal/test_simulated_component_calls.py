@@ -1,0 +1,101 @@
+"""Calls and scaling of inference components on the simulated account."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from shared_endpoint import (
+    READS,
+    account,
+    aws,
+    component,
+    deploy,
+    described,
+    endpoint_with_a_model,
+    model,
+    name_of,
+    policy,
+    refusal,
+    scaled,
+    settle,
+    shared,
+)
+
+from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.behaviour import CALM
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
+__all__ = ["account", "aws"]  # fixtures
+
+
+def test_component_sleeps_and_is_woken_by_its_alarm(aws: SimulatedAccount) -> None:
+    """At zero copies a call is refused; the alarm on such calls fires the policy that adds a copy."""
+    stack = deploy(aws, shared(**scaled()))
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    name = name_of(stack)
+    endpoint = stack.resources["Endpoint"].physical.attributes["EndpointName"]
+    invoke = aws.client("sagemaker-runtime").invoke_endpoint
+    assert invoke(EndpointName=endpoint, InferenceComponentName=name, Body=b"x")["Body"].read()
+    aws.copy_scaling.scale_in(name)
+    settle(aws)
+    call = {"EndpointName": endpoint, "InferenceComponentName": name, "Body": b"x"}
+    assert "Inference Component has no capacity" in refusal(invoke, **call)
+    aws.copy_scaling.evaluate_alarms(name)
+    assert described(aws, name)["InferenceComponentStatus"] == "Updating"
+    assert invoke(**call)["Body"].read()
+    aws.copy_scaling.evaluate_alarms(name)
+    assert described(aws, name)["RuntimeConfig"]["CurrentCopyCount"] == 1
+    assert aws.destroy(stack.name).status == "DELETE_COMPLETE", stack.reason
+
+
+def test_runtime_checks_the_header(aws: SimulatedAccount) -> None:
+    """Required on endpoints for components, of which the name is one, and not allowed on others."""
+    stack, other = deploy(aws, shared()), endpoint_with_a_model()
+    del other["One"]
+    plain = deploy(aws, other)
+    invoke = aws.client("sagemaker-runtime").invoke_endpoint
+    endpoint, single = (
+        each.resources["Endpoint"].physical.attributes["EndpointName"] for each in (stack, plain)
+    )
+    assert "header is required" in refusal(invoke, EndpointName=endpoint, Body=b"x")
+    for name, target, message in (("no", endpoint, "not found"), (name_of(stack), single, "not allowed")):
+        call = {"EndpointName": target, "InferenceComponentName": name, "Body": b"x"}
+        assert message in refusal(invoke, **call)
+
+
+@pytest.mark.parametrize("missing", ["endpoint", "inference-component", None])
+def test_call_needs_permission_for_endpoint_and_component(aws: SimulatedAccount, missing: str | None) -> None:
+    """No source says that one of the two is enough."""
+    stack = deploy(aws, shared())
+    name = name_of(stack)
+    endpoint = stack.resources["Endpoint"].physical.attributes["EndpointName"]
+    prefix = f"arn:aws:sagemaker:{aws.api.region}:{aws.api.account}"
+    arns = {
+        "endpoint": f"{prefix}:endpoint/{endpoint}",
+        "inference-component": f"{prefix}:inference-component/{name}",
+    }
+    allowed = [("sagemaker:InvokeEndpoint", arn) for kind, arn in arns.items() if kind != missing]
+    changed = shared(Policy=policy(*READS, *allowed))
+    assert deploy(aws, changed, stack.name).status == "UPDATE_COMPLETE", stack.reason
+    credentials = aws.execution_roles.assume(
+        aws.client("iam").get_role(RoleName=stack.resources["Role"].physical.id)["Role"]["Arn"]
+    )
+    invoke = aws.client("sagemaker-runtime", credentials).invoke_endpoint
+    call = {"EndpointName": endpoint, "InferenceComponentName": name, "Body": b"x"}
+    if missing is None:
+        assert invoke(**call)["Body"].read()
+    else:
+        assert "not authorized to perform: sagemaker:InvokeEndpoint" in refusal(invoke, **call)
+
+
+@pytest.mark.parametrize(("resets", "copies"), [(False, 0), (True, 1)])
+def test_update_of_a_sleeping_component(aws: SimulatedAccount, resets: bool, copies: int) -> None:
+    """Whether CloudFormation sends the number of copies too is not settled; both end in a complete update."""
+    aws.behaviour = replace(CALM, component_update_resets_copies=resets)
+    stack = deploy(aws, shared(**scaled()))
+    aws.copy_scaling.scale_in(name_of(stack))
+    settle(aws)
+    changed = shared(**scaled(), Two=model("two.tar.gz"), One=component("Two"))
+    assert deploy(aws, changed, stack.name).status == "UPDATE_COMPLETE", stack.reason
+    assert described(aws, name_of(stack))["RuntimeConfig"]["CurrentCopyCount"] == copies

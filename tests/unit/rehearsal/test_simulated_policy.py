@@ -1,0 +1,76 @@
+"""IAM policies as the simulated account evaluates them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from constructs_triton.rehearsal.permissions.policy import Decision, PolicyError, Service, decide
+
+READ = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::bucket/models/*"}
+
+
+def verdict(*statements: dict[str, Any], **request: Any) -> Decision:
+    """Return the decision about reading an object below the prefix, or another given request."""
+    asked: dict[str, Any] = {
+        "action": "s3:GetObject",
+        "resource": "arn:aws:s3:::bucket/models/a.tar.gz",
+        "context": {},
+    }
+    return decide([{"Statement": list(statements)}], **{**asked, **request})
+
+
+def test_allow_needs_action_and_resource() -> None:
+    """A statement allows only requests that match both of its patterns."""
+    assert verdict(READ) is Decision.ALLOWED
+    assert verdict(READ, action="s3:PutObject") is Decision.NOT_GRANTED
+    assert verdict(READ, resource="arn:aws:s3:::bucket/other/a") is Decision.NOT_GRANTED
+    assert verdict({**READ, "Action": ["s3:Put*", "s3:get*"]}) is Decision.ALLOWED
+
+
+def test_deny_wins() -> None:
+    """An explicit denial overrides all grants."""
+    assert verdict(READ, {**READ, "Effect": "Deny"}, READ) is Decision.DENIED
+
+
+@pytest.mark.parametrize(
+    ("condition", "context", "holds"),
+    [
+        ({"StringEquals": {"a": ["x", "y"]}}, {"a": "y"}, True),
+        ({"StringEquals": {"a": "x"}}, {}, False),
+        ({"StringNotEquals": {"a": "x"}}, {}, True),
+        ({"StringNotEquals": {"a": "x"}}, {"a": "x"}, False),
+        ({"StringLike": {"s3:prefix": "models/*"}}, {"s3:prefix": "models/"}, True),
+        ({"StringLike": {"s3:prefix": "models/*"}}, {"s3:prefix": "other/"}, False),
+        ({"ArnLike": {"a": "arn:aws:sagemaker:*:1:*"}}, {"a": "arn:aws:sagemaker:us-east-1:1:model/m"}, True),
+        ({"Bool": {"aws:SecureTransport": "false"}}, {"aws:SecureTransport": "true"}, False),
+        ({"StringEquals": {"a": "x"}, "Bool": {"b": "true"}}, {"a": "x", "b": "false"}, False),
+    ],
+)
+def test_conditions_are_evaluated(condition: dict[str, Any], context: dict[str, str], holds: bool) -> None:
+    """All operators of a condition must match; a missing key matches only a negated operator."""
+    expected = Decision.ALLOWED if holds else Decision.NOT_GRANTED
+    assert verdict({**READ, "Condition": condition}, context=context) is expected
+
+
+def test_trust_names_the_service() -> None:
+    """A trust policy allows only the service that it names."""
+    trust = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "lambda.amazonaws.com"}}
+    asked: dict[str, Any] = {"action": "sts:AssumeRole", "resource": None}
+    assert verdict(trust, principal=Service("lambda.amazonaws.com"), **asked) is Decision.ALLOWED
+    assert verdict(trust, principal=Service("ec2.amazonaws.com"), **asked) is Decision.NOT_GRANTED
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        {**READ, "NotResource": "*"},
+        {**READ, "Condition": {"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}},
+        {**READ, "Resource": "arn:aws:s3:::bucket/${aws:username}/*"},
+    ],
+)
+def test_unsupported_elements_are_errors(statement: dict[str, Any]) -> None:
+    """An element, operator or variable that is not supported raises an error."""
+    with pytest.raises(PolicyError):
+        verdict(statement)

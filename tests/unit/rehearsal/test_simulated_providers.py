@@ -1,0 +1,153 @@
+"""Resource types that the project's own stacks use little: created, updated and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from constructs_triton.cloud_assembly.template import Template
+from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.stacks.stack import Stack
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
+
+POLICY = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::bucket/*"}],
+}
+KEY_POLICY = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Action": "kms:*", "Resource": "*", "Principal": "*"}],
+}
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "lambda.amazonaws.com"}}
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[SimulatedAccount]:
+    with SimulatedAccount() as account:
+        yield account
+
+
+def deploy(aws: SimulatedAccount, resources: dict[str, tuple[str, dict[str, Any]]]) -> Stack:
+    """Create or update the stack of these tests."""
+    body = {name: {"Type": kind, "Properties": each} for name, (kind, each) in resources.items()}
+    stack = aws.stacks.find("Small") or aws.stacks.add("Small")
+    aws.deployer.deploy(stack, Template({"Resources": body}), {})
+    return stack
+
+
+def resources(value: str, days: int) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return one resource of each type; an update changes ``value`` and ``days``."""
+    return {
+        "Key": ("AWS::KMS::Key", {"KeyPolicy": {**KEY_POLICY, "Id": value}, "EnableKeyRotation": True}),
+        "Alias": ("AWS::KMS::Alias", {"AliasName": "alias/small", "TargetKeyId": {"Ref": "Key"}}),
+        "Parameter": ("AWS::SSM::Parameter", {"Type": "String", "Value": value, "Name": "/small"}),
+        "Log": ("AWS::Logs::LogGroup", {"RetentionInDays": days}),
+        "Images": ("AWS::ECR::Repository", {"RepositoryName": "small"}),
+        "Role": ("AWS::IAM::Role", {"AssumeRolePolicyDocument": TRUST}),
+        "Managed": ("AWS::IAM::ManagedPolicy", {"PolicyDocument": POLICY, "Roles": [{"Ref": "Role"}]}),
+        "Bucket": ("AWS::S3::Bucket", {"Tags": [{"Key": "value", "Value": value}]}),
+    }
+
+
+def test_small_resources_are_created_updated_and_deleted(aws: SimulatedAccount) -> None:
+    """Each is created as declared, updated without a replacement, and deleted."""
+    stack = deploy(aws, resources("one", 7))
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    physical = {name: each.physical.id for name, each in stack.resources.items()}
+    assert aws.client("kms").get_key_rotation_status(KeyId=physical["Key"])["KeyRotationEnabled"]
+    (attached,) = aws.client("iam").list_attached_role_policies(RoleName=physical["Role"])["AttachedPolicies"]
+    assert attached["PolicyArn"] == physical["Managed"]
+
+    assert deploy(aws, resources("two", 14)).status == "UPDATE_COMPLETE", stack.reason
+    assert {name: each.physical.id for name, each in stack.resources.items()} == physical
+    assert aws.client("ssm").get_parameter(Name="/small")["Parameter"]["Value"] == "two"
+    (group,) = aws.client("logs").describe_log_groups(logGroupNamePrefix="Small-")["logGroups"]
+    assert group["retentionInDays"] == 14
+    tags = aws.client("s3").get_bucket_tagging(Bucket=physical["Bucket"])["TagSet"]
+    assert tags == [{"Key": "value", "Value": "two"}]
+
+    assert aws.destroy("Small").status == "DELETE_COMPLETE", stack.reason
+    assert aws.client("ecr").describe_repositories()["repositories"] == []
+    state = aws.client("kms").describe_key(KeyId=physical["Key"])["KeyMetadata"]["KeyState"]
+    assert state == "PendingDeletion"
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties"),
+    [
+        ("AWS::S3::Bucket", {"WebsiteConfiguration": {"IndexDocument": "index.html"}}),
+        ("AWS::Logs::LogGroup", {"LogGroupClass": "DELIVERY"}),
+        ("AWS::KMS::Key", {"KeyPolicy": KEY_POLICY, "Origin": "EXTERNAL"}),
+        ("AWS::SNS::Topic", {"FifoTopic": True}),
+        ("AWS::StepFunctions::StateMachine", {"RoleArn": "arn", "Definition": {"StartAt": "A"}}),
+    ],
+)
+def test_unsupported_properties_are_refused(
+    aws: SimulatedAccount, kind: str, properties: dict[str, Any]
+) -> None:
+    """A property of CloudFormation that this stand-in does not pass on fails the resource."""
+    stack = aws.stacks.add(f"Refused{kind.replace(':', '')}")
+    template = Template({"Resources": {"A": {"Type": kind, "Properties": properties}}})
+    aws.deployer.deploy(stack, template, {})
+    assert stack.status == "ROLLBACK_COMPLETE"
+    assert "is not supported by this stand-in" in stack.reason
+
+
+NETWORK: dict[str, tuple[str, dict[str, Any]]] = {
+    "Vpc": ("AWS::EC2::VPC", {"CidrBlock": "10.0.0.0/16", "EnableDnsHostnames": True}),
+    "Subnet": (
+        "AWS::EC2::Subnet",
+        {
+            "VpcId": {"Ref": "Vpc"},
+            "CidrBlock": "10.0.0.0/24",
+            "AvailabilityZone": {"Fn::Select": [1, {"Fn::GetAZs": ""}]},
+            "Tags": [{"Key": "Name", "Value": "inside"}],
+        },
+    ),
+    "Group": (
+        "AWS::EC2::SecurityGroup",
+        {
+            "GroupDescription": "in by TLS, out to nobody",
+            "VpcId": {"Ref": "Vpc"},
+            "SecurityGroupIngress": [
+                {
+                    "CidrIp": {"Fn::GetAtt": ["Vpc", "CidrBlock"]},
+                    "IpProtocol": "tcp",
+                    "FromPort": 443,
+                    "ToPort": 443,
+                }
+            ],
+            "SecurityGroupEgress": [
+                {"CidrIp": "255.255.255.255/32", "IpProtocol": "icmp", "FromPort": 252, "ToPort": 86}
+            ],
+        },
+    ),
+}
+
+
+def test_network_is_created_and_deleted(aws: SimulatedAccount) -> None:
+    """Zone, tags, DNS and rules are those of the template, without EC2's default rule."""
+    body = {name: {"Type": kind, "Properties": each} for name, (kind, each) in NETWORK.items()}
+    stack = aws.stacks.add("Network")
+    aws.deployer.deploy(stack, Template({"Resources": body}), {})
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    ec2, made = aws.client("ec2"), {name: each.physical.id for name, each in stack.resources.items()}
+    (subnet,) = ec2.describe_subnets(SubnetIds=[made["Subnet"]])["Subnets"]
+    assert subnet["AvailabilityZone"] == "us-east-1b"
+    assert subnet["Tags"] == [{"Key": "Name", "Value": "inside"}]
+    dns = ec2.describe_vpc_attribute(VpcId=made["Vpc"], Attribute="enableDnsHostnames")
+    assert dns["EnableDnsHostnames"]["Value"] is True
+    (group,) = ec2.describe_security_groups(GroupIds=[made["Group"]])["SecurityGroups"]
+    (ingress,), (egress,) = group["IpPermissions"], group["IpPermissionsEgress"]
+    assert [each["CidrIp"] for each in ingress["IpRanges"]] == ["10.0.0.0/16"]
+    assert [each["CidrIp"] for each in egress["IpRanges"]] == ["255.255.255.255/32"]
+    assert aws.destroy("Network").status == "DELETE_COMPLETE"
+    assert made["Vpc"] not in [each["VpcId"] for each in ec2.describe_vpcs()["Vpcs"]]

@@ -1,0 +1,99 @@
+"""Templates, resource schemas and request shapes of the CloudFormation stand-in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from constructs_triton.cloud_assembly.template import Template
+from constructs_triton.rehearsal.errors import TemplateError
+from constructs_triton.rehearsal.services.request_shapes import conform
+from constructs_triton.rehearsal.stacks.resource_schemas import resource_schema
+from constructs_triton.rehearsal.stacks.template_text import check_template, parse_template
+
+TOPIC = {"Type": "AWS::SNS::Topic"}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"Transform": "AWS::Serverless"}, "Transform is not supported"),
+        ({"Resources": {"A": {**TOPIC, "CreationPolicy": {}}}}, "CreationPolicy is not supported"),
+        ({"Resources": {"A": {**TOPIC, "DeletionPolicy": "Forget"}}}, "unknown policy"),
+        ({"Resources": {"A": {**TOPIC, "DependsOn": "B"}}}, "Unresolved resource dependencies"),
+        ({"Resources": {"A": {**TOPIC, "Condition": "No"}}}, "condition No is not declared"),
+        ({"Resources": {"A": {"Properties": {}}}}, "must have a Type"),
+        ({"Resources": {"A": {**TOPIC, "DependsOn": "A"}}}, "Circular dependency"),
+    ],
+)
+def test_invalid_templates_are_refused(body: dict[str, Any], message: str) -> None:
+    """The error names an unknown section, attribute or reference."""
+    with pytest.raises(TemplateError, match=message):
+        check_template(Template(body))
+
+
+def test_short_forms_of_yaml_are_read() -> None:
+    """``!Sub``, ``!GetAtt`` and ``!Ref`` are read as their functions, and dates as strings."""
+    text = """
+Resources:
+  A:
+    Type: AWS::SNS::Topic
+    Properties:
+      TopicName: !Sub "${AWS::StackName}-topic"
+      Tags: [{Key: version, Value: 2012-10-17}, {Key: b, Value: !GetAtt B.TopicName}]
+  B:
+    Type: AWS::SNS::Topic
+"""
+    properties = parse_template(text).resources["A"].properties
+    assert properties["TopicName"] == {"Fn::Sub": "${AWS::StackName}-topic"}
+    assert [tag["Value"] for tag in properties["Tags"]] == ["2012-10-17", {"Fn::GetAtt": ["B", "TopicName"]}]
+
+
+def test_create_only_properties_replace() -> None:
+    """The resource's schema determines which properties cause a replacement."""
+    config, endpoint = (resource_schema(f"AWS::SageMaker::{name}") for name in ("EndpointConfig", "Endpoint"))
+    assert config.replacing_changes({"KmsKeyId": "a"}, {"KmsKeyId": "b"}) == {"KmsKeyId"}
+    assert config.recreation("Tags") == "Never"
+    assert endpoint.replacing_changes({"EndpointConfigName": "a"}, {"EndpointConfigName": "b"}) == set()
+    assert endpoint.recreation("EndpointName") == "Always"
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties", "message"),
+    [
+        ("AWS::SNS::Topic", {"Colour": "red"}, "Colour"),
+        ("AWS::SNS::Topic", {"TopicArn": "arn"}, "read-only"),
+        ("AWS::SageMaker::Endpoint", {}, "EndpointConfigName"),
+        ("AWS::Logs::LogGroup", {"RetentionInDays": "soon"}, "RetentionInDays"),
+        ("AWS::Logs::LogGroup", {"RetentionInDays": "31"}, "not one of"),
+        ("AWS::CloudWatch::Alarm", {"EvaluationPeriods": [3]}, "EvaluationPeriods"),
+    ],
+)
+def test_properties_are_checked_against_the_schema(
+    kind: str, properties: dict[str, Any], message: str
+) -> None:
+    """The error names a property that is unknown, read-only, missing or of another type."""
+    with pytest.raises(TemplateError, match=message):
+        resource_schema(kind).check(properties)
+
+
+def test_scalars_may_be_strings() -> None:
+    """CloudFormation accepts numbers and booleans as strings, because parameters are strings."""
+    resource_schema("AWS::Logs::LogGroup").check({"RetentionInDays": "30"})
+    with pytest.raises(TemplateError, match="Unrecognized resource types"):
+        resource_schema("AWS::Nothing::AtAll")
+
+
+def test_requests_are_checked_against_the_service_model() -> None:
+    """Enumerations, maxima and patterns are checked, which botocore does not do; scalars are converted."""
+    variant = {"VariantName": "a", "ModelName": "m", "InstanceType": "ml.g5.xlarge"}
+    request = {"EndpointConfigName": "c", "ProductionVariants": [{**variant, "InitialInstanceCount": "2"}]}
+    converted, errors = conform("sagemaker", "CreateEndpointConfig", request)
+    assert errors == []
+    assert converted["ProductionVariants"][0]["InitialInstanceCount"] == 2
+    wrong = {**variant, "InstanceType": "ml.bogus.large", "VariantName": "no spaces", "Colour": "red"}
+    _, errors = conform("sagemaker", "CreateEndpointConfig", {"ProductionVariants": [wrong]})
+    text = "; ".join(errors)
+    for part in ("EndpointConfigName is missing", "unknown member Colour", "ml.bogus.large", "no spaces"):
+        assert part in text
