@@ -24,6 +24,8 @@ from constructs_triton.model_files.model_file import ModelFile
 
 __all__ = ["ModelUnderCheck", "RepositoryContext"]
 
+_BACKENDS_WITH_RULES = ("onnxruntime", "pytorch", "tensorrt", "fil", "vllm", "tensorrtllm")
+
 
 @dataclass(frozen=True)
 class RepositoryContext:
@@ -296,7 +298,7 @@ class ModelUnderCheck:
             scopes.append("ensemble")
         elif self.backend == "python":
             scopes.append("python")
-        elif self.backend in ("onnxruntime", "pytorch", "tensorrt", "fil"):
+        elif self.backend in _BACKENDS_WITH_RULES:
             scopes.append(self.backend)
         if self.config is not None and self.config.HasField("sequence_batching"):
             scopes.append("sequence")

@@ -22,6 +22,8 @@ Scope = Literal[
     "pytorch",
     "tensorrt",
     "fil",
+    "vllm",
+    "tensorrtllm",
     "repository",
 ]
 """What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that does;

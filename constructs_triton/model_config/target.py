@@ -59,6 +59,10 @@ class Target:
         Value of ``SAGEMAKER_TRITON_INFERENCE_TYPE``: ``"infer"``, ``"generate"`` or ``"generate_stream"``.
     ``has_response_cache``
         Whether the server is started with a response cache, by ``--cache-config``.
+    ``has_network_isolation``
+        Whether the containers have no network, so that a model cannot download its weights.
+    ``has_orchestrator``
+        Whether TensorRT-LLM starts its own processes, by ``TRTLLM_ORCHESTRATOR``.
     """
 
     mode: Mode = "single"
@@ -73,6 +77,8 @@ class Target:
     is_prebuilt_image: bool = True
     shm_default_byte_size: int | None = None
     has_response_cache: bool | None = None
+    has_network_isolation: bool | None = None
+    has_orchestrator: bool | None = None
 
     @classmethod
     def of(

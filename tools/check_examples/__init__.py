@@ -8,7 +8,17 @@ has an example.
 
 from __future__ import annotations
 
-from check_examples import config, endpoint, ensembles, model_files, onnx, python_backend, scheduling, tensors
+from check_examples import (
+    config,
+    endpoint,
+    ensembles,
+    generation,
+    model_files,
+    onnx,
+    python_backend,
+    scheduling,
+    tensors,
+)
 from check_examples.repositories import Example, Files, write
 
 __all__ = ["EXAMPLES", "Example", "Files", "code_of", "write"]
@@ -22,6 +32,7 @@ EXAMPLES: dict[str, Example] = {
     **onnx.EXAMPLES,
     **ensembles.EXAMPLES,
     **endpoint.EXAMPLES,
+    **generation.EXAMPLES,
 }
 
 

@@ -111,7 +111,9 @@ EXAMPLES: dict[str, Example] = {
         Target(default_model="m", image_version="26.05"),
     ),
     "target-backend-of-other-image": Example(
-        one(HEAD.replace("python", "vllm")), one(HEAD), Target(default_model="m", image_version="26.05")
+        one(HEAD.replace("python", "tensorrtllm")),
+        one(HEAD),
+        Target(default_model="m", image_version="26.05"),
     ),
     "target-tensorrt-without-gpu": Example(
         {"m/config.pbtxt": PLAN, "m/1/model.plan": plan()},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aws_cdk import Size
 from constructs import Construct
@@ -55,6 +55,7 @@ def settle_container(
     environment: Environment | None,
     volume_size: Size | None = None,
     inference_ami_version: InferenceAmi | str | None = FOR_THE_IMAGE,
+    enable_network_isolation: bool | None = None,
 ) -> SettledContainer:
     """Return a container in the stack of ``scope``, checked together with its models.
 
@@ -77,7 +78,10 @@ def settle_container(
         has_gpu_load_limit=_GPU_LOAD_LIMIT in rendered,
     )
     warnings = _warnings([*_compatibility_findings(chosen, facts), *found, *ami_findings])
-    target = _target(models, instance_type, chosen, rendered, volume_gb)
+    target = replace(
+        _target(models, instance_type, chosen, rendered, volume_gb),
+        has_network_isolation=enable_network_isolation,
+    )
     known = {(finding.code, finding.path) for finding in models.contents.warnings}
     warnings += [each for each in models.check(target) if (each.code, each.path) not in known]
     return SettledContainer(models, instance_type, chosen, rendered, ami, tuple(warnings))
@@ -135,6 +139,7 @@ def _target(
         inference_type=environment.get(variables()["inference_type"].name),
         is_prebuilt_image=isinstance(image, DlcImage),
         shm_default_byte_size=int(shm_bytes) if shm_bytes.isdecimal() else None,
+        has_orchestrator=environment.get("TRTLLM_ORCHESTRATOR") == "1",
         has_response_cache="--cache-config" in environment.get(variables()["additional_args"].name, ""),
     )
 

@@ -60,9 +60,10 @@ def settle_variants(scope: Construct, models: ServedModels, options: EndpointOpt
         {name: value for name, value in options.items() if name in declared_properties(VariantOptions)},
     )
     instance_type = options["instance_type"]
-    settle = partial(_settle, scope, models, instance_type, shared)
+    is_isolated = options["enable_network_isolation"]
+    settle = partial(_settle, scope, models, instance_type, shared, is_isolated=is_isolated)
     if options["variants"] is None:
-        container = _container(scope, models, instance_type, shared)
+        container = _container(scope, models, instance_type, shared, is_isolated)
         found = [SettledVariant(cast(str, options["variant_name"]), container, shared)]
     else:
         found = [replace(settle(each), position=index) for index, each in enumerate(options["variants"])]
@@ -77,19 +78,25 @@ def _settle(
     instance_type: InstanceType,
     shared: VariantOptions,
     variant: TritonVariant,
+    *,
+    is_isolated: bool | None,
 ) -> SettledVariant:
     options = _with_own_options(shared, variant.options)
     try:
         if variant.model_repository is not None or variant.model is not None:
             models = models.of_variant(variant.model_repository, variant.model)
-        container = _container(scope, models, variant.instance_type or instance_type, options)
+        container = _container(scope, models, variant.instance_type or instance_type, options, is_isolated)
     except InvalidValueError as error:
         raise type(error)(f'variant "{variant.variant_name}" {error}') from None
     return SettledVariant(variant.variant_name, container, options, is_only=False)
 
 
 def _container(
-    scope: Construct, models: ServedModels, instance_type: InstanceType, options: VariantOptions
+    scope: Construct,
+    models: ServedModels,
+    instance_type: InstanceType,
+    options: VariantOptions,
+    is_isolated: bool | None,
 ) -> SettledContainer:
     return settle_container(
         scope,
@@ -99,6 +106,7 @@ def _container(
         environment=options["environment"],
         volume_size=options["volume_size"],
         inference_ami_version=options.get("inference_ami_version", FOR_THE_IMAGE),
+        enable_network_isolation=is_isolated,
     )
 
 

@@ -22,6 +22,7 @@ __all__ = ["Sizing"]
 _BYTES_A_MINUTE = 3 * 10**9
 """Assumed for download and start: 50 MB/s. gp2 volumes sustain at least 128 MB/s."""
 _LEAST_MINUTES = 10
+_LONGEST = limits.MODEL_DATA_DOWNLOAD_TIMEOUT_SECONDS.maximum or 3600
 _GIB = 1 << 30
 _DEFAULT_VOLUME_GIB = 30
 """AWS documentation, large model inference: beyond 30 GB the volume has to be enlarged."""
@@ -48,7 +49,8 @@ class Sizing:
 
         Each timeout is 10 minutes, plus one for each 3 GB: of the archive for the download, of its content
         for the start. The volume size is set if archive and content do not fit on the default volume.
-        Instance types with local NVMe storage have no volume. Multi-model endpoints get no timeouts.
+        Instance types with local NVMe storage have no volume. Multi-model endpoints get no timeouts. A model
+        that downloads its weights gets the longest timeout for the start, since their size is not known.
         """
         volume, findings = _volume(location, instance_type, volume_size)
         download = seconds(options["model_data_download_timeout"])
@@ -56,7 +58,7 @@ class Sizing:
         return cls(
             volume,
             _timeout(location.size_bytes) if download is None else download,
-            _timeout(location.unpacked_size_bytes) if startup is None else startup,
+            _startup_timeout(location) if startup is None else startup,
             findings,
         )
 
@@ -64,8 +66,11 @@ class Sizing:
 def _timeout(size_bytes: int | None) -> float | None:
     if size_bytes is None:
         return None
-    most = limits.MODEL_DATA_DOWNLOAD_TIMEOUT_SECONDS.maximum or 3600
-    return min(60 * (_LEAST_MINUTES + size_bytes // _BYTES_A_MINUTE), most)
+    return min(60 * (_LEAST_MINUTES + size_bytes // _BYTES_A_MINUTE), _LONGEST)
+
+
+def _startup_timeout(location: ModelLocation) -> float | None:
+    return _LONGEST if location.downloads_weights else _timeout(location.unpacked_size_bytes)
 
 
 def _volume(

@@ -104,6 +104,7 @@ class TritonInferenceComponent(InferenceComponentBase):
             checked,
             image=checked["image"] or host.image,
             instance_type=requirements.part_of(host.instance_type),
+            enable_network_isolation=host.enable_network_isolation,
         )
         initial = ComponentCopies(id, requirements, checked["copy_count"] or 1)
         host.check(initial)

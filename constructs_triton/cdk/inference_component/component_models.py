@@ -43,6 +43,7 @@ def settle_component(
     *,
     image: TritonImage,
     instance_type: InstanceType,
+    enable_network_isolation: bool | None,
 ) -> SettledContainer:
     """Check models, image and variables of a component as those of an endpoint's variant.
 
@@ -60,4 +61,5 @@ def settle_component(
         image=None if models.contents.is_model_package else image,
         environment=options["environment"],
         inference_ami_version=None,  # the endpoint chooses it for all components
+        enable_network_isolation=enable_network_isolation,
     )

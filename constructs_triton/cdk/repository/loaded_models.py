@@ -17,6 +17,7 @@ from constructs import Construct, IDependable
 
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account, via_s3
 from constructs_triton.cdk.repository.archive_assets import StackAssets, asset_directory
+from constructs_triton.cdk.repository.downloads import downloads_weights
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository, pack
@@ -50,7 +51,8 @@ class ModelLocation:
 
     ``url`` is the address of an archive, or of a prefix. ``is_compressed`` is ``False`` for a prefix with
     uncompressed models. The sizes are those of an archive or of files that are loaded at start; they are
-    ``None`` if they are not known at synth. ``dependencies`` are created before the endpoint's models.
+    ``None`` if they are not known at synth; with ``downloads_weights`` a model downloads more when it starts.
+    ``dependencies`` are created before the endpoint's models.
     ``encryptions`` may encrypt models with another key, after their readers may decrypt with it. With a
     ``model_package_name``, models and image are those of the package, and ``url`` is empty.
     """
@@ -60,6 +62,7 @@ class ModelLocation:
     is_compressed: bool = True
     size_bytes: int | None = None
     unpacked_size_bytes: int | None = None
+    downloads_weights: bool = False
     dependencies: tuple[IDependable, ...] = ()
     encryptions: tuple[CustomResource, ...] = ()
     model_package_name: str | None = None
@@ -157,6 +160,7 @@ class LocalModels(LoadedModels):
             (statement,),
             size_bytes=archive.size_bytes,
             unpacked_size_bytes=archive.unpacked_size_bytes,
+            downloads_weights=downloads_weights(self.repository, self.contents_of(model_name)),
         )
 
 

@@ -23,6 +23,7 @@ from constructs_triton.model_config.checks import (
     torchscript,
     warmup,
 )
+from constructs_triton.model_config.checks.generation import gpu_memory, tensorrt_llm, vllm
 from constructs_triton.model_config.rules import RULES
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "batch_io",
     "ensemble",
     "ensemble_steps",
+    "gpu_memory",
     "instances",
     "layout",
     "model_file",
@@ -42,8 +44,10 @@ __all__ = [
     "scheduler",
     "state",
     "target",
+    "tensorrt_llm",
     "tensors",
     "text",
     "torchscript",
+    "vllm",
     "warmup",
 ]

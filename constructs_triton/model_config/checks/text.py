@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
+from constructs_triton.model_config.checks.generation.tensorrt_llm import is_part_of_tensorrt_llm
 from constructs_triton.model_config.checks.layout import has_another_name
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
@@ -99,9 +100,10 @@ def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
     """No placeholder such as ``${model_path}`` is left in a string.
 
     A placeholder in a string parses, and the model starts with the placeholder as its setting. If ``name``
-    contains one, ``layout-name-differs`` reports it instead.
+    contains one, ``layout-name-differs`` reports it instead. TensorRT-LLM replaces most of its placeholders
+    by defaults; ``tensorrt-llm-placeholder`` reports the others.
     """
-    if "${" in model.config.name and has_another_name(model):
+    if ("${" in model.config.name and has_another_name(model)) or is_part_of_tensorrt_llm(model):
         return
     text = model.folder.config_text or ""
     hit = _PLACEHOLDER.search(text) if "${" in text else None

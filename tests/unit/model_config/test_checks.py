@@ -76,7 +76,7 @@ def test_finding_has_place_hint_and_source(key: str, tmp_path: Path) -> None:
 
 def _faults() -> Iterator[tuple[str, int]]:
     """File and line of every ``yield Problem(...)``."""
-    for path in CHECKS.glob("*.py"):
+    for path in CHECKS.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             call = node.value if isinstance(node, ast.Yield) else None
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Problem":
@@ -89,7 +89,7 @@ def _lines_run_by_examples(directory: Path) -> set[tuple[str, int]]:
 
     def trace(frame: FrameType, event: str, _argument: Any) -> Any:
         folder, _, name = frame.f_code.co_filename.rpartition("/")
-        if folder != checks:
+        if not folder.startswith(checks):
             return None
         lines.add((name, frame.f_lineno))
         return trace

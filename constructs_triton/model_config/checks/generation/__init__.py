@@ -1,0 +1,1 @@
+"""Models that generate: the files of the vLLM and TensorRT-LLM backends."""
