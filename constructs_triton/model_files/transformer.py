@@ -16,6 +16,9 @@ __all__ = ["Transformer", "read_transformer"]
 _OTHER_CACHES = ("kv_lora_rank", "layer_types", "sliding_window", "ssm_cfg", "state_size", "text_config")
 
 
+_LARGEST = 10**9  # products of larger numbers are no floats
+
+
 @dataclass(frozen=True, slots=True)
 class Transformer:
     """The sizes of a transformer.
@@ -81,4 +84,4 @@ def _cache_sizes(config: Mapping[str, Any]) -> dict[str, int]:
 
 def _positive(config: Mapping[str, Any], key: str) -> int:
     value = config.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return value if type(value) is int and 0 < value <= _LARGEST else 0

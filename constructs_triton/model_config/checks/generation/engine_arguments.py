@@ -62,7 +62,7 @@ class EngineArguments:
 
     def _size(self, key: str) -> int:
         value = self.values.get(key, 1)
-        return value if isinstance(value, int) and value > 0 else 1
+        return value if type(value) is int and value > 0 else 1
 
 
 def engine_arguments_of(model: ModelUnderCheck) -> Iterator[EngineArguments]:

@@ -61,7 +61,7 @@ class _Fit:
     @property
     def longest(self) -> int:
         given = self.arguments.values.get("max_model_len")
-        return given if isinstance(given, int) and given > 0 else self.transformer.max_position
+        return given if type(given) is int and given > 0 else self.transformer.max_position
 
     @property
     def is_smaller_on_gpu(self) -> bool:
