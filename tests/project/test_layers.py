@@ -48,6 +48,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "assembly",
         "endpoints",
         "scaling",
+        "invokers",
+        "service_graph",
     ),
     "rehearsal": (
         "errors",

@@ -1,0 +1,139 @@
+"""The graph of what the endpoints of a template serve."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from constructs_triton.cli import main
+from constructs_triton.cloud_assembly.service_graph import ServiceGraph
+from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
+
+TYPE = "AWS::SageMaker::"
+
+
+def _resource(kind: str, **properties: Any) -> dict[str, Any]:
+    return {"Type": kind, "Properties": properties}
+
+
+def _variant(name: str, weight: float) -> dict[str, Any]:
+    model = {"Fn::GetAtt": ["Model", "ModelName"]}
+    given = {"InstanceType": "ml.g5.xlarge", "InitialInstanceCount": 2, "InitialVariantWeight": weight}
+    return {"VariantName": name, "ModelName": model, **given}
+
+
+def _allowing(action: str, resource: Any) -> dict[str, Any]:
+    statement = {"Effect": "Allow", "Action": action, "Resource": resource}
+    return _resource(
+        "AWS::IAM::Policy",
+        PolicyDocument={"Statement": [statement]},
+        Roles=[{"Ref": "Caller"}],
+        PolicyName="p",
+    )
+
+
+TEMPLATE = {
+    "Resources": {
+        "Endpoint": _resource(
+            f"{TYPE}Endpoint",
+            EndpointName="vision",
+            EndpointConfigName={"Fn::GetAtt": ["Config", "EndpointConfigName"]},
+        ),
+        "Config": _resource(
+            f"{TYPE}EndpointConfig", ProductionVariants=[_variant("Old", 3), _variant("New", 1)]
+        ),
+        "Model": _resource(
+            f"{TYPE}Model",
+            PrimaryContainer={
+                "Image": "111122223333.dkr.ecr.eu-west-1.amazonaws.com/triton:26.05",
+                "ModelDataUrl": "s3://models/resnet.tar.gz",
+                "Environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": 'res"net]'},
+            },
+        ),
+        "Target": _resource(
+            "AWS::ApplicationAutoScaling::ScalableTarget",
+            ResourceId="endpoint/vision/variant/Old",
+            MinCapacity=1,
+            MaxCapacity=5,
+        ),
+        "Policy": _resource(
+            "AWS::ApplicationAutoScaling::ScalingPolicy",
+            ScalingTargetId={"Ref": "Target"},
+            PolicyType="TargetTrackingScaling",
+            TargetTrackingScalingPolicyConfiguration={
+                "PredefinedMetricSpecification": {
+                    "PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"
+                },
+                "TargetValue": 600,
+            },
+        ),
+        "Caller": _resource("AWS::IAM::Role"),
+        "MayCall": _allowing("sagemaker:InvokeEndpoint", {"Ref": "Endpoint"}),
+        "Other": _allowing("sagemaker:DescribeEndpoint", {"Ref": "Endpoint"}),
+    }
+}
+
+
+def _edges(graph: ServiceGraph) -> set[tuple[str, str, str]]:
+    texts = {node.key: node.lines[0] for node in graph.nodes}
+    return {(texts[each.start], each.text, texts[each.end]) for each in graph.edges}
+
+
+def test_graph_has_callers_variants_models_storage_and_scaling() -> None:
+    """Each variant has its share of the requests, and only a policy that allows calls makes a caller."""
+    graph = ServiceGraph.of(_stack(TEMPLATE))
+    assert _edges(graph) == {
+        ("Caller", "may call", "endpoint vision"),
+        ("endpoint vision", "75%", "Old"),
+        ("endpoint vision", "25%", "New"),
+        ("1 to 5 instances", "scales", "Old"),
+        ("Old", "", 'res"net]'),
+        ("New", "", 'res"net]'),
+        ('res"net]', "reads", "s3://models/resnet.tar.gz"),
+    }
+    scaling = next(node for node in graph.nodes if node.kind == "scaling")
+    assert scaling.lines[1] == "SageMakerVariantInvocationsPerInstance at 600"
+
+
+def test_components_are_drawn_on_their_variant() -> None:
+    """A component stands between the variant of its endpoint and its model."""
+    resources = dict(TEMPLATE["Resources"])
+    variant = {"VariantName": "AllTraffic", "InstanceType": "ml.g5.xlarge", "InitialInstanceCount": 1}
+    resources["Config"] = _resource(f"{TYPE}EndpointConfig", ProductionVariants=[variant])
+    resources["Component"] = _resource(
+        f"{TYPE}InferenceComponent",
+        InferenceComponentName="resnet",
+        EndpointName={"Fn::GetAtt": ["Endpoint", "EndpointName"]},
+        VariantName="AllTraffic",
+        Specification={
+            "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
+            "ComputeResourceRequirements": {"NumberOfAcceleratorDevicesRequired": 1},
+        },
+    )
+    edges = _edges(ServiceGraph.of(_stack({"Resources": resources})))
+    assert {("AllTraffic", "", "component resnet"), ("component resnet", "", 'res"net]')} <= edges
+
+
+def test_command_prints_mermaid_without_foreign_syntax(tmp_path: Path, capsys: Any) -> None:
+    """Quotes and brackets of names are written as character codes, in a Markdown block if asked for."""
+    path = tmp_path / "Shop.template.json"
+    path.write_text(json.dumps(TEMPLATE))
+    assert main(["graph", str(path), "--markdown"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert (lines[0], lines[1], lines[-1]) == ("```mermaid", "flowchart LR", "```")
+    assert any('"res#34;net#93;<br>triton:26.05"' in line for line in lines)
+
+
+def test_app_without_endpoints_is_an_error(tmp_path: Path, capsys: Any) -> None:
+    """There is nothing to draw, and the error says where."""
+    path = tmp_path / "Shop.template.json"
+    path.write_text('{"Resources": {}}')
+    assert main(["graph", str(path)]) == 1
+    assert 'no endpoint in the stacks "Shop"' in capsys.readouterr().err
+
+
+def _stack(body: dict[str, Any]) -> SynthesizedStack:
+    from constructs_triton.cloud_assembly.template import Template
+
+    return SynthesizedStack("Shop", Template(body))
