@@ -36,7 +36,7 @@ COMMANDS = {
     "project": Command("project", "create a project with an app, a model and tests"),
     "check": Command("check", "find the errors in a model repository"),
     "pack": Command("pack", "write a model repository as .tar.gz archives"),
-    "graph": Command("graph", "draw what the endpoints of a template serve"),
+    "graph": Command("assembly.graph", "draw what the endpoints of a template serve"),
     "model": Command("model", "create a model's folder from a model file, such as model.onnx"),
     "config": Command("config", "show configurations, tensors and ensemble graphs"),
     "facts": Command("facts", "look up images, instance types and variables"),

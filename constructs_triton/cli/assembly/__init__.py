@@ -1,0 +1,1 @@
+"""Commands that read what `cdk synth` wrote, without calling AWS."""
