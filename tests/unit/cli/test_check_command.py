@@ -65,6 +65,21 @@ def test_summary_lists_what_was_not_checked(tmp_path: Path, capsys: pytest.Captu
     assert json.loads(capsys.readouterr().out)["not_checked"] == ["m: model files not checked"]
 
 
+def test_summary_does_not_promise_what_depends_on_the_image(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model that imports what AWS's image lacks loads only in another image."""
+    (tmp_path / "m" / "1").mkdir(parents=True)
+    code = (
+        "import transformers\nclass TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
+    )
+    (tmp_path / "m" / "1" / "model.py").write_text(code, encoding="utf-8")
+    (tmp_path / "m" / "config.pbtxt").write_text('backend: "python"\n', encoding="utf-8")
+    assert main(["check", str(tmp_path)]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("0 errors, 1 warning: Triton accepts what was checked")
+
+
 def test_last_line_is_shown_if_it_does_not_end(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A finding in the last line of a file is shown with a caret too if no line break follows."""
     (repository / "m" / "config.pbtxt").write_text(CONFIG.rstrip("\n"), encoding="utf-8")
