@@ -134,7 +134,8 @@ def tree_version(model: ModelUnderCheck) -> Iterator[Problem]:
         supported = unsupported_xgboost(image, file.model_type, (int(major), int(minor)))
         if supported:
             message = f"written by XGBoost {version}, but image {image} supports {supported}"
-            hint = f"use image version {first_published('24.10')} or newer, or save the model with an older XGBoost"
+            newer = f"{first_published('24.10')} or newer"
+            hint = f"use image version {newer}, or save the model with an older XGBoost"
             yield Problem(message, path=model.place_of(file.path), hint=hint)
 
 

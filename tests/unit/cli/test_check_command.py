@@ -17,6 +17,10 @@ from constructs_triton.local import server_check
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 
+PYTHON_CONFIG = """backend: "python"
+input [{ name: "x" data_type: TYPE_FP32 dims: [1] }]
+output [{ name: "y" data_type: TYPE_FP32 dims: [1] }]
+"""
 CONFIG = 'backend: "onnxruntime"\nmax_batch_size: -1\n'
 
 
@@ -74,7 +78,7 @@ def test_summary_does_not_promise_what_depends_on_the_image(
         "import transformers\nclass TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
     )
     (tmp_path / "m" / "1" / "model.py").write_text(code, encoding="utf-8")
-    (tmp_path / "m" / "config.pbtxt").write_text('backend: "python"\n', encoding="utf-8")
+    (tmp_path / "m" / "config.pbtxt").write_text(PYTHON_CONFIG, encoding="utf-8")
     assert main(["check", str(tmp_path)]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("0 errors, 1 warning: Triton accepts what was checked")
