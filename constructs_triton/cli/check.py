@@ -27,6 +27,8 @@ from constructs_triton_client.spelling import quoted
 EXIT_FINE, EXIT_ERRORS = 0, 1
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
 _BOLD, _DIM = "1", "2"
+#: Warnings about models that load only in an image that contains more than AWS's.
+_DEPENDS_ON_IMAGE = ("python-import-missing", "python-environment-elsewhere")
 _ENDPOINTS = {"single": "single-model endpoint", "multi-model": "multi-model endpoint"}
 
 
@@ -237,7 +239,8 @@ def _summary(checked: _Checked) -> str:
         return f"{counts}: Triton rejects it{where}"
     if report.errors:
         return f"{counts}: it cannot be served{where}"
-    return f"{counts}: Triton {'accepts what was checked' if report.not_checked else 'loads it'}{where}"
+    is_open = report.not_checked or any(each.code in _DEPENDS_ON_IMAGE for each in report.warnings)
+    return f"{counts}: Triton {'accepts what was checked' if is_open else 'loads it'}{where}"
 
 
 def _where(checked: _Checked) -> str:

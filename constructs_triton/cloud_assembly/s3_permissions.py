@@ -40,7 +40,7 @@ class RolePermissions:
             if each.get("Effect") == "Allow"
             for resource in _texts(each.get("Resource"))
         )
-        prefixes = (_S3_ARN.sub("s3://", each).removesuffix("*") for each in resources)
+        prefixes = (_S3_ARN.sub("s3://", each[:-1]) for each in resources if each.endswith("*"))
         return [each for each in prefixes if each.startswith("s3://") and "*" not in each]
 
     def _of_action(self, action: str) -> Iterator[Mapping[str, Any]]:

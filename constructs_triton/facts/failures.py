@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 
 from constructs_triton.facts.published import load
 
-__all__ = ["Failure", "Rank", "harmless_lines", "known_failures"]
+__all__ = ["Failure", "Rank", "harmless_lines", "known_failures", "unknown_values"]
 
 
 class Rank(IntEnum):
@@ -28,7 +29,8 @@ class Failure:
     """One entry of the catalogue.
 
     ``where`` is where the message occurs. ``pattern`` recognizes it, and ``example`` is such a message.
-    ``causes`` are ordered by likelihood. ``{name}`` in ``causes`` and ``fix`` is a group of the pattern.
+    ``causes`` are ordered by likelihood. ``{name}`` in ``causes`` and ``fix`` is a group of the pattern, or
+    one of ``unknown_values``.
     ``keywords`` are this library's properties, checks and commands that help. ``evidence`` says how the
     message is known.
     """
@@ -63,6 +65,12 @@ def known_failures() -> tuple[Failure, ...]:
         )
         for row in load("failures")["failures"]
     )
+
+
+def unknown_values() -> Mapping[str, str]:
+    """Return what a text has in the place of a value that a message cannot contain, while it is unknown."""
+    values: Mapping[str, str] = load("failures")["values"]
+    return values
 
 
 @cache

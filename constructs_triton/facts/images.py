@@ -34,11 +34,13 @@ __all__ = [
     "regions",
     "repository_name",
     "require_regions",
+    "version_of_image",
 ]
 
 DEFAULT_VERSION = "26.05"
 """The default version: one constant, the same in every Region."""
 
+_TAG_VERSION = re.compile(r":(\d\d\.\d\d)-")
 # GovCloud, the isolated partitions and the European Sovereign Cloud.
 _WITHOUT_IMAGES = ("us-gov-", "us-iso", "eu-iso", "eusc-")
 
@@ -124,6 +126,12 @@ def image_version(version: str) -> ImageVersion:
         regions_are_known=row is not None and (legacy or known["regions_without"] is not None),
         regions_without=tuple(known.get("regions_without") or ()),
     )
+
+
+def version_of_image(uri: str | None) -> str | None:
+    """Return the Triton release in the tag of an image, such as ``"26.05"``; ``None`` for other tags."""
+    found = _TAG_VERSION.search(uri or "")
+    return None if found is None else found[1]
 
 
 def image_packages(version: str | None) -> frozenset[str]:

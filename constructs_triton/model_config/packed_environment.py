@@ -30,11 +30,13 @@ class PackedEnvironment:
         names: The paths of ``bin/activate``, of the folders of Python versions, and of the packages.
         is_complete: Whether all names were read.
         other_format: The format of an archive that the backend cannot unpack, or ``""``.
+        is_archive: Whether it is a folder, or an archive of which at least the beginning can be read.
     """
 
     names: frozenset[str] = frozenset()
     is_complete: bool = False
     other_format: str = ""
+    is_archive: bool = True
 
     @property
     def python(self) -> str | None:
@@ -94,11 +96,13 @@ def _folder_names(path: Path) -> Iterator[str]:
 
 def _read_archive(path: Path) -> PackedEnvironment:
     names: set[str] = set()
+    is_archive = False
     try:
         for member in read_members(path, _LIMITS, accept_plain=True):
             names.update(_of_interest(member.name.removeprefix("./")))
+            is_archive = True
     except (OSError, ValueError, ArchiveError):
-        return PackedEnvironment(frozenset(names))
+        return PackedEnvironment(frozenset(names), is_archive=is_archive)
     return PackedEnvironment(frozenset(names), is_complete=True)
 
 

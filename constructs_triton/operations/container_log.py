@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from constructs_triton.facts.failures import harmless_lines
 
-__all__ = ["can_explain", "is_informational", "starts"]
+__all__ = ["can_explain", "is_informational", "release", "starts"]
 
 _LAST_LINES = 20_000
 _LINE_CHARACTERS = 4_000
@@ -19,6 +19,8 @@ _DISTINCT_LINES = 4_000
 _MESSAGE_LINES = 3
 #: The image writes this at each start of the server.
 _BANNER = "== Triton Inference Server =="
+#: It follows in the banner.
+_RELEASE = re.compile(r"NVIDIA Release (\d\d\.\d\d) ")
 #: The server writes this when it is ready.
 _READY = re.compile(r"Started (?:Sage[mM]aker )?HTTPService at")
 #: Triton's severity and date, ``E1121 17:53:13``, perhaps after a time stamp and a stream's name.
@@ -32,6 +34,12 @@ def starts(log: str) -> Iterator[list[str]]:
     lines = [line.rstrip()[:_LINE_CHARACTERS] for line in log.splitlines()[-_LAST_LINES:]]
     for start in reversed(_split(lines)):
         yield list(_explaining(start))
+
+
+def release(log: str) -> str | None:
+    """Return the Triton release of the last start, which an image writes first; ``None`` if there is none."""
+    found = _RELEASE.findall(log)
+    return found[-1] if found else None
 
 
 def can_explain(line: str) -> bool:

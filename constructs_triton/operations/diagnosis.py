@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from constructs_triton.facts.failures import Failure, Rank, known_failures
-from constructs_triton.operations.container_log import is_informational, starts
+from constructs_triton.facts.failures import Failure, Rank, known_failures, unknown_values
+from constructs_triton.facts.images import image_version
+from constructs_triton.operations.container_log import is_informational, release, starts
 
 __all__ = ["Diagnosis", "Message", "diagnose", "diagnose_log", "format_diagnoses", "recognize"]
 
@@ -30,12 +31,14 @@ class Message:
         source: Where the text is from, for the reader.
         is_log: Whether a container wrote it, so that only entries of containers apply.
         shown: Line of the diagnosis. Default: the first line of ``text``.
+        triton_version: Release of the image that the text is from, such as ``"26.05"``. Default: unknown.
     """
 
     text: str
     source: str
     is_log: bool = False
     shown: str = ""
+    triton_version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,9 @@ def diagnose(messages: Iterable[Message]) -> list[Diagnosis]:
     return ordered if ordered and ordered[0].rank is not Rank.NOTE else []
 
 
-def diagnose_log(log: str, source: str = "log", *, is_log: bool = True) -> list[Diagnosis]:
+def diagnose_log(
+    log: str, source: str = "log", *, is_log: bool = True, triton_version: str | None = None
+) -> list[Diagnosis]:
     """Return what a log says, the likeliest cause first; nothing if it contains no known failure.
 
     Of a container that was started several times, the last start that explains a failure counts.
@@ -103,8 +108,13 @@ def diagnose_log(log: str, source: str = "log", *, is_log: bool = True) -> list[
         source: Where the log is from, for the reader.
         is_log: Whether a container wrote it. ``False`` also recognizes messages that containers do not write,
             such as those of AWS APIs.
+        triton_version: Release of the container's image, if the log does not contain it.
     """
-    found = (diagnose(Message(line, source, is_log) for line in lines) for lines in starts(log))
+    version = release(log) or triton_version
+    found = (
+        diagnose(Message(line, source, is_log, triton_version=version) for line in lines)
+        for lines in starts(log)
+    )
     return next(filter(None, found), [])
 
 
@@ -123,8 +133,7 @@ def recognize(message: Message) -> Diagnosis | None:
             if match is not None and (match.start() >= len(first) or match.end() <= len(first)):
                 match = None  # the other lines are messages of their own
         if match is not None:
-            line = message.shown or first.strip()
-            return _diagnosis(failure, match.groupdict(), line, message.source)
+            return _diagnosis(failure, match.groupdict(), message)
     return None
 
 
@@ -134,8 +143,9 @@ def _applies(failure: Failure, line: str, is_log: bool) -> bool:
     return not is_informational(line) or is_informational(failure.example)
 
 
-def _diagnosis(failure: Failure, groups: Mapping[str, str | None], line: str, source: str) -> Diagnosis:
-    values = {name: _short(value or "unknown") for name, value in groups.items()}
+def _diagnosis(failure: Failure, groups: Mapping[str, str | None], message: Message) -> Diagnosis:
+    named = {name: _short(value or "unknown") for name, value in groups.items()}
+    values = {**unknown_values(), **_image_values(message.triton_version), **named}
     cause, *others = (text.format(**values) for text in failure.causes)
     return Diagnosis(
         id=failure.id,
@@ -143,9 +153,17 @@ def _diagnosis(failure: Failure, groups: Mapping[str, str | None], line: str, so
         other_causes=tuple(others),
         fix=failure.fix.format(**values),
         keywords=failure.keywords,
-        line=line,
-        source=source,
+        line=message.shown or message.text.partition("\n")[0].strip(),
+        source=message.source,
         rank=failure.rank,
+    )
+
+
+def _image_values(triton_version: str | None) -> dict[str, str]:
+    """Return the values of a text that the image determines, if the image is known."""
+    python = None if triton_version is None else image_version(triton_version).python
+    return (
+        {} if python is None else {"image_python": f"Python {python}, the version in image {triton_version}"}
     )
 
 

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton.facts.images import version_of_image
 from constructs_triton.operations.aws_reader import AwsReader
 from constructs_triton.operations.cloudwatch_logs import component_log_group_of, log_group_of, read_streams
 from constructs_triton.operations.component_state import ComponentState, read_components
+from constructs_triton.operations.container_log import release
 from constructs_triton.operations.diagnosis import Diagnosis, Message, diagnose, diagnose_log
-from constructs_triton.operations.status import describe_endpoint, scaling_activities
+from constructs_triton.operations.status import container_of_model, describe_endpoint, scaling_activities
 
 if TYPE_CHECKING:
     import boto3
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["EndpointDiagnosis", "diagnose_endpoint"]
 
 _GOOD = "InService"
+#: The states in which the endpoint's only configuration is the one that its log is about.
+_CREATED_ONCE = ("Creating", "Failed")
 _CHANGING = ("Creating", "Updating", "SystemUpdating", "Deleting")
 #: What an endpoint says while it is rolled back. Afterwards it is in service again.
 _ROLLED_BACK = '"EndpointStatus": "RollingBack"'
@@ -182,14 +186,26 @@ def _all_log_messages(
 ) -> Iterator[Message]:
     """Read the log of each component, or that of an endpoint without components."""
     if not components:
-        yield from _log_messages(
-            reader, log_group_of(described["EndpointName"]), described["EndpointStatus"], facts
-        )
+        group, status = log_group_of(described["EndpointName"]), described["EndpointStatus"]
+        yield from _log_messages(reader, group, status, _variant_models(reader, described), facts)
     for each in components:
-        yield from _log_messages(reader, component_log_group_of(each.name), each.status, facts)
+        group = component_log_group_of(each.name)
+        yield from _log_messages(reader, group, each.status, {each.name: each.model}, facts)
 
 
-def _log_messages(reader: AwsReader, group: str, status: str, facts: list[str]) -> list[Message]:
+def _variant_models(reader: AwsReader, described: Mapping[str, Any]) -> dict[str, str]:
+    """Return the SageMaker model of each variant. Those of an update that failed are not known."""
+    if described["EndpointStatus"] not in _CREATED_ONCE:
+        return {}
+    config = reader.read(
+        "sagemaker", "describe_endpoint_config", EndpointConfigName=described["EndpointConfigName"]
+    )
+    return {each["VariantName"]: each["ModelName"] for each in config.get("ProductionVariants", [])}
+
+
+def _log_messages(
+    reader: AwsReader, group: str, status: str, models: Mapping[str, str | None], facts: list[str]
+) -> list[Message]:
     streams = read_streams(reader, group)
     has_log = bool(streams) or status == _GOOD
     if not (has_log or reader.not_read):
@@ -198,7 +214,19 @@ def _log_messages(reader: AwsReader, group: str, status: str, facts: list[str]) 
             "image, the driver of the host, permissions or capacity"
         )
         return []
-    found = (
-        each for stream, log in (streams or {}).items() for each in diagnose_log(log, f"log stream {stream}")
-    )
-    return [Message(each.line, each.source, is_log=True) for each in found]
+    versions = {
+        name: version_of_image(container_of_model(reader, model).get("Image"))
+        for name, model in models.items()
+        if streams and status != _GOOD
+    }
+    return [
+        message
+        for stream, log in (streams or {}).items()
+        for message in _stream_messages(stream, log, versions.get(stream.partition("/")[0]))
+    ]
+
+
+def _stream_messages(stream: str, log: str, version: str | None) -> Iterator[Message]:
+    version = release(log) or version
+    for each in diagnose_log(log, f"log stream {stream}", triton_version=version):
+        yield Message(each.line, each.source, is_log=True, triton_version=version)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.images import version_of_image
 from constructs_triton.operations.aws_reader import AwsReader, describe_denial
 from constructs_triton.operations.component_state import ComponentState, read_components
 from constructs_triton.operations.served_archives import ServedArchives, served_archives
@@ -16,9 +16,15 @@ from constructs_triton.operations.served_archives import ServedArchives, served_
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["EndpointState", "ScalingState", "VariantState", "endpoints_of_stack", "read_status"]
+__all__ = [
+    "EndpointState",
+    "ScalingState",
+    "VariantState",
+    "container_of_model",
+    "endpoints_of_stack",
+    "read_status",
+]
 
-_IMAGE_VERSION = re.compile(r":(\d\d\.\d\d)-")
 _ACTIVITIES = 3
 
 
@@ -209,14 +215,9 @@ def _variants(
 def _variant(
     reader: AwsReader, running: Mapping[str, Any], declared: Mapping[str, Any], is_shadow: bool
 ) -> VariantState:
-    container: Mapping[str, Any] = {}
-    model = declared.get("ModelName")
-    if model:
-        described = reader.read("sagemaker", "describe_model", ModelName=model)
-        container = described.get("PrimaryContainer") or next(iter(described.get("Containers", [])), {})
+    container = container_of_model(reader, declared.get("ModelName"))
     images = [each.get("SpecifiedImage") for each in running.get("DeployedImages", [])]
     image = container.get("Image") or next(filter(None, images), None)
-    version = _IMAGE_VERSION.search(image or "")
     statuses = [each["Status"] for each in running.get("VariantStatus", [])]
     return VariantState(
         name=running["VariantName"],
@@ -227,10 +228,19 @@ def _variant(
         weight=running.get("CurrentWeight"),
         status=", ".join(statuses) or None,
         image=image,
-        triton_version=version[1] if version else None,
+        triton_version=version_of_image(image),
         inference_ami=declared.get("InferenceAmiVersion"),
         archives=served_archives(reader, container) if container else None,
     )
+
+
+def container_of_model(reader: AwsReader, name: str | None) -> Mapping[str, Any]:
+    """Return the container of a SageMaker model; an empty one without a model, or if it cannot be read."""
+    described = reader.read("sagemaker", "describe_model", ModelName=name) if name else {}
+    found: Mapping[str, Any] = described.get("PrimaryContainer") or next(
+        iter(described.get("Containers", [])), {}
+    )
+    return found
 
 
 def _deployment(config: Mapping[str, Any]) -> str:

@@ -88,6 +88,9 @@ EXAMPLES: dict[str, Example] = {
     "python-environment-content: format": _environment(
         lzma.compress(packed("bin/activate")), gzip.compress(packed("./bin/activate"))
     ),
+    "python-environment-content: no archive": _environment(
+        b"version https://git-lfs.github.com/spec/v1\n", gzip.compress(packed("bin/activate"))
+    ),
     "python-environment-elsewhere": Example(
         one(HEAD + ENVIRONMENT % "/opt/env.tar.gz"),
         {**ENVIRONMENT_HERE, **_ACTIVATE},
@@ -98,7 +101,11 @@ EXAMPLES: dict[str, Example] = {
         packed("bin/activate", "lib/python3.10/site-packages/numpy-1.26.4.dist-info/METADATA"),
         Target(default_model="m", image_version="24.09"),
     ),
-    "python-environment-relative": added(ENVIRONMENT % "env.tar.gz", ENVIRONMENT % "/opt/env.tar.gz"),
+    "python-environment-relative": Example(
+        one(HEAD + ENVIRONMENT % "env.tar.gz"),
+        {**ENVIRONMENT_HERE, **_ACTIVATE},
+        Target(default_model="m"),
+    ),
     "python-environment-version": Example(
         {**ENVIRONMENT_HERE, **_ACTIVATE, "m/env/lib/python3.8": None},
         {**ENVIRONMENT_HERE, **_ACTIVATE, "m/env/lib/python3.12": None},

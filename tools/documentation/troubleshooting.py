@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from constructs_triton.facts.failures import Failure, known_failures
+from constructs_triton.facts.failures import Failure, known_failures, unknown_values
 
 #: Pages: title, and how the first place begins where a message of the page occurs.
 PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -81,7 +81,7 @@ def _code(text: str) -> str:
 def _filled(text: str, failure: Failure) -> str:
     """Put the names of the example into the placeholders."""
     found = failure.pattern.search(failure.example)
-    names = found.groupdict() if found else {}
+    names = {**unknown_values(), **(found.groupdict() if found else {})}
     return _plain(re.sub(r"\{(\w+)\}", lambda name: names.get(name[1]) or name[0], text))
 
 

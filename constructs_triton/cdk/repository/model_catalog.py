@@ -65,10 +65,15 @@ class ModelCatalog:
             known = [*self.source.repository.models, *self._named]
         else:
             known = list(self._named)
-        listed = f"its models are {quoted(known)}" if known else "call add_model"
+        listed = f"its models are {quoted(known)}" if known else self._without_models()
         hint = did_you_mean(model_name, known, listed)
         where = "model repository" if self.source is None else self.source.description
         raise InvalidValueError(f'{where}: has no model of that name, got "{model_name}"; {hint}')
+
+    def _without_models(self) -> str:
+        if isinstance(self.source, ArchivePrefix):
+            return "use TritonMultiModelEndpoint, or ModelSource.from_bucket for one archive"
+        return "call add_model"
 
     def only_name(self) -> str:
         """Return the name of the only model that is not just a step of an ensemble.
@@ -84,8 +89,9 @@ class ModelCatalog:
         if len(names) == 1 and (source is None or isinstance(source, LocalModels)):
             return names[0]
         known = quoted(names) if names else "no names that are known at synth"
+        fix = self._without_models() if isinstance(source, ArchivePrefix) and not names else "set model"
         raise InvalidValueError(
-            f"model: is required unless the repository has exactly one model, got {known}; set model"
+            f"model: is required unless the repository has exactly one model, got {known}; {fix}"
         )
 
     def entries(self) -> Mapping[str, tuple[LocalModels | StoredModels, str]]:

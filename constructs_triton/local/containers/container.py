@@ -202,7 +202,7 @@ class TritonContainer:
             await self._remove()
             log = self.log.read_text(encoding="utf-8", errors="replace")
             raise LocalEndpointError(
-                f"{self.label}: the container {why}\n{explain_failure(log, in_container=True)}"
+                f"{self.label}: the container {why}\n{explain_failure(log, self.image, in_container=True)}"
             )
         self.is_ready = True
 

@@ -256,7 +256,7 @@ class TritonServer:
         ping = wait_for_ping(self.session, self.url, self._check_stubs)
         why = await wait_until_ready(ping, supervisor.read_event("ended"), timeout)
         if why is not None:
-            log = explain_failure(self._log_text())
+            log = explain_failure(self._log_text(), self.container.image)
             raise LocalEndpointError(f"{self.label}: the Triton server {why}\n{log}")
         self.is_ready = True
 

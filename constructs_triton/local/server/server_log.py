@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton.facts.images import version_of_image
 from constructs_triton.local.server.serve_script import ContainerExitError
 from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses
 
@@ -23,12 +24,12 @@ _GPU_LINE = re.compile(
 )
 
 
-def explain_failure(log: str, *, in_container: bool = False) -> str:
+def explain_failure(log: str, image: str = "", *, in_container: bool = False) -> str:
     """Return the diagnosis of a server that did not start, and the errors of its log.
 
-    ``in_container`` is whether the server has the Python of an image, as in AWS.
+    ``image`` is the one in AWS. ``in_container`` is whether the server has its Python here too.
     """
-    found = diagnose_log(log, "the server's log")
+    found = diagnose_log(log, "the server's log", triton_version=version_of_image(image))
     diagnosis = f"{format_diagnoses(found)}\n" if found else ""
     is_misspelled = any(each.id == "py-module-misspelled" for each in found)
     local_fix = "" if in_container or is_misspelled else _local_fix(log)

@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
+from constructs_triton.facts.images import first_published
 from constructs_triton.facts.tree_formats import unsupported_xgboost
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.loaded_files import tree_model_type, tree_row_size
@@ -133,7 +134,8 @@ def tree_version(model: ModelUnderCheck) -> Iterator[Problem]:
         supported = unsupported_xgboost(image, file.model_type, (int(major), int(minor)))
         if supported:
             message = f"written by XGBoost {version}, but image {image} supports {supported}"
-            hint = "use image version 24.10 or newer, or save the model with an older XGBoost"
+            newer = f"{first_published('24.10')} or newer"
+            hint = f"use image version {newer}, or save the model with an older XGBoost"
             yield Problem(message, path=model.place_of(file.path), hint=hint)
 
 

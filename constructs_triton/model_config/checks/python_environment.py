@@ -103,6 +103,9 @@ def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
             f"{_NAME}: the archive has the format {found.other_format}, which the backend does not unpack"
         )
         yield Problem(message, _PLACE, "pack it as .tar.gz")
+    elif not found.is_archive:
+        message = f"{_NAME}: archive_read_open_filename() failed: the file is not an archive, or is damaged"
+        yield Problem(message, _PLACE, "pack the environment again, or download the file again")
     elif found.is_complete and found.activate != ACTIVATE:
         message = f'{_NAME}: "{ACTIVATE}" does not exist at the root of the environment'
         if found.activate is None:
@@ -118,18 +121,21 @@ def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
     "python-environment-relative",
     "python",
     when=("parameters",),
-    severity=Severity.WARNING,
     source=_MANAGER,
-    hint=f"put {_MODEL_DIRECTORY}/ before the path",
 )
 def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
     """``EXECUTION_ENV_PATH`` starts with ``$$TRITON_MODEL_DIRECTORY`` or is absolute.
 
-    Triton looks for a relative path in the working directory of the server.
+    Triton looks for a relative path in the working directory of the server, and downloads nothing. The rule
+    applies to endpoints with AWS's images, whose working directory contains no environments.
     """
     path = model.parameter(_NAME)
-    if path and not path.startswith(("/", _MODEL_DIRECTORY)):
-        yield Problem(f'{_NAME} must not be a relative path, got "{path}"', _PLACE)
+    if not path or path.startswith(("/", _MODEL_DIRECTORY)):
+        return
+    if model.context.front_end and model.target.is_prebuilt_image:
+        name = path.rpartition("/")[2]
+        hint = f"add the archive to the model's folder, and write {_MODEL_DIRECTORY}/{name}"
+        yield Problem(f'{_NAME} must not be a relative path or a URL, got "{path}"', _PLACE, hint)
 
 
 @rule(

@@ -120,7 +120,7 @@ def test_prefix_has_no_single_model(tmp_path: Path) -> None:
     """A single-model endpoint and ``add_model`` raise errors that name another way."""
     stack = make_stack()
     repository = prefix_repository(stack)
-    with pytest.raises(InvalidValueError, match="the archives under team/models/: has no model of that name"):
+    with pytest.raises(InvalidValueError, match=r"use TritonMultiModelEndpoint, or ModelSource\.from_bucket"):
         TritonEndpoint(stack, "One", model_repository=repository, model="a", instance_type=CPU)
     with pytest.raises(InvalidValueError, match=r"operations\.ModelLibrary"):
         repository.add_model("a", ModelSource.from_directory(tmp_path))

@@ -17,6 +17,10 @@ from constructs_triton.local import server_check
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 
+PYTHON_CONFIG = """backend: "python"
+input [{ name: "x" data_type: TYPE_FP32 dims: [1] }]
+output [{ name: "y" data_type: TYPE_FP32 dims: [1] }]
+"""
 CONFIG = 'backend: "onnxruntime"\nmax_batch_size: -1\n'
 
 
@@ -63,6 +67,21 @@ def test_summary_lists_what_was_not_checked(tmp_path: Path, capsys: pytest.Captu
     ]
     assert main(["check", str(tmp_path), "--no-files", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["not_checked"] == ["m: model files not checked"]
+
+
+def test_summary_does_not_promise_what_depends_on_the_image(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model that imports what AWS's image lacks loads only in another image."""
+    (tmp_path / "m" / "1").mkdir(parents=True)
+    code = (
+        "import transformers\nclass TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
+    )
+    (tmp_path / "m" / "1" / "model.py").write_text(code, encoding="utf-8")
+    (tmp_path / "m" / "config.pbtxt").write_text(PYTHON_CONFIG, encoding="utf-8")
+    assert main(["check", str(tmp_path)]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("0 errors, 1 warning: Triton accepts what was checked")
 
 
 def test_last_line_is_shown_if_it_does_not_end(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from constructs_triton import EndpointOptions, TritonEndpoint, TritonEnvironment, VariantOptions
 from constructs_triton.cli import COMMANDS
-from constructs_triton.facts.failures import Failure, harmless_lines, known_failures
+from constructs_triton.facts.failures import Failure, harmless_lines, known_failures, unknown_values
 from constructs_triton.model_config.checks import RULES
 from constructs_triton.model_config.schema import new_model_config
 
@@ -41,13 +41,13 @@ def test_every_entry_is_complete_and_has_its_own_id() -> None:
 
 
 def test_placeholders_are_groups_of_the_pattern() -> None:
-    """Every ``{name}`` in a cause or a fix can be filled from a message."""
+    """Every ``{name}`` in a cause or a fix can be filled from a message, or has words for unknown values."""
     wrong = [
         (failure.id, name)
         for failure in FAILURES
         for text in (*failure.causes, failure.fix)
         for _, name, _, _ in string.Formatter().parse(text)
-        if name and name not in failure.pattern.groupindex
+        if name and name not in {*failure.pattern.groupindex, *unknown_values()}
     ]
     assert wrong == []
 

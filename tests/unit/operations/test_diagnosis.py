@@ -119,3 +119,16 @@ def test_a_long_log_is_bounded() -> None:
     assert ids(f"{MISSING}\n{noise}") == []
     assert ids(f"{noise}\n{MISSING}") == ["py-module-missing"]
     assert ids("\\n" + "x" * 100_000 + MISSING) == []
+
+
+def test_a_missing_package_names_the_python_of_the_image() -> None:
+    """The release is that of the log's last start, else that of the deployed image, and may be unknown."""
+    release = "\n".join([BANNER, "NVIDIA Release {} (build 41737377)", MISSING])
+    logs = (release.format("26.05") + "\n" + release.format("23.02"), MISSING, MISSING)
+    fixes = [
+        diagnose_log(log, triton_version=version)[0].fix
+        for log, version in zip(logs, ("25.04", "25.04", None), strict=True)
+    ]
+    assert "for Python 3.8, the version in image 23.02, or" in fixes[0]
+    assert "for Python 3.12, the version in image 25.04, or" in fixes[1]
+    assert "for the image's Python (3.8 up to 23.03, 3.10" in fixes[2]
