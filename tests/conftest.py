@@ -45,7 +45,7 @@ _first_loader = functools.cache(botocore.session.create_loader)
 def _loader_with_shared_cache(search_path_string: str | None = None) -> Loader:
     """A loader with search paths for its own session, and the service models that another has parsed."""
     loader = copy.copy(_first_loader(search_path_string))
-    loader._search_paths = list(loader._search_paths)
+    vars(loader)["_search_paths"] = list(loader.search_paths)  # boto3 adds to it
     return loader
 
 

@@ -136,8 +136,6 @@ def test_archives_of_other_programs_are_served_from_a_folder(tmp_path: Path) -> 
         instance_type=InstanceType.of("ml.c6i.xlarge"),
         endpoint_name="many",
     )
-    app = stack.node.root
-    assert isinstance(app, cdk.App)
     archive = tmp_path / "s3/trained/team/models/three.tar.gz"
     archive.parent.mkdir(parents=True)
     write_archive(archive, below("three", adding_model(3)))
