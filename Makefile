@@ -111,10 +111,10 @@ CLIENT_PYTHON ?= $(PYTHON)
 NUMPY2 := $(VENV)/numpy2
 CLIENT_PACKAGES := -c $(NUMPY2)/constraints.txt -e './client[aws,bfloat16,http]' pytest 'numpy>=2'
 numpy2: $(INSTALLED) ## the tests of client/ with NumPy 2, in an environment without constructs_triton
-	$(CLIENT_PYTHON) -m venv --clear $(NUMPY2)
+	$(CLIENT_PYTHON) -m venv --clear --without-pip $(NUMPY2)
 	grep -v '^numpy==' constraints.txt > $(NUMPY2)/constraints.txt
 	$(BIN)/uv pip install --quiet --python $(NUMPY2)/bin/python $(CLIENT_PACKAGES) || \
-		$(NUMPY2)/bin/python -m pip install --quiet --disable-pip-version-check $(CLIENT_PACKAGES)
+		$(BIN)/python -m pip --python $(NUMPY2)/bin/python install --quiet --disable-pip-version-check $(CLIENT_PACKAGES)
 	$(NUMPY2)/bin/pytest -q -p no:cacheprovider tests/unit/client
 
 examples: $(INSTALLED) $(NODE_INSTALLED) ## the tests of examples/, with the checks and the real server

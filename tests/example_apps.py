@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import aws_cdk as cdk
-import cdk_nag
 from programs import PROJECT, RulePacks, synthesize_app
 
 from constructs_triton.testing import stable_template
@@ -19,7 +18,6 @@ from constructs_triton.testing import stable_template
 EXAMPLES = PROJECT / "examples"
 CAPABILITIES = sorted(path.parent.name for path in EXAMPLES.glob("*/app.py"))
 SECURE = ("inference_components", "kms", "vpc_isolation")
-RULE_PACKS = (cdk_nag.AwsSolutionsChecks, cdk_nag.HIPAASecurityChecks, cdk_nag.NIST80053R5Checks)
 
 Template = dict[str, Any]
 
@@ -48,7 +46,7 @@ class Example:
 def example(name: str) -> Example:
     """Synthesize an example to a temporary folder; cdk-nag checks the secure ones."""
     with TemporaryDirectory() as directory:
-        app = run_app(name, Path(directory), RULE_PACKS if name in SECURE else ())
+        app = run_app(name, Path(directory), rule_packs() if name in SECURE else ())
         stacks = app.synth().stacks_recursively  # the example has synthesized them already
         templates = {stack.display_name: stack.template for stack in stacks}
         stable = {
@@ -88,6 +86,13 @@ def run_app(name: str, directory: Path, rule_packs: RulePacks = (), *, is_valida
     """Synthesize an example to ``directory``; a finding of a rule pack is an error."""
     app = EXAMPLES / name / "app.py"
     return synthesize_app(app, directory, is_validated=is_validated, rule_packs=rule_packs)
+
+
+def rule_packs() -> RulePacks:
+    """The rule packs that the secure examples pass."""
+    import cdk_nag  # loads its rules into the CDK's process, and only some processes of a test run need them
+
+    return (cdk_nag.AwsSolutionsChecks, cdk_nag.HIPAASecurityChecks, cdk_nag.NIST80053R5Checks)
 
 
 def read_validation(directory: Path) -> dict[str, Any]:

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
-
 __all__ = ["Grant", "before_cleanup", "grants_of_serving_roles", "lost_grants"]
 
 Resources = dict[str, dict[str, Any]]
@@ -79,6 +77,8 @@ def _is_replaced(old: Mapping[str, Any], new: Mapping[str, Any], replaced: froze
 
 @cache
 def _create_only(type: str) -> tuple[tuple[str, ...], ...]:
+    from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # imports SymPy, which only some processes need
+
     if not type.startswith("AWS::") or type == "AWS::CDK::Metadata":
         return ()
     schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", type).schema

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 
 import constructs_triton as constructs
 
@@ -96,6 +95,8 @@ def test_paths_of_unsupported_properties_exist(generator: ModuleType) -> None:
 
 
 def _is_known(resource: str, path: str) -> bool:
+    from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
+
     schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(region="us-east-1", resource_type=resource).schema
     place = schema
     for part in path.split("."):

@@ -14,11 +14,11 @@ from cdk_apps import flat, policies, resources, statements
 from example_apps import (
     CAPABILITIES,
     EXAMPLES,
-    RULE_PACKS,
     SECURE,
     Example,
     example,
     read_validation,
+    rule_packs,
     run_app,
 )
 from syrupy.assertion import SnapshotAssertion
@@ -26,8 +26,6 @@ from template_lint import lint
 
 import constructs_triton
 from constructs_triton.testing import TritonTemplateExtension
-
-pytestmark = pytest.mark.xdist_group("examples")
 
 # Resources of the library are compared in full, and those of the CDK only by their type.
 POLICIES = ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
@@ -109,7 +107,7 @@ def test_secure_examples_have_a_reason_for_every_finding(tmp_path: Path) -> None
     for name in SECURE:
         example(name)  # synthesis fails for a finding that is not acknowledged in the example's code
     with pytest.raises(RuntimeError, match="ValidationFailed"):
-        run_app("basic", tmp_path, RULE_PACKS)
+        run_app("basic", tmp_path, rule_packs())
     reports = {each["pluginName"]: each for each in read_validation(tmp_path)["pluginReports"]}
     failed = {name for name, each in reports.items() if each["conclusion"] == "failure"}
     assert failed == {"AwsSolutions", "HIPAA.Security", "NIST.800.53.R5"}

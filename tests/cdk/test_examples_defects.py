@@ -19,8 +19,6 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 
-pytestmark = pytest.mark.xdist_group("examples")
-
 ENDPOINTS = (TritonEndpoint, TritonEnsembleEndpoint, TritonMultiModelEndpoint)
 EXAMPLE_ROLES = (
     "Pipeline",

@@ -15,8 +15,6 @@ from service_authorization import Action, matching_actions, overlap
 
 from constructs_triton import InstanceType, TritonMultiModelEndpoint
 
-pytestmark = pytest.mark.xdist_group("examples")
-
 # Statements that use the resource "*" although their actions support a narrower one, with the reason.
 ANY_RESOURCE = {
     "AttachToVpc": "AWS documentation, CreateModel API: permissions for a VPC are listed without a resource"

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
-import cdk_nag
 import pytest
 from cdk_apps import ENVIRONMENT, add_repository, make_app, make_stack, synthesize, write_repository
 from template_lint import lint
@@ -45,6 +44,8 @@ def test_cfn_lint_finds_nothing(tmp_path: Path, environment: cdk.Environment | N
 
 def test_cdk_nag_finds_only_what_has_a_reason(tmp_path: Path) -> None:
     """AwsSolutions finds only missing access logs and four resources that need wildcards."""
+    import cdk_nag
+
     app = make_app(tmp_path / "cdk.out")
     fill(cdk.Stack(app, "Test", env=ENVIRONMENT), tmp_path / "models")
     cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(app))

@@ -26,6 +26,8 @@ from constructs_triton import (
 )
 from constructs_triton.cdk.scaling.customized_metric import customized_metric
 
+pytestmark = pytest.mark.xdist_group("examples")  # the process with the CDK's validation rules
+
 # The calls of AWS's Triton example for multi-model endpoints.
 VARIANT = {
     "ServiceNamespace": "sagemaker",

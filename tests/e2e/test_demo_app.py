@@ -19,7 +19,7 @@ from constructs_triton_client import TritonClient
 
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("demo_app")]
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("examples")]
 
 
 @pytest.fixture(scope="module")

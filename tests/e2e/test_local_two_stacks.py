@@ -74,7 +74,7 @@ def assembly(tmp_path: Path) -> Path:
         (models / path).write_text(text)
     flags = json.loads((ROOT / FLAGS).read_text())
     assert flags["@aws-cdk/core:defaultCrossStackReferences"] == "weak"
-    app = cdk.App(context=flags, outdir=str(tmp_path / "cdk.out"))
+    app = cdk.App(context=flags, outdir=str(tmp_path / "cdk.out"), builtin_cloud_formation_validation=False)
     Serving(app, Platform(app), models)
     return Path(app.synth().directory)
 

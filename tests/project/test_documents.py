@@ -13,11 +13,12 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import aws_cdk as cdk
 import boto3
 import numpy as np
 import pytest
@@ -106,7 +107,11 @@ def test_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "assets").symlink_to(PROJECT / "assets")
     monkeypatch.chdir(tmp_path)
     variables = {"CDK_OUTDIR": str(tmp_path / "cdk.out"), "DIGITS_ENDPOINT": "digits"}
-    with mock.patch.dict(os.environ, variables, CLASSIFIER_ENDPOINT="classifier"):
+    unvalidated = partial(cdk.App, builtin_cloud_formation_validation=False)  # its rules take five seconds
+    with (
+        mock.patch.dict(os.environ, variables, CLASSIFIER_ENDPOINT="classifier"),
+        mock.patch.object(cdk, "App", unvalidated),
+    ):
         run_blocks(page)
 
 

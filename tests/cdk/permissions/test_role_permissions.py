@@ -93,8 +93,8 @@ def write_models(directory: Path, count: int, content: str) -> Path:
 
 
 def long_keys() -> cdk.DefaultStackSynthesizer:
-    """Keys of assets that are long enough for few models to fill policies as three times as many would."""
-    return cdk.DefaultStackSynthesizer(bucket_prefix="p" * 200)
+    """Keys of assets that are long enough for few models to fill policies as ten times as many would."""
+    return cdk.DefaultStackSynthesizer(bucket_prefix="p" * 800)
 
 
 def large_stack(path: Path) -> cdk.Stack:
@@ -112,9 +112,9 @@ def large_stack(path: Path) -> cdk.Stack:
 
 
 def test_twelve_endpoints_and_repositories_stay_below_the_quotas(tmp_path: Path) -> None:
-    """Twelve guarded endpoints and twelve repositories of fifteen models, all changed in one update."""
+    """Twelve guarded endpoints and twelve repositories of five models, all changed in one update."""
     templates = [
-        synthesize(large_stack(write_models(tmp_path / content, 15, content))) for content in ("one", "two")
+        synthesize(large_stack(write_models(tmp_path / content, 5, content))) for content in ("one", "two")
     ]
     total = check_quotas(*templates)
     assert len(templates[0]["Resources"]) <= 500
@@ -139,7 +139,7 @@ def read_resources(template: Mapping[str, Any]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("count", "exact"), [(60, True), (120, False)])
+@pytest.mark.parametrize(("count", "exact"), [(20, True), (40, False)])
 def test_archives_are_named_one_by_one_while_they_fit(tmp_path: Path, count: int, exact: bool) -> None:
     """A large repository's function may read each archive by its key, a very large one's by a pattern."""
     one, two = (repository_template(write_models(tmp_path / each, count, each)) for each in ("a", "b"))

@@ -31,8 +31,6 @@ from constructs_triton import (
 from constructs_triton.testing import TritonTemplateExtension, assert_no_replacement, stable_template
 from constructs_triton.testing.synthesized_stack import synthesized_stack
 
-pytestmark = pytest.mark.xdist_group("snapshot_edits")
-
 PROJECT = Path(__file__).resolve().parents[3]
 MODELS = PROJECT / "assets" / "model_repositories"
 PAGE = PROJECT / "docs" / "guides" / "testing.md"

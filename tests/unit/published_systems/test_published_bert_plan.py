@@ -21,7 +21,7 @@ from constructs_triton.errors import InvalidValueError
 
 EXAMPLE = EXAMPLES / "bert_benchmark"
 
-pytestmark = pytest.mark.xdist_group("published_templates")
+pytestmark = pytest.mark.xdist_group("examples")
 
 
 @pytest.fixture(scope="module")

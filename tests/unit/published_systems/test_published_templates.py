@@ -42,7 +42,7 @@ METRICS = {
     "Invocation5XXErrors",
 }
 
-pytestmark = pytest.mark.xdist_group("published_templates")
+pytestmark = pytest.mark.xdist_group("examples")
 
 
 @pytest.mark.parametrize(("example", "stack"), STACKS, ids=[stack for _, stack in STACKS])
