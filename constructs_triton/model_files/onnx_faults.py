@@ -32,11 +32,21 @@ _UNLISTED_DOMAINS = frozenset(
         "org.pytorch.aten",
     }
 )
+_DATA_TYPES_END = 64  # more than any version of ONNX has
 _MODEL_FOLDER = "/opt/ml/model/"
 _NEWEST_OPSET = 1_000
 # Domains that have the operator sets of ai.onnx, and domains that have had one operator set only.
 _FOLLOWERS = ("", "ai.onnx", "com.ms.internal.nhwc")
-_OTHER_LIMITS = {"com.microsoft": 1, "ai.onnx.training": 1, "ai.onnx.preview.training": 1}
+_OTHER_LIMITS = dict.fromkeys(
+    (
+        "ai.onnx.training",
+        "ai.onnx.preview.training",
+        "com.microsoft",
+        "com.microsoft.nchwc",
+        "com.microsoft.experimental",
+    ),
+    1,
+)
 
 
 def onnx_faults(
@@ -135,14 +145,18 @@ def _operator_fault(node: OnnxNode, domain: str, opset: int) -> FileFault | None
 def _graph_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     """Yield the first fault of the graph's names."""
     produced = Counter(name for node in graph.nodes for name in node.outputs if name)
-    produced.update(_repeated(each.name for each in graph.inputs))
+    # The runtime turns each Constant into an initializer, where the same name twice is no error.
+    computed = Counter(name for node in _computing(graph) for name in node.outputs if name)
+    computed.update(_repeated(each.name for each in graph.inputs))
     given = {each.name for each in graph.inputs} | graph.initializers.keys()
     known = given | produced.keys()
-    twice = [name for name, count in produced.items() if count > 1 or name in given]
+    twice = [name for name, count in computed.items() if count > 1 or name in given]
     unknown = [
         (node.operator, name) for node in graph.nodes for name in node.reads() if name and name not in known
     ]
-    same_names = _repeated(node.name for node in graph.nodes if node.name)
+    same_names = [
+        name for each in graph.all_graphs() for name in _repeated(node.name for node in _computing(each))
+    ]
     absent = [each.name for each in graph.outputs if each.name not in known]
     if twice:
         yield invalid_graph(f'Duplicate definition of "{twice[0]}"')
@@ -157,15 +171,19 @@ def _graph_faults(graph: OnnxGraph) -> Iterator[FileFault]:
         yield invalid_graph("the graph is not acyclic")
 
 
+def _computing(graph: OnnxGraph) -> Iterator[OnnxNode]:
+    return (node for node in graph.nodes if node.operator != "Constant")
+
+
 def _repeated(names: Iterable[str]) -> list[str]:
-    return [name for name, count in Counter(names).items() if count > 1]
+    return [name for name, count in Counter(names).items() if count > 1 and name]
 
 
 def _initializer_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     read = {name for node in graph.all_nodes() for name in node.reads()}
     for name, tensor in graph.initializers.items():
-        if tensor.data_type == 0:
-            yield invalid_graph(f'the initializer "{name}" has no data type')
+        if not 0 < tensor.data_type < _DATA_TYPES_END:
+            yield invalid_graph(f'the initializer "{name}" has no valid data type')
         elif tensor.elements == -1 and name in read:
             yield invalid_graph(f'the initializer "{name}" has a negative dim')
         elif tensor.raw_bytes and tensor.size not in (None, tensor.raw_bytes) and name in read:

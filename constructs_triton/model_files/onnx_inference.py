@@ -22,7 +22,20 @@ _WITH_GRAPHS = frozenset({"If", "Loop", "Scan"})
 # Those whose operators the check finds under the name that the node has.
 _STANDARD_DOMAINS = frozenset({"", "ai.onnx.ml"})
 # Shape errors that the runtime reports too. It accepts a declared shape that contradicts the inferred one.
-_SHAPE_ERRORS = ("Incompatible dimensions", "'axis' must be in [")
+_SHAPE_ERRORS = (
+    "Incompatible dimensions",
+    "'axis' must be in [",
+    "axis must be in [-rank, rank-1]",
+    "for attribute 'axis'",
+    "may not have multiple -1 dimensions",
+    "Invalid dimension value: -",
+    "Invalid position of 0",
+    "Invalid attribute perm",
+    "Attribute perm for Transpose has repeated value",
+    "input does not have rank 2",
+    "kernel shape should have",
+    "Attribute pads has incorrect size",
+)
 
 
 def infer_shapes(content: bytes) -> bytes:

@@ -5,6 +5,7 @@ Field numbers: https://github.com/onnx/onnx/blob/v1.16.0/onnx/onnx.proto
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -33,13 +34,14 @@ _ITEM_BYTES = {
     16: 2,
 }
 _LONGEST_NUMBER = 20
+_NUMBER = re.compile(r"[ \t]*[+-]?[0-9]+")
 
 
 class ExternalData(NamedTuple):
     """Where the content of an initializer is: a file beside the model, an offset and a length in bytes.
 
-    ``offset`` is ``None`` if it is not a number. ``size`` is how many bytes the dims and the type need;
-    ``None`` if the type has no fixed size.
+    ``offset`` is ``None`` and ``length`` is -1 if it is not a number. ``size`` is how many bytes the dims and
+    the type need; ``None`` if the type has no fixed size.
     """
 
     initializer: str
@@ -105,15 +107,15 @@ def _external(tensor: OnnxTensor, entries: Mapping[str, str]) -> ExternalData:
     return ExternalData(
         tensor.name,
         entries.get("location", ""),
-        _number(entries.get("offset", "0")),
-        None if length is None else _number(length),
+        _number(entries.get("offset", "0"), None),
+        None if length is None else _number(length, -1),
         tensor.size,
     )
 
 
-def _number(text: str) -> int | None:
-    digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() and len(text) < _LONGEST_NUMBER else None
+def _number(text: str, otherwise: int | None) -> int | None:
+    """Return the number that C's ``strtol`` reads, if it reads the whole string."""
+    return int(text) if len(text) < _LONGEST_NUMBER and _NUMBER.fullmatch(text) else otherwise
 
 
 def _entry(message: MessageReader) -> tuple[str, str]:

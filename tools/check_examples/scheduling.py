@@ -199,6 +199,9 @@ EXAMPLES: dict[str, Example] = {
     "warmup-file: string without its length": Example(
         one(STRINGS, **{"m/warmup/x": b"yes"}), one(STRINGS, **{"m/warmup/x": b"\3\0\0\0yes" * 4})
     ),
+    "warmup-file: too many strings": Example(
+        one(STRINGS, **{"m/warmup/x": b"\1\0\0\0a" * 5}), one(STRINGS, **{"m/warmup/x": b"\1\0\0\0a" * 4})
+    ),
     "warmup-batch-size": added((WARM % FLOATS).replace("batch_size: 1", "batch_size: 9"), WARM % FLOATS),
     "warmup-input": added(
         WARM % "data_type: TYPE_FP32 dims: [ 5 ] zero_data: true",

@@ -108,6 +108,8 @@ def _string_fault(content: bytes | None, file: str, dims: Sequence[int]) -> tupl
             message = f"incomplete string {count} of {wanted} in {file}, which has {len(content)} bytes"
             return message, "write each string with its length in four bytes, little-endian, before it"
         count += 1
+    if content is not None and wanted > 0 and position < len(content):
+        return f"{file} has more than {wanted} strings", "write the strings of one row"
     return None
 
 

@@ -260,7 +260,7 @@ def _calls_function(imports: Mapping[str, int], function_imports: Mapping[str, i
             ),
             "two nodes with same node name (n)",
         ),
-        (_constant(data_type=0), 'the initializer "W" has no data type'),
+        (_constant(data_type=0), 'the initializer "W" has no valid data type'),
         (_constant(dims=[-4]), 'the initializer "W" has a negative dim'),
         (_constant(raw_data=bytes(12)), 'the initializer "W" has 12 bytes, but its type and dims need 16'),
         (_constant(dims=[5], raw_data=bytes(20)), "Incompatible dimensions"),
@@ -317,7 +317,7 @@ def test_operator_sets_of_functions_and_other_domains(imports: dict[str, int], t
 
 
 def test_what_the_runtime_accepts_although_the_file_is_not_exact(tmp_path: Path) -> None:
-    """The domain has its long name, an output has no type, or a Constant has another type than its output."""
+    """The domain has its long name, an output has no type, or a Constant another type or a name twice."""
     opsets = {"ai.onnx": 13}
     named = model("", [node("Relu", ["X"], ["Y"], "ai.onnx")], [tensor("X")], [tensor("Y")], opsets=opsets)
     assert _described(named, tmp_path).faults == ()
@@ -325,9 +325,10 @@ def test_what_the_runtime_accepts_although_the_file_is_not_exact(tmp_path: Path)
     (output,) = _described(untyped, tmp_path).outputs
     assert (output.data_type, output.shape) == ("TYPE_FP32", (-1, 4))
     value = helper.make_tensor("v", TensorProto.INT64, [1], [1])
-    constant = helper.make_node("Constant", [], ["Z"], value=value)
+    constant = helper.make_node("Constant", [], ["Z"], name="twice", value=value)
     outputs = [tensor("Y"), helper.make_tensor_value_info("Z", TensorProto.FLOAT, [1])]
-    content = model("", [node("Relu", ["X"], ["Y"]), constant], [tensor("X")], outputs)
+    relu_node = helper.make_node("Relu", ["X"], ["Y"], name="twice")
+    content = model("", [relu_node, constant], [tensor("X")], outputs)
     assert _described(content, tmp_path).faults == ()
 
 
@@ -371,7 +372,9 @@ def test_external_data(location: str, image_version: str, reason: str | None, tm
     ("entries", "reason"),
     [
         ({"length": "16"}, None),
+        ({"offset": " +0"}, None),
         ({}, None),
+        ({"length": "x"}, "has the length -1"),
         ({"offset": "1"}, "ends at byte 17"),
         ({"offset": "x"}, "has an offset that is not a number of bytes"),
         ({"offset": "-4"}, "has an offset that is not a number of bytes"),
