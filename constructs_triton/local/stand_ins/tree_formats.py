@@ -42,5 +42,7 @@ def tree_notices(model: ModelFolder, image_version: str | None) -> Iterator[str]
 
 def _files(model: ModelFolder) -> Iterator[ModelFile]:
     file = file_to_load(infer_backend(model), model.config)
-    for name in model.version_directories if file is not None and file.format == "tree" else ():
+    if file is None or file.format != "tree":
+        return
+    for name in model.version_directories:
         yield describe_file(file, model.directory / name, model.config, None, None)
