@@ -6,16 +6,17 @@ that a search for its message finds ours.
 
 from __future__ import annotations
 
-import posixpath
+import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from constructs_triton.facts.onnx_operators import operator_attributes
 from constructs_triton.facts.onnxruntime import OnnxRuntime
 from constructs_triton.model_files.model_file import FileFault
-from constructs_triton.model_files.onnx_graph import ExternalData, OnnxGraph, OnnxModel, OnnxNode
+from constructs_triton.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxNode
+from constructs_triton.model_files.onnx_tensors import ExternalData
 
 __all__ = ["invalid_graph", "not_a_model", "onnx_faults", "used_external_data"]
 
@@ -31,7 +32,21 @@ _UNLISTED_DOMAINS = frozenset(
         "org.pytorch.aten",
     }
 )
+_DATA_TYPES_END = 64  # more than any version of ONNX has
+_MODEL_FOLDER = "/opt/ml/model/"
 _NEWEST_OPSET = 1_000
+# Domains that have the operator sets of ai.onnx, and domains that have had one operator set only.
+_FOLLOWERS = ("", "ai.onnx", "com.ms.internal.nhwc")
+_OTHER_LIMITS = dict.fromkeys(
+    (
+        "ai.onnx.training",
+        "ai.onnx.preview.training",
+        "com.microsoft",
+        "com.microsoft.nchwc",
+        "com.microsoft.experimental",
+    ),
+    1,
+)
 
 
 def onnx_faults(
@@ -42,6 +57,7 @@ def onnx_faults(
     if not has_op_library:
         yield from _operator_faults(model, graph)
     yield from _graph_faults(graph)
+    yield from _initializer_faults(graph)
     yield from _type_faults(graph)
     for external in used_external_data(graph):
         yield from _external_faults(path, external, runtime)
@@ -70,8 +86,12 @@ def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFaul
     if not model.opsets:
         message = "Missing opset in the model"
         yield FileFault("onnx-version", message, "export the model with opset_version")
-    limits = {"": runtime.max_opset, "ai.onnx": runtime.max_opset, "ai.onnx.ml": runtime.max_ml_opset}
-    for domain, version in model.opsets:
+    limits = {
+        **_OTHER_LIMITS,
+        **dict.fromkeys(_FOLLOWERS, runtime.max_opset),
+        "ai.onnx.ml": runtime.max_ml_opset,
+    }
+    for domain, version in (*model.opsets, *model.function_opsets):
         limit = limits.get(domain, version)
         if version > limit:
             message = f"opset {version} of {domain or 'ai.onnx'} is too new; {name} supports up to {limit}"
@@ -85,11 +105,18 @@ def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFaul
 def _operator_faults(model: OnnxModel, graph: OnnxGraph) -> Iterator[FileFault]:
     """Yield the first operator that is neither built in nor a function of the model."""
     opsets = {"ai.onnx" if domain in _ONNX_DOMAINS else domain: version for domain, version in model.opsets}
+    for domain in model.missing_imports:
+        yield invalid_graph(f"No opset import for domain {domain or 'ai.onnx'} in a function of the model")
+        return
     for node in graph.all_nodes():
         domain = "ai.onnx" if node.domain in _ONNX_DOMAINS else node.domain
-        if (node.domain, node.operator) in model.functions or domain in _UNLISTED_DOMAINS:
+        is_function = (node.domain, node.operator) in model.functions and domain != "ai.onnx"
+        if (is_function and domain in opsets) or domain in _UNLISTED_DOMAINS:
             continue
-        fault = _operator_fault(node, domain, opsets.get(domain, _NEWEST_OPSET))
+        if is_function:
+            fault: FileFault | None = invalid_graph(f"No opset import for domain {domain}")
+        else:
+            fault = _operator_fault(node, domain, opsets.get(domain, _NEWEST_OPSET))
         if fault is not None:
             yield fault
             return
@@ -118,11 +145,17 @@ def _operator_fault(node: OnnxNode, domain: str, opset: int) -> FileFault | None
 def _graph_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     """Yield the first fault of the graph's names."""
     produced = Counter(name for node in graph.nodes for name in node.outputs if name)
+    # The runtime turns each Constant into an initializer, where the same name twice is no error.
+    computed = Counter(name for node in _computing(graph) for name in node.outputs if name)
+    computed.update(_repeated(each.name for each in graph.inputs))
     given = {each.name for each in graph.inputs} | graph.initializers.keys()
     known = given | produced.keys()
-    twice = [name for name, count in produced.items() if count > 1 or name in given]
+    twice = [name for name, count in computed.items() if count > 1 or name in given]
     unknown = [
         (node.operator, name) for node in graph.nodes for name in node.reads() if name and name not in known
+    ]
+    same_names = [
+        name for each in graph.all_graphs() for name in _repeated(node.name for node in _computing(each))
     ]
     absent = [each.name for each in graph.outputs if each.name not in known]
     if twice:
@@ -132,8 +165,30 @@ def _graph_faults(graph: OnnxGraph) -> Iterator[FileFault]:
         yield invalid_graph(f'the operator {operator} reads "{name}", which is not produced by any operator')
     elif absent:
         yield invalid_graph(f'the output "{absent[0]}" is not produced by any operator')
+    elif same_names:
+        yield invalid_graph(f"two nodes with same node name ({same_names[0]})")
     elif _has_cycle(graph):
         yield invalid_graph("the graph is not acyclic")
+
+
+def _computing(graph: OnnxGraph) -> Iterator[OnnxNode]:
+    return (node for node in graph.nodes if node.operator != "Constant")
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1 and name]
+
+
+def _initializer_faults(graph: OnnxGraph) -> Iterator[FileFault]:
+    read = {name for node in graph.all_nodes() for name in node.reads()}
+    for name, tensor in graph.initializers.items():
+        if not 0 < tensor.data_type < _DATA_TYPES_END:
+            yield invalid_graph(f'the initializer "{name}" has no valid data type')
+        elif tensor.elements == -1 and name in read:
+            yield invalid_graph(f'the initializer "{name}" has a negative dim')
+        elif tensor.raw_bytes and tensor.size not in (None, tensor.raw_bytes) and name in read:
+            sizes = f"has {tensor.raw_bytes} bytes, but its type and dims need {tensor.size}"
+            yield invalid_graph(f'the initializer "{name}" {sizes}')
 
 
 def _has_cycle(graph: OnnxGraph) -> bool:
@@ -163,7 +218,8 @@ _NOT_TENSOR_HINTS = {
 def _type_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     for side, values in (("input", graph.inputs), ("output", graph.outputs)):
         for each in values:
-            if each.type_name != "tensor":
+            # The runtime infers the type of an output that has none.
+            if each.type_name != "tensor" and (side, each.type_name) != ("output", "untyped"):
                 message = f'Unsupported ONNX Type: the {side} "{each.name}" is a {each.type_name}'
                 hint = _NOT_TENSOR_HINTS.get(each.type_name, "export it as a tensor")
                 yield FileFault("onnx-not-a-tensor", message, hint)
@@ -181,27 +237,41 @@ def used_external_data(graph: OnnxGraph) -> Iterator[ExternalData]:
 
 
 def _external_faults(path: Path, external: ExternalData, runtime: OnnxRuntime) -> Iterator[FileFault]:
+    in_container = f"{_MODEL_FOLDER}{path.parent.parent.name}/{path.parent.name}/"
     location = external.location
     is_absolute = location.startswith("/")
-    is_outside = is_absolute or posixpath.normpath(location).startswith("..")
+    folder = os.path.abspath(path.parent)  # noqa: PTH100 - the runtime does not follow links here
+    is_outside = is_absolute or not os.path.abspath(f"{folder}/{location}").startswith(f"{folder}/")  # noqa: PTH100
     if not location:
         yield _external_fault(external, "names no file")
     elif not runtime.external_data_outside_folder and is_outside:
         yield _external_fault(external, f'is in "{location}", outside the folder of the model')
-    elif not is_absolute:  # what is there in the container is not known
-        yield from _size_faults(path.parent / location, external)
+    elif not is_absolute or location.startswith(in_container):
+        relative = location.removeprefix(in_container)
+        yield from _size_faults(path.parent, external._replace(location=relative))
 
 
-def _size_faults(file: Path, external: ExternalData) -> Iterator[FileFault]:
-    try:
-        size = file.stat().st_size
-    except (OSError, ValueError):
+def _size_faults(folder: Path, external: ExternalData) -> Iterator[FileFault]:
+    size = _file_size(f"{folder}/{external.location}")
+    length, wanted = external.length or external.size or 0, external.size
+    needed = (external.offset or 0) + length
+    if size is None:
         yield _external_fault(external, f'is in "{external.location}", which does not exist')
-        return
-    needed = external.offset + (external.length or 0)
-    if size < needed:
+    elif external.length and wanted is not None and length != wanted:
+        yield _external_fault(external, f"has the length {length}, but its type and dims need {wanted} bytes")
+    elif external.offset is None or external.offset < 0:
+        yield _external_fault(external, "has an offset that is not a number of bytes")
+    elif size < needed:
         reason = f'ends at byte {needed} of "{external.location}", which has only {size} bytes'
         yield _external_fault(external, reason)
+
+
+def _file_size(path: str) -> int | None:
+    """Return the size of a file; a path that ends in a slash is none."""
+    try:
+        return os.path.getsize(path) if os.path.isfile(path) else None  # noqa: PTH113, PTH202 - the slash
+    except (OSError, ValueError):
+        return None
 
 
 def _external_fault(external: ExternalData, reason: str) -> FileFault:

@@ -147,7 +147,15 @@ def _with_inference(described: ModelFile, inference: Inference) -> ModelFile:
         return replace(described, faults=(invalid_graph(inference.fault),))
     outputs, shapes = described.outputs, inference.shapes
     if shapes is not None:
-        outputs = tuple(replace(each, shape=shapes.get(each.name, each.shape)) for each in outputs)
+        types = {name: _DATA_TYPES.get(number, "") for name, number in inference.types.items()}
+        outputs = tuple(
+            replace(
+                each,
+                data_type=types.get(each.name, each.data_type),
+                shape=shapes.get(each.name, each.shape),
+            )
+            for each in outputs
+        )
     has_batch = _has_batch_dimension(described.inputs, outputs, is_inferred=shapes is not None)
     absolute = [name for name in described.data_files if name.startswith("/")]
     not_checked = tuple(

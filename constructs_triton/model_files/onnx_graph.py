@@ -11,27 +11,18 @@ from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from typing import NamedTuple
 
+from constructs_triton.model_files.onnx_tensors import ExternalData, OnnxTensor, read_tensor
 from constructs_triton.model_files.protobuf_wire import Field, MessageReader, WireError, signed
 
-__all__ = ["ExternalData", "OnnxGraph", "OnnxModel", "OnnxNode", "OnnxValue", "read_model"]
+__all__ = ["OnnxGraph", "OnnxModel", "OnnxNode", "OnnxValue", "read_model"]
 
 # protobuf refuses more than 100 nested messages; a graph within a graph takes three.
 _MOST_GRAPHS_DEEP = 32
-_EXTERNAL = 1
 # What an operator and a function take in time and memory, in steps of the budget of the file.
 _STEPS_OF_NODE, _STEPS_OF_FUNCTION = 2, 10
 
 Operator = tuple[str, str]
 """Domain and name of an operator."""
-
-
-class ExternalData(NamedTuple):
-    """Where the content of an initializer is: a file beside the model, an offset and a length in bytes."""
-
-    initializer: str
-    location: str
-    offset: int
-    length: int | None
 
 
 class OnnxValue(NamedTuple):
@@ -59,6 +50,7 @@ class OnnxNode(NamedTuple):
     outputs: tuple[str, ...]
     captured: tuple[str, ...]
     attributes: tuple[str, ...]
+    name: str = ""
 
     def reads(self) -> tuple[str, ...]:
         """Return the names that the operator and its sub-graphs read."""
@@ -67,12 +59,12 @@ class OnnxNode(NamedTuple):
 
 @dataclass
 class OnnxGraph:
-    """A graph. ``initializers`` maps each name to the number of its data type."""
+    """A graph. ``initializers`` has the constants by name."""
 
     name: str = ""
     inputs: list[OnnxValue] = field(default_factory=list)
     outputs: list[OnnxValue] = field(default_factory=list)
-    initializers: dict[str, int] = field(default_factory=dict)
+    initializers: dict[str, OnnxTensor] = field(default_factory=dict)
     external_data: list[ExternalData] = field(default_factory=list)
     nodes: list[OnnxNode] = field(default_factory=list)
     graphs_below: list[OnnxGraph] = field(default_factory=list)
@@ -94,12 +86,16 @@ class OnnxModel:
     """A model. ``opsets`` are pairs of a domain and its version.
 
     ``functions`` are the model's own operators, each with how often it uses which operators.
+    ``function_opsets`` are the operator sets that functions import, and ``missing_imports`` the domains whose
+    operators a function uses without an import.
     """
 
     ir_version: int = 0
     opsets: list[tuple[str, int]] = field(default_factory=list)
     graph: OnnxGraph | None = None
     functions: dict[Operator, Counter[Operator]] = field(default_factory=dict)
+    function_opsets: list[tuple[str, int]] = field(default_factory=list)
+    missing_imports: set[str] = field(default_factory=set)
 
     def count_expanded_nodes(self) -> int:
         """Return how many operators there are once each function is replaced by its content.
@@ -137,7 +133,7 @@ def read_model(message: MessageReader) -> OnnxModel:
         elif each.number == 8:
             model.opsets.append(_opset(message.message(each)))
         elif each.number == 25:
-            name, operators = _function(message.message(each))
+            name, operators = _function(message.message(each), model)
             model.functions.setdefault(name, Counter()).update(operators)
     return model
 
@@ -152,18 +148,28 @@ def _opset(message: MessageReader) -> tuple[str, int]:
     return domain, version
 
 
-def _function(message: MessageReader) -> tuple[Operator, Counter[Operator]]:
+def _function(message: MessageReader, model: OnnxModel) -> tuple[Operator, Counter[Operator]]:
     message.keep(_STEPS_OF_FUNCTION)
     name = domain = ""
     body = OnnxGraph()
+    opsets: list[tuple[str, int]] = []
     for each in message:
         if each.number == 1:
             name = message.text(each)
         elif each.number == 7:
             body.nodes.append(_node(message.message(each), body, 0))
+        elif each.number == 9:
+            opsets.append(_opset(message.message(each)))
         elif each.number == 10:
             domain = message.text(each)
+    model.function_opsets += opsets
+    imported = {_plain(each) for each, _ in opsets}
+    model.missing_imports |= {_plain(node.domain) for node in body.all_nodes()} - imported
     return (domain, name), Counter((node.domain, node.operator) for node in body.all_nodes())
+
+
+def _plain(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain
 
 
 def _graph(message: MessageReader, depth: int) -> OnnxGraph:
@@ -186,7 +192,7 @@ def _graph(message: MessageReader, depth: int) -> OnnxGraph:
 
 def _node(message: MessageReader, graph: OnnxGraph, depth: int) -> OnnxNode:
     message.keep(_STEPS_OF_NODE)
-    operator = domain = ""
+    operator = domain = own_name = ""
     inputs: list[str] = []
     outputs: list[str] = []
     captured: list[str] = []
@@ -196,6 +202,8 @@ def _node(message: MessageReader, graph: OnnxGraph, depth: int) -> OnnxNode:
             inputs.append(message.text(each))
         elif each.number == 2:
             outputs.append(message.text(each))
+        elif each.number == 3:
+            own_name = message.text(each)
         elif each.number == 4:
             operator = message.text(each)
         elif each.number == 7:
@@ -204,7 +212,9 @@ def _node(message: MessageReader, graph: OnnxGraph, depth: int) -> OnnxNode:
             name, below = _attribute(message.message(each), graph, depth)
             attributes.append(name)
             captured += below
-    return OnnxNode(operator, domain, tuple(inputs), tuple(outputs), tuple(captured), tuple(attributes))
+    return OnnxNode(
+        operator, domain, tuple(inputs), tuple(outputs), tuple(captured), tuple(attributes), own_name
+    )
 
 
 def _attribute(message: MessageReader, graph: OnnxGraph, depth: int) -> tuple[str, list[str]]:
@@ -234,63 +244,23 @@ def _names_from_outside(graph: OnnxGraph) -> list[str]:
 
 
 def _attribute_tensor(message: MessageReader, graph: OnnxGraph) -> None:
-    for external in _tensor(message)[2]:
+    external = read_tensor(message).external
+    if external is not None:
         graph.external_data.append(external)
 
 
 def _initializer(message: MessageReader, graph: OnnxGraph) -> None:
-    name, data_type, external = _tensor(message)
-    graph.initializers[name] = data_type
-    graph.external_data.extend(external)
+    tensor = read_tensor(message)
+    graph.initializers[tensor.name] = tensor
+    if tensor.external is not None:
+        graph.external_data.append(tensor.external)
 
 
 def _sparse_initializer(message: MessageReader, graph: OnnxGraph) -> None:
     for each in message:
         if each.number == 1:
-            name, data_type, _ = _tensor(message.message(each))
-            graph.initializers[name] = data_type
-
-
-def _tensor(message: MessageReader) -> tuple[str, int, list[ExternalData]]:
-    name, data_type, location = "", 0, 0
-    entries: dict[str, str] = {}
-    for each in message:
-        if each.number == 2:
-            data_type = each.value
-        elif each.number == 8:
-            name = message.text(each)
-        elif each.number == 13:
-            key, value = _entry(message.message(each))
-            entries[key] = value
-        elif each.number == 14:
-            location = each.value
-    if location != _EXTERNAL:
-        return name, data_type, []
-    return name, data_type, [_external(name, entries)]
-
-
-def _external(name: str, entries: Mapping[str, str]) -> ExternalData:
-    length = entries.get("length")
-    return ExternalData(
-        name,
-        entries.get("location", ""),
-        _number(entries.get("offset", "0")),
-        None if length is None else _number(length),
-    )
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
-
-
-def _entry(message: MessageReader) -> tuple[str, str]:
-    key = value = ""
-    for each in message:
-        if each.number == 1:
-            key = message.text(each)
-        elif each.number == 2:
-            value = message.text(each)
-    return key, value
+            tensor = read_tensor(message.message(each))
+            graph.initializers[tensor.name] = tensor
 
 
 # TypeProto: which field is set says which type it is.

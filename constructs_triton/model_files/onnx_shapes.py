@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
@@ -44,9 +44,11 @@ class Inference:
     """The shapes of the outputs by name, or why there are none.
 
     ``fault`` is why the runtime refuses an operator or a type. A shape of ``None`` has rank 0 or is unknown.
+    ``types`` are the data types of the outputs that the file gives no type.
     """
 
     shapes: Mapping[str, Shape] | None = None
+    types: Mapping[str, int] = field(default_factory=dict)
     fault: str | None = None
     not_checked: str = ""
 
@@ -68,7 +70,7 @@ def infer(message: MessageReader) -> Inference:
     reason, shapes = answer["not_checked"], answer["shapes"]
     if shapes is not None:
         shapes = {name: None if dims is None else tuple(dims) for name, dims in shapes.items()}
-    return Inference(shapes, answer["fault"], f"{_NOT_CHECKED}: {reason}" if reason else "")
+    return Inference(shapes, answer["types"], answer["fault"], f"{_NOT_CHECKED}: {reason}" if reason else "")
 
 
 def _is_onnx_installed() -> bool:

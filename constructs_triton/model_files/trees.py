@@ -16,7 +16,7 @@ from typing import BinaryIO
 from constructs_triton.model_files.model_file import ModelFile, ModelTensor
 from constructs_triton.model_files.other_formats import describe_by_content
 
-__all__ = ["TREE_MODEL_FILES", "describe_tree"]
+__all__ = ["FIRST_UNPUBLISHED_XGBOOST", "TREE_MODEL_FILES", "describe_tree"]
 
 TREE_MODEL_FILES = {
     "xgboost": "xgboost.model",
@@ -33,7 +33,7 @@ _XGBOOST_FEATURES = re.compile(rb'num_feature(?:"\s*:\s*"|SL.{8})(\d{1,9})', re.
 _XGBOOST_VERSION = re.compile(
     rb'version(?:"\s*:\s*\[\s*(?=\d)|\[#(?:i|L.{7})\x03i)(\d{1,3}|.)(?:\s*,\s*|i)(\d{1,3}|.)', re.DOTALL
 )
-_FIRST_UNPUBLISHED = 3  # the table of the FIL backend is from 2024
+FIRST_UNPUBLISHED_XGBOOST = 3  # the table of the FIL backend is from 2024
 _XGBOOST_OBJECTIVE = re.compile(
     rb'objective(?:"\s*:\s*\{\s*"name"\s*:\s*"|\{L.{8}nameSL.{8})([a-z]+):', re.DOTALL
 )
@@ -77,7 +77,7 @@ def _number(text: bytes) -> int:
 
 def _unpublished(versions: Mapping[str, str]) -> Iterator[str]:
     version = versions.get("xgboost", "")
-    if int(version.partition(".")[0] or 0) >= _FIRST_UNPUBLISHED:
+    if int(version.partition(".")[0] or 0) >= FIRST_UNPUBLISHED_XGBOOST:
         yield f"written by XGBoost {version}: which images read it is not published"
 
 

@@ -168,6 +168,11 @@ EXAMPLES: dict[str, Example] = {
     "onnx-operator-library": Example(
         onnx(LIBRARY, UNKNOWN), onnx(LIBRARY, UNKNOWN, **{"m/1/libmy.so": "..."}), Target(default_model="m")
     ),
+    "onnx-operator-library: relative path": Example(
+        onnx(LIBRARY.replace("/opt/ml/model/m/", ""), UNKNOWN, **{"m/1/libmy.so": "..."}),
+        onnx(LIBRARY, UNKNOWN, **{"m/1/libmy.so": "..."}),
+        OLD,
+    ),
     "onnx-invalid-graph: declared type": models(CAST),
     "onnx-parameter: execution_mode": configs(
         parameter("execution_mode", "2"), parameter("execution_mode", "1")

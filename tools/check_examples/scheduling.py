@@ -22,6 +22,9 @@ from check_examples.repositories import (
 )
 from constructs_triton.model_config.target import Target
 
+FLOATS = "data_type: TYPE_FP32 dims: [ 4 ] zero_data: true"
+STRINGS = (HEAD + WARM % 'data_type: TYPE_STRING dims: [ 4 ] input_data_file: "x"').replace("FP32", "STRING")
+
 ZERO = "zero_data: true"
 LEVELS = "dynamic_batching { priority_levels: 2 default_priority_level: 1 priority_queue_policy { key: %d value { } } }\n"
 DELAYED = "dynamic_batching { preserve_ordering: true default_queue_policy { timeout_action: %s default_timeout_microseconds: 9 } }\n"
@@ -193,6 +196,13 @@ EXAMPLES: dict[str, Example] = {
             **{"m/warmup/x": b"\0" * 16},
         ),
     ),
+    "warmup-file: string without its length": Example(
+        one(STRINGS, **{"m/warmup/x": b"yes"}), one(STRINGS, **{"m/warmup/x": b"\3\0\0\0yes" * 4})
+    ),
+    "warmup-file: too many strings": Example(
+        one(STRINGS, **{"m/warmup/x": b"\1\0\0\0a" * 5}), one(STRINGS, **{"m/warmup/x": b"\1\0\0\0a" * 4})
+    ),
+    "warmup-batch-size": added((WARM % FLOATS).replace("batch_size: 1", "batch_size: 9"), WARM % FLOATS),
     "warmup-input": added(
         WARM % "data_type: TYPE_FP32 dims: [ 5 ] zero_data: true",
         WARM % "data_type: TYPE_FP32 dims: [ 4 ] zero_data: true",

@@ -226,7 +226,7 @@ class TritonServer:
         """
         settings = self.settings
         installed = settings.installation.backend_names()
-        stand_ins = settings.stand_ins and settings.stand_ins.for_archive(target_model)
+        stand_ins = settings.stand_ins and settings.stand_ins.for_archive(target_model, self.container.image)
         processes = fit_models(repository, default_model, installed, stand_ins, self._note)
         if not self.container.is_multi_model:
             self._fit_to_machine(processes)

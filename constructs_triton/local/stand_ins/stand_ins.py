@@ -21,6 +21,7 @@ from constructs_triton.local.stand_ins.frameworks import (
     why_unsupported,
 )
 from constructs_triton.local.stand_ins.replaced_models import put_in_place
+from constructs_triton.local.stand_ins.tree_formats import image_version_of, tree_notices
 from constructs_triton.model_config.folder import ModelFolder
 
 __all__ = ["StandIns"]
@@ -41,16 +42,18 @@ class StandIns:
     packages: Mapping[str, str] = field(default_factory=dict)
     python: Path = Path("python3")
     models: Mapping[str, Path] = field(default_factory=dict)
+    #: Triton release of the endpoint's image, if its tag has one.
+    image_version: str | None = None
 
-    def for_archive(self, target_model: str) -> StandIns:
-        """Return the stand-ins of one archive of a multi-model endpoint.
+    def for_archive(self, target_model: str, image: str = "") -> StandIns:
+        """Return the stand-ins of one archive of a multi-model endpoint, whose image has this URI.
 
         A stand-in that is named ``archive.tar.gz/model`` runs in this archive only, and takes precedence.
         """
         prefix = f"{target_model}/"
         named = self.models.items()
         own = {name.removeprefix(prefix): path for name, path in named if name.startswith(prefix)}
-        return replace(self, models={**self.models, **own})
+        return replace(self, models={**self.models, **own}, image_version=image_version_of(image))
 
     def put_in_place(self, models: Iterable[ModelFolder], report: Callable[[str], None]) -> None:
         """Put the stand-ins of these unpacked models in their place, and report them.
@@ -112,3 +115,5 @@ class StandIns:
                 f"`{self.python} -m pip install {package}`, or set --python to an environment that has it"
             )
         report(f"{model.name}: backend {backend} is replaced by {self.describe(model, backend)} on the CPU")
+        for notice in tree_notices(model, self.image_version):
+            report(f"{model.name}: {notice}")

@@ -225,6 +225,8 @@ def operator_library(model: ModelUnderCheck) -> Iterator[Problem]:
 def _has_library(model: ModelUnderCheck, path: str, *, inside: bool) -> bool:
     if inside and model.folder.path != ".":
         return (model.folder.directory.parent / path.removeprefix(_SINGLE_MODEL_FOLDER)).exists()
+    if "/" in path and not path.startswith("/"):
+        return False  # the server looks in its working directory
     name = posixpath.basename(path)
     return any(
         name in names for names in (model.folder.entries, *map(model.folder.list, model.versions_to_load))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
@@ -13,6 +13,7 @@ from constructs_triton_client.datatypes import by_data_type
 
 __all__: list[str] = []
 
+_LENGTH_BYTES = 4
 _SOURCE = "triton core SequenceBatchScheduler"
 
 
@@ -82,6 +83,8 @@ def file_fault(model: ModelUnderCheck, folder: str, file: str, tensor: Any) -> t
     if size is None:
         message = f'failed to open file for read: no such file or directory, got "{folder}/{file}"'
         return message, f"add the file {folder}/{file} to the model's folder"
+    if folder == "warmup" and data_type_name(tensor.data_type) == "TYPE_STRING":
+        return _string_fault(model.folder.read(folder, *file.split("/")), f"{folder}/{file}", tensor.dims)
     row = by_data_type(data_type_name(tensor.data_type))
     if row is None or row.item_size is None or any(dim < 0 for dim in tensor.dims):
         return None
@@ -91,6 +94,22 @@ def file_fault(model: ModelUnderCheck, folder: str, file: str, tensor: Any) -> t
             f"{folder} setting expects {needed} bytes, but the data provided from {file} only has {size}"
         )
         return f"{message} bytes", "write the bytes of the whole tensor to the file"
+    return None
+
+
+def _string_fault(content: bytes | None, file: str, dims: Sequence[int]) -> tuple[str, str] | None:
+    """Check the strings of a file: each has its length in four bytes before it."""
+    wanted = 0 if content is None or any(dim < 0 for dim in dims) else count_elements(dims)
+    position = count = 0
+    while content is not None and count < wanted:
+        start = position + _LENGTH_BYTES
+        position = start + int.from_bytes(content[position:start], "little")
+        if max(start, position) > len(content):
+            message = f"incomplete string {count} of {wanted} in {file}, which has {len(content)} bytes"
+            return message, "write each string with its length in four bytes, little-endian, before it"
+        count += 1
+    if content is not None and wanted > 0 and position < len(content):
+        return f"{file} has more than {wanted} strings", "write the strings of one row"
     return None
 
 

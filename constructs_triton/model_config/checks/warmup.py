@@ -33,6 +33,16 @@ def data(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, place, "add zero_data: true or random_data: true")
 
 
+@rule("warmup-batch-size", when=("model_warmup",), source="triton core InferenceRequest::Normalize")
+def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A warmup sample of a model with batching has a ``batch_size`` of ``max_batch_size`` or less."""
+    most = model.config.max_batch_size
+    for index, sample in enumerate(model.config.model_warmup):
+        if 0 < most < sample.batch_size:
+            message = f"batch size {sample.batch_size} of a warmup sample, max allowed is {most}"
+            yield Problem(message, ("model_warmup", index, "batch_size"), f"write batch_size: {most}")
+
+
 @rule("warmup-file", when=("model_warmup",), source=_SOURCE, needs_files=True)
 def data_file(model: ModelUnderCheck) -> Iterator[Problem]:
     """The data file of a warmup sample is in the folder ``warmup``, and is large enough.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -212,6 +214,24 @@ def _graph(*nodes: onnx.NodeProto, outputs: str = "Y") -> ModelBytes:
     return model("", nodes, [tensor("X")], [tensor(outputs)])
 
 
+def _constant(**fields: Any) -> ModelBytes:
+    """Y = X + W, with a constant of four numbers."""
+    weights = TensorProto(
+        name="W", **{"data_type": TensorProto.FLOAT, "dims": [4], "raw_data": bytes(16), **fields}
+    )
+    return model("", [node("Add", ["X", "W"], ["Y"])], [tensor("X")], [tensor("Y")], initializers=[weights])
+
+
+def _calls_function(imports: Mapping[str, int], function_imports: Mapping[str, int]) -> bytes:
+    """Y = mine:Twice(X), a function of the model."""
+    content = model("", [node("Twice", ["X"], ["Y"], "mine")], [tensor("X")], [tensor("Y")], opsets=imports)
+    proto = onnx.load_model_from_string(content)
+    opsets = [helper.make_opsetid(*each) for each in function_imports.items()]
+    body = [node("Add", ["a", "a"], ["b"])]
+    proto.functions.append(helper.make_function("mine", "Twice", ["a"], ["b"], body, opsets))
+    return bytes(proto.SerializeToString())
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -228,6 +248,27 @@ def _graph(*nodes: onnx.NodeProto, outputs: str = "Y") -> ModelBytes:
         (
             _graph(node("Add", ["X", "Z"], ["Y"]), node("Relu", ["Y"], ["Z"])),
             "the graph is not acyclic",
+        ),
+        (
+            model("", [node("Relu", ["X"], ["Y"])], [tensor("X")] * 2, [tensor("Y")]),
+            'Duplicate definition of "X"',
+        ),
+        (
+            _graph(
+                helper.make_node("Relu", ["X"], ["Z"], name="n"),
+                helper.make_node("Relu", ["Z"], ["Y"], name="n"),
+            ),
+            "two nodes with same node name (n)",
+        ),
+        (_constant(data_type=0), 'the initializer "W" has no valid data type'),
+        (_constant(dims=[-4]), 'the initializer "W" has a negative dim'),
+        (_constant(raw_data=bytes(12)), 'the initializer "W" has 12 bytes, but its type and dims need 16'),
+        (_constant(dims=[5], raw_data=bytes(20)), "Incompatible dimensions"),
+        (_graph(helper.make_node("Softmax", ["X"], ["Y"], axis=5)), "'axis' must be in [-2 , 1]"),
+        (_calls_function({"": 13}, {"": 13}), "No opset import for domain mine"),
+        (
+            _calls_function({"": 13, "mine": 1}, {}),
+            "No opset import for domain ai.onnx in a function of the model",
         ),
     ],
 )
@@ -265,10 +306,30 @@ def test_function_of_the_model_is_a_known_operator(tmp_path: Path) -> None:
     path.write_bytes(proto.SerializeToString())
     assert [fault.code for fault in describe(path).faults] == ["onnx-operator"]
     assert describe(path, has_op_library=True).faults == ()
-    body = [node("Add", ["a", "a"], ["b"])]
-    opsets = [helper.make_opsetid("", 13)]
-    proto.functions.append(helper.make_function("mine", "Twice", ["a"], ["b"], body, opsets))
-    assert _described(proto.SerializeToString(), tmp_path).faults == ()
+    assert _described(_calls_function({"": 13, "mine": 1}, {"": 13}), tmp_path).faults == ()
+
+
+@pytest.mark.parametrize("imports", [{"": 27}, {"com.microsoft": 2}, {"ai.onnx.preview.training": 2}])
+def test_operator_sets_of_functions_and_other_domains(imports: dict[str, int], tmp_path: Path) -> None:
+    """A function's operator sets have the limits of the model's; other domains have one operator set."""
+    content = _calls_function({"": 13, "mine": 1}, {"": 13, **imports})
+    assert "is too new" in _fault(content, tmp_path)[1]
+
+
+def test_what_the_runtime_accepts_although_the_file_is_not_exact(tmp_path: Path) -> None:
+    """The domain has its long name, an output has no type, or a Constant another type or a name twice."""
+    opsets = {"ai.onnx": 13}
+    named = model("", [node("Relu", ["X"], ["Y"], "ai.onnx")], [tensor("X")], [tensor("Y")], opsets=opsets)
+    assert _described(named, tmp_path).faults == ()
+    untyped = model("", [node("Relu", ["X"], ["Y"])], [tensor("X")], [onnx.ValueInfoProto(name="Y")])
+    (output,) = _described(untyped, tmp_path).outputs
+    assert (output.data_type, output.shape) == ("TYPE_FP32", (-1, 4))
+    value = helper.make_tensor("v", TensorProto.INT64, [1], [1])
+    constant = helper.make_node("Constant", [], ["Z"], name="twice", value=value)
+    outputs = [tensor("Y"), helper.make_tensor_value_info("Z", TensorProto.FLOAT, [1])]
+    relu_node = helper.make_node("Relu", ["X"], ["Y"], name="twice")
+    content = model("", [relu_node, constant], [tensor("X")], outputs)
+    assert _described(content, tmp_path).faults == ()
 
 
 @pytest.mark.parametrize(
@@ -280,12 +341,22 @@ def test_function_of_the_model_is_a_known_operator(tmp_path: Path) -> None:
         ("../outside.bin", "26.05", 'is in "../outside.bin", outside the folder of the model'),
         ("../outside.bin", "24.10", None),
         ("whole.bin", "26.05", None),
+        ("../1/whole.bin", "26.05", None),
+        ("whole.bin/", "24.10", 'is in "whole.bin/", which does not exist'),
+        ("/opt/ml/model/m/1/whole.bin", "24.10", None),
+        ("/opt/ml/model/m/1/short.bin", "24.10", 'ends at byte 24 of "short.bin", which has only 20 bytes'),
+        (
+            "/opt/ml/model/m/1/whole.bin",
+            "26.05",
+            'is in "/opt/ml/model/m/1/whole.bin", outside the folder of the model',
+        ),
     ],
 )
 def test_external_data(location: str, image_version: str, reason: str | None, tmp_path: Path) -> None:
     """The data file exists, is long enough and, in newer images, is beside the model."""
+    tmp_path /= "m"
     folder = tmp_path / "1"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     (folder / "short.bin").write_bytes(b"\0" * 20)
     (folder / "whole.bin").write_bytes(b"\0" * 24)
     (tmp_path / "outside.bin").write_bytes(b"\0" * 24)
@@ -297,15 +368,28 @@ def test_external_data(location: str, image_version: str, reason: str | None, tm
     assert [fault.message for fault in faults] == ([f'the external data of "W" {reason}'] if reason else [])
 
 
-@pytest.mark.parametrize(("offset", "fits"), [("0", True), ("x", True), ("1", False)])
-def test_offset_that_is_not_a_number_counts_as_zero(offset: str, fits: bool, tmp_path: Path) -> None:
-    """The data of a tensor begins at the start of the file if its offset cannot be read."""
+@pytest.mark.parametrize(
+    ("entries", "reason"),
+    [
+        ({"length": "16"}, None),
+        ({"offset": " +0"}, None),
+        ({}, None),
+        ({"length": "x"}, "has the length -1"),
+        ({"offset": "1"}, "ends at byte 17"),
+        ({"offset": "x"}, "has an offset that is not a number of bytes"),
+        ({"offset": "-4"}, "has an offset that is not a number of bytes"),
+        ({"length": "12"}, "has the length 12, but its type and dims need 16 bytes"),
+    ],
+)
+def test_range_of_external_data(entries: dict[str, str], reason: str | None, tmp_path: Path) -> None:
+    """The range has the size of the tensor and is in the file; without a length it is as long as needed."""
     (tmp_path / "data.bin").write_bytes(b"\0" * 16)
-    weights = _external_weights(location="data.bin", offset=offset, length="16")
+    weights = _external_weights(location="data.bin", **entries)
     content = model(
         "", [node("Add", ["X", "W"], ["Y"])], [tensor("X")], [tensor("Y")], initializers=[weights]
     )
-    assert (not _described(content, tmp_path).faults) == fits
+    found = [fault.message for fault in _described(content, tmp_path).faults]
+    assert [reason in each for each in found] == [True] if reason else found == []
 
 
 def test_external_data_of_a_constant(tmp_path: Path) -> None:

@@ -128,3 +128,28 @@ def test_a_stand_in_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     stand_ins = find_stand_ins({"plan": str(tmp_path / "net.onnx")})
     with pytest.raises(LocalEndpointError, match=r"--stand-in plan: .*net\.onnx cannot be read"):
         put_in_place([_plan(tmp_path / "models")], stand_ins)
+
+
+@pytest.mark.parametrize(
+    ("image", "version", "notice"),
+    [
+        ("24.01", "[1, 7, 6]", "but image 24.01 supports JSON of XGBoost before 1.7"),
+        ("24.10", "[1, 7, 6]", None),
+        ("24.10", "[3, 2, 0]", "which images read it is not published"),
+    ],
+)
+def test_a_stand_in_reports_what_the_image_may_not_read(
+    image: str, version: str, notice: str | None, tmp_path: Path
+) -> None:
+    """The installed XGBoost reads more formats than the FIL backend of the image."""
+    config = 'backend: "fil"\nparameters { key: "model_type" value { string_value: "xgboost_json" } }\n'
+    (tmp_path / "trees" / "1").mkdir(parents=True)
+    (tmp_path / "trees" / "config.pbtxt").write_text(config)
+    (tmp_path / "trees" / "1" / "xgboost.json").write_text(f'{{"learner": {{}}, "version": {version}}}')
+    printed: list[str] = []
+    uri = f"301217895009.dkr.ecr.us-west-2.amazonaws.com/sagemaker-tritonserver:{image}-py3-cpu"
+    stand_ins = StandIns({"xgboost": "3.2.0"}).for_archive("", uri)
+    stand_ins.require(ModelFolder("trees", tmp_path / "trees"), "fil", printed.append)
+    assert printed[0] == "trees: backend fil is replaced by xgboost 3.2.0 on the CPU"
+    assert len(printed) == 1 + (notice is not None)
+    assert (notice or "") in printed[-1]
