@@ -14,6 +14,7 @@ from aws_cdk import Stack, Token, Tokenization
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.statement_size import POLICY_FRAME, statement_length
 from constructs_triton.errors import InvalidValueError
 
@@ -69,6 +70,7 @@ class RolePermissions(Construct):
         # Before the construct is added to the tree, so that its id can be used again after an error.
         _check_count(f"{scope.node.path}/{id}", role, [], parts)
         super().__init__(scope, id)
+        mark_as_own(self)
         self._role = role
         self._policies: list[iam.ManagedPolicy] = []
         self._statements: list[list[dict[str, Any]]] = []
