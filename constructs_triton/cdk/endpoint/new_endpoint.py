@@ -98,7 +98,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         self._make_variants(settled)
         self._set_deployment()
         self._add_verification(recorded)
-        needed = [*self._cfn_models, self._cfn_endpoint_config, *self._execution.resources]
+        needed = [*self._cfn_models, self._cfn_endpoint_config, *self._execution.created]
         needed += created_group(self)
         apply_removal_policy(options["removal_policy"], self._cfn_endpoint, needed=needed)
         self._annotate([*findings, *self._execution.findings()])

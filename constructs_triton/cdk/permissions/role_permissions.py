@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from aws_cdk import Stack, Token, Tokenization
@@ -86,11 +86,6 @@ class RolePermissions(Construct):
         parts = _resolved_parts(Stack.of(self), statements)
         _check_count(self.node.path, self._role, self._statements, parts)
         self._put(parts)
-
-    @property
-    def resources(self) -> list[iam.CfnManagedPolicy]:
-        """The CloudFormation resources of the policies."""
-        return [cast(iam.CfnManagedPolicy, each.node.default_child) for each in self._policies]
 
     def _put(self, parts: Sequence[_Part]) -> None:
         for statement, resolved in parts:

@@ -7,6 +7,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -18,6 +19,7 @@ from cdk_apps import (
     add_repository,
     make_app,
     make_stack,
+    policies,
     resources,
     statements,
     synthesize,
@@ -155,6 +157,24 @@ def test_kept_endpoint_keeps_its_security_group(stack: cdk.Stack, tmp_path: Path
             item for item in resources(template, f"AWS::{kind}").items() if "Endpoint" in item[0]
         ]
         assert resource["DeletionPolicy"] == "Retain", name
+
+
+def test_kept_endpoint_keeps_the_policies_that_come_later(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Grants, rollback alarms and statements that need another policy are kept too."""
+    endpoint = add_endpoint(stack, tmp_path, removal_policy=cdk.RemovalPolicy.RETAIN)
+    s3.Bucket(stack, "Labels").grant_read(endpoint)
+    names = [f"{number}-{'n' * 200}" for number in range(10)]
+    alarm = "arn:aws:cloudwatch:eu-west-1:123456789012:alarm"
+    alarms = [cloudwatch.Alarm.from_alarm_arn(stack, name[0], f"{alarm}:{name}") for name in names]
+    endpoint.add_rollback_alarms(*alarms)
+    for number in range(25):
+        statement = iam.PolicyStatement(actions=["s3:GetObject"], resources=[f"{alarm}{number}{'r' * 150}"])
+        endpoint._execution.add(statement)
+    found = {name: each for name, each in policies(synthesize(stack)).items() if name.startswith("Endpoint")}
+    own = {name: each for name, each in found.items() if "UpdateCheck" not in name}
+    assert len(own) > 2
+    assert {each["DeletionPolicy"] for each in own.values()} == {"Retain"}
+    assert {each["UpdateReplacePolicy"] for each in own.values()} == {"Delete"}
 
 
 def test_kept_endpoint_refuses_models_that_are_deleted(stack: cdk.Stack, tmp_path: Path) -> None:
