@@ -8,5 +8,6 @@ from constructs_triton.cdk.custom_resources.deploy_time_functions import (
     DeployTimeFunctionOptions,
     DeployTimeFunctions,
 )
+from constructs_triton.cdk.permissions.nag_findings import acknowledge_nag_findings
 
-__all__ = ["DeployTimeFunctionOptions", "DeployTimeFunctions"]
+__all__ = ["DeployTimeFunctionOptions", "DeployTimeFunctions", "acknowledge_nag_findings"]

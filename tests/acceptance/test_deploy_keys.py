@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy
 from keys_app import ASSETS, STACK, KeyState, synthesize
 
 from constructs_triton.rehearsal import Behaviour, SimulatedAccount
@@ -92,6 +92,37 @@ def test_rollback_returns_to_the_old_key(account: Account, old: Any, new: Any) -
     assert (stack.status, account.aws.fleets.losses) == ("UPDATE_ROLLBACK_COMPLETE", []), stack.reason
     after = account.objects()
     assert {key: after[key] for key in before} == before == dict.fromkeys(before, old)
+
+
+@pytest.mark.parametrize(
+    ("new", "change"),
+    [
+        ("K2", {"label": 2}),
+        (None, {"label": 2, "prune_after": Duration.days(1)}),
+        ("K2", {"shares_bucket": True}),
+    ],
+    ids=["content", "content and pruning", "two repositories in a bucket"],
+)
+def test_key_changes_together_with_something_else(account: Account, new: Any, change: Any) -> None:
+    """The old key is removed too, and the first content can be deployed again."""
+    shares_bucket = "shares_bucket" in change
+    assert account.deploy(KeyState("K1", shares_bucket=shares_bucket)).status == "CREATE_COMPLETE"
+    account.aws.behaviour = UNORDERED
+    state = KeyState(new, keys=tuple(key for key in (new,) if key), **change)
+    for label in dict.fromkeys((state.label, 1)):
+        stack = account.deploy(replace(state, label=label))
+        assert (stack.status, account.aws.fleets.losses) == ("UPDATE_COMPLETE", []), stack.reason
+        assert set(account.objects().values()) == {new}
+
+
+def test_key_changes_and_the_update_of_the_endpoint_fails(account: Account) -> None:
+    """SageMaker fails the update of the endpoint of files, so the objects have the old key again."""
+    assert account.deploy(KeyState("K1")).status == "CREATE_COMPLETE"
+    before = account.objects()
+    account.aws.behaviour = replace(UNORDERED, endpoint_update="fails")
+    stack = account.deploy(KeyState("K2", label=2))
+    assert (stack.status, account.aws.fleets.losses) == ("UPDATE_ROLLBACK_COMPLETE", []), stack.reason
+    assert {account.objects()[key] for key in before} == {"K1"}
 
 
 def test_objects_that_cannot_be_decrypted_fail_the_update(account: Account) -> None:

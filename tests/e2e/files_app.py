@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import aws_cdk as cdk
+from aws_cdk import Resource
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 from files_states import STACK, STATES, WEIGHTS_BYTES, State
@@ -18,6 +20,7 @@ from constructs_triton import (
     TritonModelRepository,
 )
 
+INSTANCE_TYPE = InstanceType.of("ml.g5.xlarge")
 _CONFIG = """backend: "python"
 max_batch_size: 8
 input { name: "x" data_type: TYPE_FP32 dims: 4 }
@@ -69,28 +72,37 @@ class FilesStack(cdk.Stack):
             source=ModelSource.from_directory(models),
             removal_policy=cdk.RemovalPolicy.DESTROY,
         )
-        instance_type = InstanceType.of("ml.g5.xlarge")
-        single = TritonEndpoint(
-            self,
-            "Single",
-            model_repository=repository,
-            model="adder",
-            instance_type=instance_type,
-            compression_type=CompressionType.NONE,
-        )
+        single = add_single(self, repository)
         twice = TritonEnsembleEndpoint(
             self,
             "Twice",
             model_repository=repository,
             ensemble="twice",
-            instance_type=instance_type,
+            instance_type=INSTANCE_TYPE,
             compression_type=CompressionType.NONE,
         )
         if state.is_broken:
-            broken = cloudwatch.CfnDashboard(self, "Broken", dashboard_body="not json")
-            broken.node.add_dependency(single, twice)
+            fail_after(single, twice)
         cdk.CfnOutput(self, "SingleName", value=single.endpoint_name)
         cdk.CfnOutput(self, "TwiceName", value=twice.endpoint_name)
+
+
+def add_single(scope: cdk.Stack, repository: TritonModelRepository, **options: Any) -> TritonEndpoint:
+    """Add an endpoint of the model, which has its files in S3."""
+    return TritonEndpoint(
+        scope,
+        "Single",
+        model_repository=repository,
+        model="adder",
+        compression_type=CompressionType.NONE,
+        **{"instance_type": INSTANCE_TYPE, **options},
+    )
+
+
+def fail_after(*endpoints: Resource) -> None:
+    """Add a resource to the stack of the endpoints that cannot be created, after them."""
+    broken = cloudwatch.CfnDashboard(cdk.Stack.of(endpoints[0]), "Broken", dashboard_body="not json")
+    broken.node.add_dependency(*endpoints)
 
 
 def write_models(directory: Path, state: State) -> Path:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import aws_cdk as cdk
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
-from files_app import write_models
+from files_app import INSTANCE_TYPE, add_single, fail_after, write_models
 from files_states import State as Content
 
 from constructs_triton import (
-    CompressionType,
-    InstanceType,
     ModelSource,
-    TritonEndpoint,
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
@@ -38,6 +34,9 @@ class KeyState:
     removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.DESTROY
     is_broken: bool = False
     missing_archive: bool = False
+    prune_after: cdk.Duration | None = None
+    shares_bucket: bool = False
+    """The bucket is the stack's own, with a second repository and its endpoint."""
 
 
 class KeysStack(cdk.Stack):
@@ -46,32 +45,36 @@ class KeysStack(cdk.Stack):
     def __init__(self, scope: Construct, id: str, *, models: Path, state: KeyState) -> None:
         super().__init__(scope, id)
         keys = {name: kms.Key(self, name, removal_policy=cdk.RemovalPolicy.DESTROY) for name in state.keys}
+        key = None if state.key is None else keys[state.key]
+        given: dict[str, Any] = {"encryption_key": key, "removal_policy": state.removal_policy}
+        shared = s3.Bucket(self, "Shared", **given) if state.shares_bucket else None
+        place = given if shared is None else {"bucket": shared}
+        source = ModelSource.from_directory(models)
+        previous = [keys[name] for name in state.previous]
         repository = TritonModelRepository(
             self,
             "Models",
-            source=ModelSource.from_directory(models),
-            encryption_key=None if state.key is None else keys[state.key],
-            removal_policy=state.removal_policy,
-            previous_encryption_keys=[keys[name] for name in state.previous],
+            source=source,
+            prune_after=state.prune_after,
+            previous_encryption_keys=previous,
+            **place,
         )
+        if shared is not None:
+            others = TritonModelRepository(
+                self, "Others", source=source, prefix="others/", previous_encryption_keys=previous, **place
+            )
+            TritonMultiModelEndpoint(
+                self, "OthersEndpoint", model_repository=others, instance_type=INSTANCE_TYPE
+            )
         if state.missing_archive:
             bucket = s3.Bucket.from_bucket_name(self, "Given", ASSETS)
             repository.add_model("typo", ModelSource.from_bucket(bucket, "no-such-archive.tar.gz"))
-        instance_type = InstanceType.of("ml.g5.xlarge")
         many = TritonMultiModelEndpoint(
-            self, "Many", model_repository=repository, instance_type=instance_type
+            self, "Many", model_repository=repository, instance_type=INSTANCE_TYPE
         )
-        single = TritonEndpoint(
-            self,
-            "Single",
-            model_repository=repository,
-            model="adder",
-            instance_type=instance_type,
-            compression_type=CompressionType.NONE,
-        )
+        single = add_single(self, repository)
         if state.is_broken:
-            broken = cloudwatch.CfnDashboard(self, "Broken", dashboard_body="not json")
-            broken.node.add_dependency(many, single)
+            fail_after(many, single)
         cdk.CfnOutput(self, "Bucket", value=repository.bucket.bucket_name)
 
 

@@ -14,6 +14,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.deploy_time_functions import settings_of
 from constructs_triton.cdk.custom_resources.function_network import network_statement, warn_without_route
+from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.custom_resource_handlers import CODE_DIRECTORY, CODE_FOLDER, PYTHON_VERSION
 
 __all__ = ["DeployFunction", "FunctionDefinition", "python_runtime"]
@@ -51,6 +52,7 @@ class DeployFunction(Construct):
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)
+        mark_as_own(self)
         definition, settings = self.DEFINITION, settings_of(self)
         self.log_group = logs.LogGroup(
             self,

@@ -15,6 +15,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
+from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account
 from constructs_triton.cdk.repository.archive_assets import REQUESTS_LABEL, StackAssets, label_of
 from constructs_triton.custom_resource_handlers.update_check import CHECK_TYPE
@@ -53,6 +54,7 @@ class UpdateVerification(Construct):
         endpoint_config: sagemaker.CfnEndpointConfig,
     ) -> None:
         super().__init__(scope, id)
+        mark_as_own(self)
         read_endpoint = iam.PolicyStatement(
             sid="LookAtEndpoint",
             actions=["sagemaker:DescribeEndpoint"],
@@ -110,6 +112,7 @@ class ResponseVerification(Construct):
         decrypt: Sequence[iam.PolicyStatement] = (),
     ) -> None:
         super().__init__(scope, id)
+        mark_as_own(self)
         function = ResponseVerificationFunction(self, "Function")
         digest = sha256(requests.encode()).hexdigest()
         asset = StackAssets(self).add_json(requests, digest, label_of(REQUESTS_LABEL, scope))

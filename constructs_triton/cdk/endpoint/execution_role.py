@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from aws_cdk import ArnFormat, CfnResource, Stack
+from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
@@ -49,11 +49,10 @@ class ExecutionRole:
         return cls(role, permissions, is_given=given is not None)
 
     @property
-    def resources(self) -> list[CfnResource]:
-        """The CloudFormation resources that were created for the endpoint."""
-        created: list[CfnResource] = [] if self.permissions is None else [*self.permissions.resources]
-        role = None if self.is_given else self.role.node.default_child
-        return [*created, role] if isinstance(role, CfnResource) else created
+    def created(self) -> list[IConstruct]:
+        """The role and the permissions that were created for the endpoint, which may get more policies."""
+        permissions: list[IConstruct] = [] if self.permissions is None else [self.permissions]
+        return permissions if self.is_given else [*permissions, self.role]
 
     def findings(self) -> Iterator[Finding]:
         """Yield a warning if the role takes no policies, so that it needs all permissions already."""

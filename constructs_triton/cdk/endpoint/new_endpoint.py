@@ -49,7 +49,11 @@ from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
 from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
 from constructs_triton.cdk.repository.loaded_models import ModelLocation, decrypt_statements
 from constructs_triton.cdk.repository.model_repository import annotate
-from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant, VariantOwner
+from constructs_triton.cdk.scaling.endpoint_variant import (
+    EndpointVariant,
+    VariantOwner,
+    retain_instance_counts,
+)
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
@@ -98,7 +102,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         self._make_variants(settled)
         self._set_deployment()
         self._add_verification(recorded)
-        needed = [*self._cfn_models, self._cfn_endpoint_config, *self._execution.resources]
+        needed = [*self._cfn_models, self._cfn_endpoint_config, *self._execution.created]
         needed += created_group(self)
         apply_removal_policy(options["removal_policy"], self._cfn_endpoint, needed=needed)
         self._annotate([*findings, *self._execution.findings()])
@@ -185,6 +189,14 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         self._cfn_endpoint.deployment_config = render_deployment(deployment, self._alarms)
         if self._alarms and self._options["verify_update"] is None:
             verify_update(self, self._cfn_endpoint, self._cfn_endpoint_config)
+
+    def retain_instance_counts(self) -> None:
+        """Keep the present instance counts in each deployment, as on an endpoint that scales.
+
+        Call it in a deployment that removes the scaling, so that the endpoint stays as it is. Without it,
+        SageMaker may set each variant back to ``initial_instance_count``, which has no effect with it.
+        """
+        retain_instance_counts(self._cfn_endpoint)
 
     # Creation.
 

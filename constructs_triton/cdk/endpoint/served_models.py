@@ -10,6 +10,7 @@ from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
@@ -198,8 +199,7 @@ def check_kept_models(models: ServedModels, policy: RemovalPolicy | None) -> Non
     Raises:
         InvalidValueError: the bucket is deleted with the stack.
     """
-    is_kept = policy in (RemovalPolicy.RETAIN, RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE)
-    if is_kept and models.is_in_bucket and models.contents.prefix.is_deleted_with_stack:
+    if is_kept(policy) and models.is_in_bucket and models.contents.prefix.is_deleted_with_stack:
         raise InvalidValueError(
             "removal_policy: RETAIN keeps the instances in service, but the repository deletes their models "
             "together with the stack; set removal_policy=RemovalPolicy.RETAIN on the TritonModelRepository "

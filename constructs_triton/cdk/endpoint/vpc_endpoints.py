@@ -5,6 +5,8 @@ from __future__ import annotations
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.nag_findings import mark_as_own
+
 __all__ = ["TritonVpcEndpoints"]
 
 
@@ -23,6 +25,7 @@ class TritonVpcEndpoints(Construct):
 
     def __init__(self, scope: Construct, id: str, *, vpc: ec2.IVpc, runtime_access: bool = False) -> None:
         super().__init__(scope, id)
+        mark_as_own(self)
         self.s3_endpoint = ec2.GatewayVpcEndpoint(
             self, "S3", vpc=vpc, service=ec2.GatewayVpcEndpointAwsService.S3
         )

@@ -29,7 +29,11 @@ from constructs_triton.cdk.inference_component.component_endpoint_base import (
 from constructs_triton.cdk.inference_component.component_host import PlacedComponent
 from constructs_triton.cdk.inference_component.component_models import component_models, settle_component
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
-from constructs_triton.cdk.inference_component.endpoint_checks import check_endpoint, check_environment
+from constructs_triton.cdk.inference_component.endpoint_checks import (
+    check_endpoint,
+    check_environment,
+    check_kept,
+)
 from constructs_triton.cdk.inference_component.host_instances import ComponentCopies
 from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
 from constructs_triton.cdk.inference_component.properties import (
@@ -95,6 +99,7 @@ class TritonInferenceComponent(InferenceComponentBase):
         check_unique_name(scope, id, "inference_component_name", name)
         check_endpoint(endpoint)
         check_environment(scope, endpoint)
+        check_kept(scope, endpoint, checked["removal_policy"])
         models = component_models(model_repository, model, ensemble, checked["compression_type"])
         host = host_of(endpoint)
         requirements = ComputeRequirements.of(checked, host.instance_type)
@@ -120,11 +125,12 @@ class TritonInferenceComponent(InferenceComponentBase):
         self._deployment = deployment
         self._alarm_names = alarm_names
         self._bound = self._bind(container)
+        self._permissions = self._permit()
         self._cfn_model = self._make_model(shared_role.role)
         self._cfn_inference_component = self._make_component()
         self._make_log_group()
         policy, component = checked["removal_policy"], self._cfn_inference_component
-        apply_removal_policy(policy, component, needed=[self._cfn_model, *self._own_policies()])
+        apply_removal_policy(policy, component, needed=[self._cfn_model, self._permissions])
         placed = PlacedComponent(initial, deployment, self)
         host.add(placed, container.image)
         annotate(self, [*self._warnings(), *container.findings])
@@ -223,16 +229,11 @@ class TritonInferenceComponent(InferenceComponentBase):
         ids = self._host.network_ids
         return make_model(
             self._bound,
-            permissions=self._permit(),
+            permissions=self._permissions,
             execution_role_arn=role.role_arn,
             enable_network_isolation=self._host.enable_network_isolation,
             vpc_config=None if ids is None else ids.of_model(),
         )
-
-    def _own_policies(self) -> list[iam.CfnManagedPolicy]:
-        """The policies of a component in another stack than its endpoint."""
-        own = self.node.try_find_child("ExecutionPolicy")
-        return own.resources if isinstance(own, RolePermissions) else []
 
     def _permit(self) -> RolePermissions | None:
         with removed_if_too_large(self):

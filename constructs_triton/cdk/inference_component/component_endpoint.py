@@ -72,7 +72,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         self._host: CreatedHost = self._make_host(shared_role)
         self._cfn_endpoint_config = self._make_endpoint_config(shared_role)
         self._cfn_endpoint = self._make_endpoint(checked["endpoint_name"])
-        needed = [self._cfn_endpoint_config, *shared_role.resources, *created_group(self)]
+        needed = [self._cfn_endpoint_config, *shared_role.created, *created_group(self)]
         apply_removal_policy(checked["removal_policy"], self._cfn_endpoint, needed=needed)
         annotate(self, [*findings, *shared_role.findings()])
         register_name(self, "endpoint_name", checked["endpoint_name"])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from aws_cdk import Resource, Stack
+from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy, Resource, Stack
 from constructs import Construct
 
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
+from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.tokens import is_token
 
-__all__ = ["check_endpoint", "check_environment", "is_elsewhere"]
+__all__ = ["check_endpoint", "check_environment", "check_kept", "is_elsewhere"]
 
 
 def check_endpoint(endpoint: object) -> None:
@@ -41,6 +42,27 @@ def check_environment(scope: Construct, endpoint: ComponentEndpointBase) -> None
             f"endpoint: must be in the account and Region of the component, {stack.account} and "
             f"{stack.region}, got {endpoint.env.account} and {endpoint.env.region}; create it in a "
             "stack of that account and Region"
+        )
+
+
+def check_kept(scope: Construct, endpoint: ComponentEndpointBase, policy: RemovalPolicy | None) -> None:
+    """Check that the stack does not delete the endpoint of a component that it keeps.
+
+    Raises:
+        InvalidValueError: the stack deletes the endpoint.
+    """
+    resource = endpoint.node.default_child
+    if (
+        not is_kept(policy)
+        or Stack.of(scope) is not Stack.of(endpoint)
+        or not isinstance(resource, CfnResource)
+    ):
+        return
+    if resource.cfn_options.deletion_policy in (None, CfnDeletionPolicy.DELETE):
+        raise InvalidValueError(
+            f"removal_policy: RETAIN keeps the component, but its stack deletes {endpoint.node.path}, which "
+            "SageMaker refuses while the endpoint has components; set removal_policy=RemovalPolicy.RETAIN on "
+            "the endpoint too, or remove removal_policy here"
         )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from aws_cdk import CfnResource, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.endpoint.execution_role import ExecutionRole
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
@@ -43,9 +43,9 @@ class SharedRole:
         return self._execution.permissions
 
     @property
-    def resources(self) -> list[CfnResource]:
-        """The CloudFormation resources of the role and the permissions in the endpoint's stack."""
-        return self._execution.resources
+    def created(self) -> list[IConstruct]:
+        """The role and the permissions that were created in the endpoint's stack."""
+        return self._execution.created
 
     def findings(self) -> Iterator[Finding]:
         """Yield a warning if the role takes no policies."""

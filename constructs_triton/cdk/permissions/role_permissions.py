@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from aws_cdk import Stack, Token, Tokenization
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.statement_size import POLICY_FRAME, statement_length
 from constructs_triton.errors import InvalidValueError
 
@@ -69,6 +70,7 @@ class RolePermissions(Construct):
         # Before the construct is added to the tree, so that its id can be used again after an error.
         _check_count(f"{scope.node.path}/{id}", role, [], parts)
         super().__init__(scope, id)
+        mark_as_own(self)
         self._role = role
         self._policies: list[iam.ManagedPolicy] = []
         self._statements: list[list[dict[str, Any]]] = []
@@ -84,11 +86,6 @@ class RolePermissions(Construct):
         parts = _resolved_parts(Stack.of(self), statements)
         _check_count(self.node.path, self._role, self._statements, parts)
         self._put(parts)
-
-    @property
-    def resources(self) -> list[iam.CfnManagedPolicy]:
-        """The CloudFormation resources of the policies."""
-        return [cast(iam.CfnManagedPolicy, each.node.default_child) for each in self._policies]
 
     def _put(self, parts: Sequence[_Part]) -> None:
         for statement, resolved in parts:

@@ -19,12 +19,13 @@ def via_s3(key: kms.IKey) -> Conditions:
     """Return the condition that S3 uses the key in this Region.
 
     In China, no AWS document says which suffix ``kms:ViaService`` has. The CDK's bootstrap template uses
-    ``amazonaws.com`` in every partition, so both are allowed there.
+    ``amazonaws.com`` in every partition, so both are allowed there, and in stacks without a Region.
     """
-    services = [f"s3.{Aws.REGION}.{Aws.URL_SUFFIX}"]
-    if key.stack.region.startswith("cn-"):
-        services.append(f"s3.{Aws.REGION}.amazonaws.com")
-    return {"StringEquals": {"kms:ViaService": services if len(services) > 1 else services[0]}}
+    region = key.stack.region
+    if is_token(region) or region.startswith("cn-"):
+        services = [f"s3.{Aws.REGION}.{suffix}" for suffix in ("amazonaws.com", "amazonaws.com.cn")]
+        return {"StringEquals": {"kms:ViaService": services}}
+    return {"StringEquals": {"kms:ViaService": f"s3.{Aws.REGION}.{Aws.URL_SUFFIX}"}}
 
 
 def in_own_account(scope: Construct, bucket_name: str) -> Conditions | None:

@@ -11,6 +11,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.repository.contents import RepositoryContents, check_source_models
 from constructs_triton.cdk.repository.loaded_models import ArchivePrefix, LocalModels
 from constructs_triton.cdk.repository.model_source import ModelSource, load_source
@@ -121,6 +122,7 @@ class TritonModelRepository(Construct):
             _refuse_options_of_created_prefix(prefix_options)
         warnings = [] if loaded is None else check_source_models(loaded, None, repository_check)
         super().__init__(scope, id)
+        mark_as_own(self)
         self._contents = RepositoryContents(self, loaded, repository_check, prefix_options)
         self._warn(warnings)
 

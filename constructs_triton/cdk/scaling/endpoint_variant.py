@@ -15,7 +15,7 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
 
-__all__ = ["EndpointVariant", "VariantOwner"]
+__all__ = ["EndpointVariant", "VariantOwner", "retain_instance_counts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,8 @@ class EndpointVariant(VariantMetrics):
         )
         if guard is not None:
             guard.protect(self._scalable, self.instance_type)
-        self._retain_instance_count()
+        if self._owner.cfn_endpoint is not None:
+            retain_instance_counts(self._owner.cfn_endpoint)
         return self._scalable
 
     def apply_plan(self, plan: CapacityPlan) -> TritonScalableInstanceCount:
@@ -146,18 +147,6 @@ class EndpointVariant(VariantMetrics):
     def _metric_variant_name(self) -> str:
         return self.variant_name
 
-    def _retain_instance_count(self) -> None:
-        endpoint = self._owner.cfn_endpoint
-        if endpoint is None:
-            return
-        # A deployment keeps the instance count that scaling has reached. Without the exclusions it would also
-        # ignore a changed weight or data capture.
-        endpoint.retain_all_variant_properties = True
-        endpoint.exclude_retained_variant_properties = [
-            sagemaker.CfnEndpoint.VariantPropertyProperty(variant_property_type=name)
-            for name in ("DesiredWeight", "DataCaptureConfig")
-        ]
-
     def _check_initial_count(self, min_capacity: float, max_capacity: float) -> None:
         count = self._initial_instance_count
         if count is None or any(is_token(value) for value in (count, min_capacity, max_capacity)):
@@ -167,3 +156,15 @@ class EndpointVariant(VariantMetrics):
                 f"initial_instance_count: must be within the scaling bounds {min_capacity:g} to "
                 f"{max_capacity:g}, got {count:g}; change it, or change min_capacity or max_capacity"
             )
+
+
+def retain_instance_counts(endpoint: sagemaker.CfnEndpoint) -> None:
+    """Let a deployment keep the instance counts that scaling has reached.
+
+    Without the exclusions it would also ignore a changed weight or data capture.
+    """
+    endpoint.retain_all_variant_properties = True
+    endpoint.exclude_retained_variant_properties = [
+        sagemaker.CfnEndpoint.VariantPropertyProperty(variant_property_type=name)
+        for name in ("DesiredWeight", "DataCaptureConfig")
+    ]

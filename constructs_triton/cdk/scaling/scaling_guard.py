@@ -27,6 +27,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
+from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.scaling.service_linked_role import SERVICE_NAME, service_linked_role_arn
 from constructs_triton.custom_resource_handlers.scaling_guard import (
     GATE_TYPE,
@@ -78,6 +79,7 @@ class ScalingGuard(Construct):
         instance_types: Mapping[str, InstanceType],
     ) -> None:
         super().__init__(scope, id)
+        mark_as_own(self)
         self._function = ScalingGuardFunction(self, "Function")
         before = iam.Policy(self, "Before", statements=_before_statements(), roles=[self._function.role])
         properties = {

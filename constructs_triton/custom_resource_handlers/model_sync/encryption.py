@@ -42,15 +42,16 @@ class Encryption:
     def of(cls, properties: SyncProperties, old: SyncProperties | None) -> Encryption:
         """The encryption after a change of the properties; ``old`` is ``None`` for a new resource."""
         left = set(properties.previous_encryption_keys)
-        creates_bucket = properties.creates_bucket
+        # A bucket policy may demand the header. A bucket of others may encrypt with a key that is not known.
+        uses_managed_keys = properties.creates_bucket
         if old is not None and old.destination_bucket == properties.destination_bucket:
             left |= {old.encryption_key} if old.encryption_key else set()
-            creates_bucket = creates_bucket or old.creates_bucket
+            uses_managed_keys = uses_managed_keys or (bool(left) and old.creates_bucket)
         key = properties.encryption_key
         is_changed = old is not None and old.encryption_key != key
         if key is not None:
             return cls(key, is_changed=is_changed)
-        return cls(None, frozenset(map(_key_id, left)), bool(left) and creates_bucket, is_changed)
+        return cls(None, frozenset(map(_key_id, left)), uses_managed_keys, is_changed)
 
     @property
     def may_differ(self) -> bool:

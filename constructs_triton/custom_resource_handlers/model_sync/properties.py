@@ -43,7 +43,7 @@ class SyncProperties:
     ``previous_encryption_keys``
         ARNs of the keys that earlier objects may have. Default: none.
     ``creates_bucket``
-        Whether the bucket belongs to the repository; written only where a key is set. Default: not known.
+        Whether the bucket belongs to the repository. Default: not known.
     ``remove_on_delete``
         Delete every object below the prefix when the resource is deleted. Default: keep them.
     """
@@ -105,7 +105,7 @@ class SyncProperties:
             properties["EncryptionKey"] = self.encryption_key
         if self.previous_encryption_keys:
             properties["PreviousEncryptionKeys"] = list(self.previous_encryption_keys)
-        if properties and self.creates_bucket:
+        if self.creates_bucket:
             properties["CreatesBucket"] = "true"
         return properties
 

@@ -51,8 +51,8 @@ def _target(event: Event, physical_id: str) -> Response:
     if event["RequestType"] == "Create" and scaling.target(resource_id) is not None:
         raise ScalingError(
             f"{resource_id} is already registered for scaling by something else, which would deregister it "
-            "when it is deleted; deploy once without the scaling of this variant and with its present "
-            "instance count as initial_instance_count, then with the scaling"
+            "when it is deleted; deploy once without the scaling of this variant and with "
+            "endpoint.retain_instance_counts(), then with the scaling"
         )
     try:
         scaling.register(

@@ -91,7 +91,7 @@ def test_role_covers_the_logs_and_metrics_of_components(stack: cdk.Stack) -> Non
 def test_component_has_all_that_was_set(stack: cdk.Stack, tmp_path: Path) -> None:
     """Each property reaches CloudFormation's property."""
     add_component(
-        add_endpoint(stack),
+        add_endpoint(stack, removal_policy=cdk.RemovalPolicy.RETAIN),
         tmp_path,
         min_memory=Size.mebibytes(1500),
         max_memory=Size.gibibytes(4),

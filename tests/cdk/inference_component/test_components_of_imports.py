@@ -8,7 +8,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
-from cdk_apps import make_app, make_stack, resources, synthesize
+from cdk_apps import make_app, make_stack, policies, resources, synthesize
 from component_apps import G5, add_component, add_endpoint
 
 from constructs_triton import TritonComponentDashboard, TritonComponentEndpoint, TritonInferenceComponent
@@ -87,6 +87,28 @@ def test_kept_component_of_another_stack_keeps_its_permissions(tmp_path: Path) -
     add_component(add_endpoint(shared), tmp_path, scope=team, removal_policy=cdk.RemovalPolicy.RETAIN)
     [policy] = resources(synthesize(team), "AWS::IAM::ManagedPolicy").values()
     assert (policy["DeletionPolicy"], policy["UpdateReplacePolicy"]) == ("Retain", "Delete")
+
+
+def test_kept_component_of_an_import_keeps_its_permissions(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The policy belongs to the construct of the imported endpoint, and is kept with the component."""
+    role = iam.Role.from_role_arn(stack, "Role", "arn:aws:iam::123456789012:role/shared")
+    shared = TritonComponentEndpoint.from_endpoint_attributes(
+        stack, "Shared", endpoint_name="shared", instance_type=G5, role=role
+    )
+    add_component(shared, tmp_path, removal_policy=cdk.RemovalPolicy.RETAIN)
+    kept = [each for each in policies(synthesize(stack)).items() if each[0].startswith("SharedExecution")]
+    assert [each["DeletionPolicy"] for _, each in kept] == ["Retain"]
+
+
+def test_kept_component_needs_a_kept_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
+    """SageMaker refuses to delete an endpoint with components, so the stack could not be deleted."""
+    with pytest.raises(
+        InvalidValueError, match=r"RETAIN keeps the component, but its stack deletes Test/Shared"
+    ):
+        add_component(add_endpoint(stack), tmp_path, removal_policy=cdk.RemovalPolicy.RETAIN)
+    assert stack.node.try_find_child("Pipeline") is None
+    kept = add_endpoint(stack, "Kept", removal_policy=cdk.RemovalPolicy.RETAIN)
+    add_component(kept, tmp_path, removal_policy=cdk.RemovalPolicy.RETAIN)
 
 
 @pytest.mark.parametrize(

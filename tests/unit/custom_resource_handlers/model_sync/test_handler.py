@@ -207,3 +207,23 @@ def test_run_fails_if_no_response_is_accepted(
 def test_every_part_copied_at_once_has_a_connection() -> None:
     """No thread waits for a connection: 16 archives of 8 parts each are copied at once."""
     assert handler._client().meta.config.max_pool_connections == 128
+
+
+@pytest.mark.parametrize(("properties", "sent"), [({"CreatesBucket": "true"}, b"AES256"), ({}, None)])
+def test_writes_to_the_repository_s_bucket_say_how_they_are_encrypted(
+    s3: Any, cloudformation: CloudFormation, monkeypatch: Any, properties: Any, sent: bytes | None
+) -> None:
+    """A bucket policy may demand the header; the keys of a bucket that the user passes are not known."""
+    headers: dict[str, Any] = {}
+
+    def note(request: Any, event_name: str, **_: object) -> None:
+        headers[event_name.rsplit(".", 1)[1]] = request.headers.get("x-amz-server-side-encryption")
+
+    client = handler._client()
+    client.meta.events.register("before-send.s3", note)
+    monkeypatch.setattr(handler, "_client", lambda: client)
+    monkeypatch.setattr(placement, "MULTIPART_THRESHOLD_BYTES", 6)
+    archives = [put_archive(s3, "aaaa1", b"small"), put_archive(s3, "bbbb2", b"in parts")]
+    handler.handler(make_event(s3, cloudformation, "Create", archives, **properties), Context())
+    assert cloudformation.response["Status"] == "SUCCESS"
+    assert {headers[name] for name in ("CopyObject", "CreateMultipartUpload", "PutObject")} == {sent}

@@ -1,0 +1,176 @@
+"""The findings of cdk-nag that this library's resources raise, and their acknowledgements."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import cdk_nag
+import pytest
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from cdk_apps import ENVIRONMENT, add_repository, make_app, write_repository
+from constructs import Construct
+
+from constructs_triton import (
+    AsyncInferenceConfig,
+    CompressionType,
+    CoreDump,
+    DataCapture,
+    InstanceType,
+    TritonComponentEndpoint,
+    TritonEndpoint,
+    TritonEnsembleEndpoint,
+    TritonImage,
+    TritonInferenceComponent,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+    TritonVpcEndpoints,
+)
+from constructs_triton.cdk import DeployTimeFunctions, acknowledge_nag_findings
+
+Findings = Mapping[str, set[str]]
+IMAGE = TritonImage.dlc("25.04")
+G5 = InstanceType.of("ml.g5.12xlarge")
+
+
+class Base(cdk.Stack):
+    """A network, a bucket and a role of the user, and a repository, all for endpoints of another stack."""
+
+    def __init__(self, scope: Construct, id: str, *, models: Path) -> None:
+        super().__init__(scope, id, env=ENVIRONMENT)
+        self.vpc = ec2.Vpc(self, "Vpc", max_azs=2)
+        TritonVpcEndpoints(self, "Routes", vpc=self.vpc, runtime_access=True)
+        self.key = kms.Key(self, "Key", enable_key_rotation=True)
+        self.own_bucket = s3.Bucket(self, "OwnBucket")
+        DeployTimeFunctions.of(self).configure(vpc=self.vpc)
+        self.repository = add_repository(
+            self,
+            models,
+            encryption_key=self.key,
+            removal_policy=cdk.RemovalPolicy.DESTROY,
+        )
+
+
+class Endpoints(cdk.Stack):
+    """Each type of endpoint with the features that need wildcards."""
+
+    def __init__(self, scope: Construct, id: str, *, base: Base, models: Path) -> None:
+        super().__init__(scope, id, env=ENVIRONMENT)
+        self.base = base
+        self.served: dict[str, Any] = {"instance_type": G5, "image": IMAGE}
+        self.add_guarded(base.repository)
+        self.add_files(add_repository(self, models, "Files", prune_after=cdk.Duration.days(30)))
+        self.add_many(base.repository)
+        self.add_component(base.repository)
+        role = iam.Role(self, "OwnRole", assumed_by=iam.AccountRootPrincipal())
+        role.add_to_policy(iam.PolicyStatement(sid="LoadModels", actions=["s3:GetObject"], resources=["*"]))
+
+    def add_guarded(self, repository: TritonModelRepository) -> None:
+        endpoint = TritonEnsembleEndpoint(
+            self,
+            "Guarded",
+            model_repository=repository,
+            ensemble="pipeline",
+            vpc=self.base.vpc,
+            encryption_key=self.base.key,
+            scaling_guard=True,
+            data_capture=DataCapture(bucket=self.base.own_bucket),
+            core_dump=CoreDump(bucket=self.base.own_bucket),
+            endpoint_name="guarded",
+            **self.served,
+        )
+        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4).scale_on_gpu_utilization("Gpu")
+        rule = cloudwatch.AlarmRule.from_boolean(False)
+        endpoint.add_rollback_alarms(
+            cloudwatch.CompositeAlarm(self, "Alarm", composite_alarm_name="any", alarm_rule=rule)
+        )
+
+    def add_files(self, repository: TritonModelRepository) -> None:
+        TritonEndpoint(
+            self,
+            "FilesEndpoint",
+            model_repository=repository,
+            model="other",
+            compression_type=CompressionType.NONE,
+            async_inference=AsyncInferenceConfig(bucket=self.base.own_bucket),
+            **self.served,
+        )
+
+    def add_many(self, repository: TritonModelRepository) -> None:
+        retention = logs.RetentionDays.ONE_WEEK
+        TritonMultiModelEndpoint(
+            self,
+            "Many",
+            model_repository=repository,
+            endpoint_name="many",
+            log_retention=retention,
+            **self.served,
+        )
+
+    def add_component(self, repository: TritonModelRepository) -> None:
+        TritonInferenceComponent(
+            self,
+            "Component",
+            endpoint=TritonComponentEndpoint(
+                self, "Shared", min_instance_count=1, max_instance_count=2, **self.served
+            ),
+            model_repository=repository,
+            model="other",
+            min_memory=cdk.Size.gibibytes(4),
+            number_of_accelerator_devices=0,
+        )
+
+
+def find(path: Path, *, is_acknowledged: bool, is_staged: bool = False) -> Findings:
+    """The rules of AWS Solutions and NIST 800-53 that cdk-nag finds violated, and the resources of each."""
+    app = make_app(path / "cdk.out")
+    models = write_repository(path / "models")
+    scope = cdk.Stage(app, "Prod") if is_staged else app
+    if is_acknowledged:
+        acknowledge_nag_findings(app)
+    Endpoints(scope, "Endpoints", base=Base(scope, "Base", models=models), models=models)
+    cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(app), cdk_nag.NIST80053R5Checks(app))
+    with pytest.raises(RuntimeError, match="ValidationFailed"):
+        app.synth()
+    report = json.loads((path / "cdk.out" / "validation-report.json").read_text())
+    return {
+        found["ruleName"]: {each["constructPath"] for each in found["violatingConstructs"]}
+        for plugin in report["pluginReports"]
+        for found in plugin["violations"]
+    }
+
+
+def of_solutions(findings: Findings, *, are_own: bool) -> set[str]:
+    """The resources with findings of AWS Solutions: those that the app declares itself, or the others."""
+    own = ("/Vpc/", "/OwnBucket/", "/OwnRole/")
+    paths = {path for rule, found in findings.items() if rule.startswith("AwsSolutions") for path in found}
+    return {path for path in paths if any(name in path for name in own) is are_own}
+
+
+def test_every_finding_of_the_library_has_a_reason(tmp_path: Path) -> None:
+    """One call leaves no finding of the library's resources, also across stacks and stages."""
+    plain = find(tmp_path / "plain", is_acknowledged=False)
+    assert len(of_solutions(plain, are_own=False)) > 10
+    for name, is_staged in (("app", False), ("stage", True)):
+        known = find(tmp_path / name, is_acknowledged=True, is_staged=is_staged)
+        assert of_solutions(known, are_own=False) == set()
+        # The library leaves to the user what a property removes.
+        mine = {rule for rule, found in known.items() if any("/Sync/" in path for path in found)}
+        assert mine == {"NIST.800.53.R5-CloudWatchLogGroupEncrypted", "NIST.800.53.R5-LambdaConcurrency"}
+
+
+def test_findings_of_other_resources_stay(tmp_path: Path) -> None:
+    """Findings of the user's resources stay, also of a statement with the id of one of the library."""
+    plain, known = (
+        of_solutions(find(tmp_path / str(each), is_acknowledged=each), are_own=True) for each in (False, True)
+    )
+    assert known == plain
+    assert {path.split("/")[1] for path in known} == {"Vpc", "OwnBucket", "OwnRole"}
