@@ -19,12 +19,12 @@ from constructs_triton.local.containers.exec_relay import ExecRelay
 from constructs_triton.local.containers.images import missing_image
 from constructs_triton.local.containers.run_arguments import CONTAINER_PORT, run_arguments
 from constructs_triton.local.http_session import open_session
-from constructs_triton.local.inference_type import report_inference_type
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.running_container import Destination
 from constructs_triton.local.server.local_model import prepare_models
 from constructs_triton.local.server.server_log import explain_failure
 from constructs_triton.local.server.unpacking import provide_models
+from constructs_triton.local.sources.inference_type import report_inference_type
 from constructs_triton.local.sources.specs import ContainerSpec
 
 __all__ = ["EngineSettings", "TritonContainer"]

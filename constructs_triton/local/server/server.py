@@ -16,7 +16,6 @@ import aiohttp
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.facts.limits import INVOCATION_TIMEOUT_SECONDS
-from constructs_triton.local.inference_type import report_inference_type, used_inference_type
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.running_container import Destination
 from constructs_triton.local.server.backends import make_backends
@@ -37,6 +36,7 @@ from constructs_triton.local.server.server_log import (
 )
 from constructs_triton.local.server.supervisor_process import SupervisorProcess
 from constructs_triton.local.server.unpacking import provide_models
+from constructs_triton.local.sources.inference_type import report_inference_type, used_inference_type
 from constructs_triton.local.sources.specs import ContainerSpec
 from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.model_config.target import Target
