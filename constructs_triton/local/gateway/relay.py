@@ -71,17 +71,21 @@ async def while_connected(
 ) -> web.StreamResponse:
     """Return the answer; end it when the caller leaves, so that the model stops generating.
 
-    Without this, the server would be told only by the failed write of the next piece.
+    Without this, only the failed write of the next piece would end it.
 
     Raises:
-        ConnectionResetError: the caller left.
+        ConnectionResetError: the caller left before its request was complete.
     """
     task = asyncio.create_task(answer)
     try:
         while not (await asyncio.wait({task}, timeout=_CONNECTION_CHECK_SECONDS))[0]:
             if request.transport is None:
-                raise ConnectionResetError("the caller closed the connection")
+                raise ConnectionResetError
         return task.result()
+    except ConnectionResetError:
+        if not request.content.is_eof():
+            raise
+        return web.Response()  # which has no receiver
     finally:
         if task.cancel():
             await asyncio.wait({task})
