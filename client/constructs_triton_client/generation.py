@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from constructs_triton_client.errors import InvocationError, RequestEncodingError, ResponseDecodingError
+from constructs_triton_client.generated_events import GenerateEvent
 from constructs_triton_client.server_sent_events import iterate_events
 from constructs_triton_client.wire import EncodedRequest
 
 __all__ = ["encode_generation", "read_generation"]
+
+# What Triton answers, with status 200, if inference type generate meets a model with 0 or several responses.
+_SEVERAL = "generate expects model to produce exactly 1 response"
 
 
 def encode_generation(fields: Mapping[str, Any]) -> EncodedRequest:
@@ -39,8 +43,11 @@ def _to_json(value: object) -> object:
     raise TypeError(f"{type(value).__name__} {value!r:.40}")
 
 
-def read_generation(parts: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """Yield the JSON object of each event.
+def read_generation(parts: Iterable[bytes]) -> Generator[GenerateEvent]:
+    """Yield the events of a response.
+
+    An error has status 200 once the stream has begun. Triton's errors have no ``model_name``, while a
+    response may have an output named ``error``.
 
     Raises:
         InvocationError: an event reports an error of the model.
@@ -48,13 +55,13 @@ def read_generation(parts: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     """
     for index, data in enumerate(iterate_events(parts)):
         event = _parse(index, data)
-        if "error" in event:
+        if "error" in event and "model_name" not in event:
             said = str(event["error"])
             raise InvocationError(
-                f"event {index}: the model failed, got {said:.500}; see the endpoint's log",
+                f"event {index}: the model failed, got {said:.500}; {_hint(said)}",
                 model_message=said,
             )
-        yield event
+        yield GenerateEvent(event)
 
 
 def _parse(index: int, data: str) -> dict[str, Any]:
@@ -65,6 +72,12 @@ def _parse(index: int, data: str) -> dict[str, Any]:
     if not isinstance(event, dict):
         raise ResponseDecodingError(
             f"event {index}: must be a JSON object, got {data[:80]!r}; "
-            "set SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream on the endpoint"
+            "set inference_type to generate_stream on the endpoint"
         )
     return event
+
+
+def _hint(said: str) -> str:
+    if _SEVERAL in said:
+        return "set inference_type to generate_stream on the endpoint"
+    return "see the endpoint's log"

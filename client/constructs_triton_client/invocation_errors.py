@@ -32,7 +32,12 @@ _NO_CAPACITY_HINT = (
     "a component that scales from zero starts its first copy within minutes; try again, or set wake_timeout "
     "on the client"
 )
-_COMPONENT_HINTS = {
+_MESSAGE_HINTS = {
+    # Triton's, for requests that do not fit the endpoint's inference type.
+    "doesn't support models with decoupled": "set inference_type to generate_stream on the endpoint, and "
+    "call infer_stream",
+    "parameter 'inputs' has invalid type": "the endpoint runs with inference_type generate or "
+    "generate_stream, so call infer_stream",
     "Inference Component Name header is required": "set inference_component to one of the endpoint",
     "Inference Component Name header is not allowed": "remove inference_component: the endpoint has none",
     "Could not find inference component": "check the name; `aws sagemaker list-inference-components` lists "
@@ -102,7 +107,7 @@ def _classify(code: str, status: int | None, said: str) -> tuple[type[Invocation
 
 
 def _hint(code: str, status: int | None, said: str) -> str:
-    for message, hint in _COMPONENT_HINTS.items():
+    for message, hint in _MESSAGE_HINTS.items():
         if message in said:
             return hint
     if _OF_LOCAL_RUN in said:
@@ -115,11 +120,14 @@ def _hint(code: str, status: int | None, said: str) -> str:
 
 
 def read_model_message(body: bytes | str) -> str:
-    """Return Triton's message from an error body ``{"error": "..."}``; of any other body, its text."""
+    """Return Triton's message from an error body ``{"error": "..."}``; of any other body, its text.
+
+    An error in the place of a stream's first event is framed as an event.
+    """
     start = body[:MAXIMUM_PARSED_BYTES]
     text = (start if isinstance(start, str) else start.decode("utf-8", errors="replace")).strip()
     try:
-        value: Any = json.loads(text)
+        value: Any = json.loads(text.removeprefix("data:"))
         return str(value["error"]) if isinstance(value, dict) and "error" in value else text
     except (ValueError, RecursionError):
         return text

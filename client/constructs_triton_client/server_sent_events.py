@@ -2,6 +2,7 @@
 
 Source: WHATWG HTML, "Server-sent events", the part that Triton's generate_stream uses: an event is one or
 more ``data:`` lines, ended by an empty line. A cut may fall within a line end or within a UTF-8 character.
+With inference type ``generate`` Triton sends one JSON object without this frame, which is one event here.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ MAXIMUM_EVENT_BYTES = 64 * 1024 * 1024
 # What may arrive between two events: comments, empty lines and parts. A part costs time, however small it is.
 MAXIMUM_BYTES_BETWEEN_EVENTS = 2 * MAXIMUM_EVENT_BYTES
 _BYTES_OF_A_PART = 256
+_FIELDS = {b"", b"data", b"event", b"id", b"retry"}
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -25,7 +27,7 @@ def iterate_events(parts: Iterable[bytes]) -> Iterator[str]:
 
     Raises:
         ResponseDecodingError: an event is cut off, is not UTF-8, is larger than ``MAXIMUM_EVENT_BYTES``, or
-            does not come.
+            does not come; or a line is no part of an event.
     """
     wait = _Wait()
     data = bytearray()  # each line ends with a newline
@@ -42,6 +44,14 @@ def iterate_events(parts: Iterable[bytes]) -> Iterator[str]:
             data.clear()
             size = lines = 0
             wait.begin()
+        elif line.startswith(b"{") and not data:
+            yield _decode(line)
+            wait.begin()
+        elif line.partition(b":")[0] not in _FIELDS:
+            raise ResponseDecodingError(
+                f"event stream: a line must begin with data:, got {line[:40]!r}; "
+                "check that the endpoint runs with inference_type generate_stream"
+            )
     if data:
         last = bytes(data[:-1]).rpartition(b"\n")[2]
         raise ResponseDecodingError(
@@ -101,7 +111,7 @@ def _check_size(size: int) -> None:
         )
 
 
-def _decode(data: bytearray) -> str:
+def _decode(data: bytes | bytearray) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

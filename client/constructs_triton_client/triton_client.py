@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from constructs_triton_client.async_inference import PendingInference, start_inference
 from constructs_triton_client.concurrency import map_concurrently
 from constructs_triton_client.errors import InvalidValueError
+from constructs_triton_client.generated_events import GenerateStream
 from constructs_triton_client.generation import encode_generation, read_generation
 from constructs_triton_client.input_checks import ModelConfigLike, check_inputs
 from constructs_triton_client.model_index import ModelIndex
@@ -214,14 +215,16 @@ class TritonClient:
             lambda inputs: self.infer(inputs, outputs, **options), requests, max_concurrency=max_concurrency
         )
 
-    def infer_stream(self, fields: Mapping[str, Any], **invoke_options: Any) -> Iterator[dict[str, Any]]:
-        """Send a generate request and yield the events of its response as they arrive.
+    def infer_stream(self, fields: Mapping[str, Any], **invoke_options: Any) -> GenerateStream:
+        """Send a generate request and return the events of its response as they arrive.
 
-        The endpoint must run with ``SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream``.
+        Iterate with ``for`` or ``async for``; the request is sent for the first event. The endpoint must run
+        with ``inference_type="generate_stream"``. One with ``"generate"`` gives one event.
 
         Args:
             fields: Flat JSON of Triton's generate extension: input names and parameters with scalars, lists
-                or arrays.
+                or arrays. Nothing is added: Triton hands an ``id`` to the model as a parameter, which some
+                models do not accept.
             **invoke_options: Parameters of InvokeEndpointWithResponseStream.
 
         Raises:
@@ -238,7 +241,7 @@ class TritonClient:
             )
         request = encode_generation(fields)
         invocation = Invocation(request.body, request.content_type, self._with_component(invoke_options))
-        return read_generation(self._stream(invocation))
+        return GenerateStream(read_generation(self._stream(invocation)))
 
     def infer_async(
         self,

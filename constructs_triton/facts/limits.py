@@ -118,6 +118,7 @@ SAFETY_FACTOR = RangeLimit(0, 1)
 
 # Invocations: SageMaker developer guide (hosting) and the sagemaker-runtime model.
 INVOCATION_TIMEOUT_SECONDS = 60.0
+STREAM_TIMEOUT_SECONDS = 480.0
 INVOCATION_PAYLOAD_BYTES = 25 * 1024 * 1024
 
 

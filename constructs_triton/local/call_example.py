@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from constructs_triton.local.sources.inference_type import used_inference_type
+
 if TYPE_CHECKING:
     from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 
@@ -16,6 +18,12 @@ _CLIENT = """
 """
 _CALL = """\
   response = runtime.invoke_endpoint(EndpointName="{name}", ContentType=content_type, Body=body{target})
+"""
+_STREAM_CALL = """\
+  response = runtime.invoke_endpoint_with_response_stream(
+      EndpointName="{name}", ContentType="application/json", Body='{{"text_input": "hello"}}'{target})
+  for event in response["Body"]:
+      print(event["PayloadPart"]["Bytes"].decode())
 """
 _ASYNC_CALL = """\
   # The endpoint is asynchronous. The folder of --bucket-folder is its S3: write the request to the file
@@ -36,9 +44,16 @@ def call_example(url: str, endpoint: RunningEndpoint) -> str:
     spec = endpoint.spec
     client = _CLIENT.format(url=url, region=spec.region)
     if spec.asynchronous is None:
-        return client + _CALL.format(name=spec.name, target=_target(endpoint))
+        call = _STREAM_CALL if _streams(endpoint) else _CALL
+        return client + call.format(name=spec.name, target=_target(endpoint))
     path = spec.asynchronous.input_prefix.removeprefix("s3://")
     return client + _ASYNC_CALL.format(name=spec.name, path=path)
+
+
+def _streams(endpoint: RunningEndpoint) -> bool:
+    """Whether the first container of an endpoint answers with a stream of events."""
+    container = endpoint.all_servers()[0].server.container
+    return used_inference_type(container, container.image) == "generate_stream"
 
 
 def _target(endpoint: RunningEndpoint) -> str:

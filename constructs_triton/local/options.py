@@ -119,7 +119,7 @@ class LocalRunOptions(TypedDict, total=False):
         Option(
             "--invocation-timeout",
             "SECONDS",
-            "how long a container may take to answer",
+            "how long a container may take to answer; a response stream may take eight times as long",
             f"{INVOCATION_TIMEOUT_SECONDS:g}, as on SageMaker",
             _TIMEOUT,
         ),

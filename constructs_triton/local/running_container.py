@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import aiohttp
 
 from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
-__all__ = ["ContainerRunner", "RunningContainer"]
+__all__ = ["ContainerRunner", "Destination", "RunningContainer"]
+
+
+class Destination(NamedTuple):
+    """Where a request goes: the session that reaches the server, and the URL."""
+
+    session: aiohttp.ClientSession
+    url: str
 
 
 class RunningContainer(Protocol):
@@ -32,6 +39,10 @@ class RunningContainer(Protocol):
     @property
     def session(self) -> aiohttp.ClientSession:
         """The HTTP session that reaches the container."""
+
+    @property
+    def invocations(self) -> Destination:
+        """Where a container of one model receives requests: ``/invocations``, or what answers like it."""
 
     @property
     def models_directory(self) -> Path:

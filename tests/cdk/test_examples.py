@@ -251,6 +251,14 @@ def called_model_is_loaded_beside_its_caller(found: Example) -> None:
     assert arguments == {"moderation": "--load-model=scorer", "review": None}
 
 
+def generating_models_stream(found: Example) -> None:
+    models = resources(found.template, "AWS::SageMaker::Model").values()
+    containers = [each["Properties"]["PrimaryContainer"]["Environment"] for each in models]
+    names = {each["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] for each in containers}
+    assert names == {"decoder", "story"}
+    assert {each["SAGEMAKER_TRITON_INFERENCE_TYPE"] for each in containers} == {"generate_stream"}
+
+
 def components_wake_from_zero(found: Example) -> None:
     (variant,) = configuration(found)["ProductionVariants"]
     assert "ModelName" not in variant
@@ -270,6 +278,7 @@ PURPOSES: dict[str, Callable[[Example], None]] = {
     "composition": composed_function_may_call_one_model,
     "ensemble": ensemble_is_served_by_name_and_scales_on_gpus,
     "existing_bucket": existing_bucket_is_granted_by_prefix,
+    "generate": generating_models_stream,
     "inference_components": components_wake_from_zero,
     "kms": kms_key_is_everywhere,
     "multi_model": multi_model_callers_have_their_own_models,

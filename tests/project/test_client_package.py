@@ -33,6 +33,7 @@ LAYERS = (
     "concurrency",
     "waking",
     "server_sent_events",
+    "generated_events",
     "generation",
     "async_inference",
     "recorded_requests",

@@ -20,9 +20,11 @@ from constructs_triton.local.containers.images import missing_image
 from constructs_triton.local.containers.run_arguments import CONTAINER_PORT, run_arguments
 from constructs_triton.local.http_session import open_session
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
+from constructs_triton.local.running_container import Destination
 from constructs_triton.local.server.local_model import prepare_models
 from constructs_triton.local.server.server_log import explain_failure
 from constructs_triton.local.server.unpacking import provide_models
+from constructs_triton.local.sources.inference_type import report_inference_type
 from constructs_triton.local.sources.specs import ContainerSpec
 
 __all__ = ["EngineSettings", "TritonContainer"]
@@ -85,6 +87,11 @@ class TritonContainer:
         """The HTTP session that reaches the container, from ``start`` to ``stop``."""
         assert self._session is not None
         return self._session
+
+    @property
+    def invocations(self) -> Destination:
+        """The container's ``/invocations``."""
+        return Destination(self.session, f"{self.url}/invocations")
 
     @property
     def models_directory(self) -> Path:
@@ -182,6 +189,9 @@ class TritonContainer:
         if not self.container.is_multi_model:
             provide_models(self.container, self._single_model)
             prepare_models(self._single_model, self.settings.report)
+        report_inference_type(
+            self.container, self.image, self._single_model, lambda note: self.report(f"{self.label}: {note}")
+        )
 
     @property
     def _single_model(self) -> Path:

@@ -16,7 +16,11 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
-from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
+from constructs_triton.facts.limits import (
+    INVOCATION_PAYLOAD_BYTES,
+    INVOCATION_TIMEOUT_SECONDS,
+    STREAM_TIMEOUT_SECONDS,
+)
 from constructs_triton.local.gateway.api_limits import check_headers
 from constructs_triton.local.gateway.async_inference import AsyncInvocations
 from constructs_triton.local.gateway.bucket_api import add_bucket_routes
@@ -25,7 +29,13 @@ from constructs_triton.local.gateway.freed_memory import keep_freed_memory
 from constructs_triton.local.gateway.inference_components import COMPONENT_HEADER
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import TARGET_MODEL_HEADER
-from constructs_triton.local.gateway.relay import body_of, headers_to_container, relay, relay_as_events
+from constructs_triton.local.gateway.relay import (
+    body_of,
+    headers_to_container,
+    relay,
+    relay_as_events,
+    while_connected,
+)
 from constructs_triton.local.gateway.request_checks import refuse_foreign_requests
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, model_error, validation_error
@@ -70,7 +80,8 @@ class _Gateway:
         return await self._answer(request, relay, "InvokeEndpoint")
 
     async def invoke_with_response_stream(self, request: web.Request) -> web.StreamResponse:
-        return await self._answer(request, relay_as_events, "InvokeEndpointWithResponseStream")
+        answer = self._answer(request, relay_as_events, "InvokeEndpointWithResponseStream")
+        return await while_connected(request, answer)
 
     async def invoke_async(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -114,7 +125,8 @@ class _Gateway:
             variant.explain_encoding(request.headers.get("Content-Encoding"))
             for shadow in invocation.shadows:
                 self._mirror(invocation, shadow)
-            async with self._call(invocation, variant) as answer:
+            timeout = None if send is relay else _stream_timeout(variant)
+            async with self._call(invocation, variant, timeout) as answer:
                 return await send(request, answer, variant.invoked_variant)
         except RuntimeApiError as error:
             return error.response()
@@ -152,13 +164,12 @@ class _Gateway:
         Raises:
             RuntimeApiError: the container failed, timed out or answered with another status than 200.
         """
-        spec, server = call.endpoint.spec, variant.server
-        timeout = timeout or server.session.timeout
+        spec = call.endpoint.spec
         try:
             async with (
-                variant.use(call.target_model) as path,
-                server.session.post(
-                    server.url + path, data=call.body, headers=call.headers, timeout=timeout
+                variant.use(call.target_model) as (session, url),
+                session.post(
+                    url, data=call.body, headers=call.headers, timeout=timeout or session.timeout
                 ) as answer,
             ):
                 if answer.status != 200:
@@ -184,6 +195,12 @@ class _Gateway:
                 await answer.read()
         except RuntimeApiError as error:
             shadow.server.report(f"{shadow.server.label}: the shadow variant failed: {error}")
+
+
+def _stream_timeout(variant: LocalVariant) -> aiohttp.ClientTimeout:
+    """Return how long a response stream may take, relative to a response as on SageMaker."""
+    seconds = variant.server.invocations.session.timeout.total or INVOCATION_TIMEOUT_SECONDS
+    return aiohttp.ClientTimeout(seconds * STREAM_TIMEOUT_SECONDS / INVOCATION_TIMEOUT_SECONDS)
 
 
 def gateway_application(

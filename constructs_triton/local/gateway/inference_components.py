@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, validation_error
-from constructs_triton.local.running_container import RunningContainer
+from constructs_triton.local.running_container import Destination, RunningContainer
 from constructs_triton.local.sources.specs import ComponentSpec
 
 __all__ = ["COMPONENT_HEADER", "Copies", "LocalComponent", "choose_component", "refuse_component"]
@@ -81,12 +81,12 @@ class LocalComponent(LocalVariant):
         return f"/aws/sagemaker/InferenceComponents/{self.spec.name}"
 
     @asynccontextmanager
-    async def _path(self, target_model: str | None) -> AsyncIterator[str]:
+    async def _destination(self, target_model: str | None) -> AsyncIterator[Destination]:
         if target_model is not None:
             raise validation_error("TargetModel is not accepted by inference components; leave it out")
         self._expect_copies()
-        async with super()._path(None) as path:
-            yield path
+        async with super()._destination(None) as destination:
+            yield destination
 
     def _expect_copies(self) -> None:
         if self.copies.are_zero:

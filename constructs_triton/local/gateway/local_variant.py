@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.runtime_errors import service_unavailable, validation_error
-from constructs_triton.local.running_container import RunningContainer
+from constructs_triton.local.running_container import Destination, RunningContainer
 from constructs_triton.local.sources.specs import VariantSpec
 
 __all__ = ["LocalVariant"]
@@ -60,21 +60,21 @@ class LocalVariant:
             )
 
     @asynccontextmanager
-    async def use(self, target_model: str | None) -> AsyncIterator[str]:
-        """Yield the server's path for a request, and keep its model loaded inside the block.
+    async def use(self, target_model: str | None) -> AsyncIterator[Destination]:
+        """Yield where the server receives a request, and keep its model loaded inside the block.
 
         Raises:
             RuntimeApiError: the container is starting, or ``target_model`` cannot be used.
         """
         self._requests += 1
         try:
-            async with self._path(target_model) as path:
-                yield path
+            async with self._destination(target_model) as destination:
+                yield destination
         finally:
             self._requests -= 1
 
     @asynccontextmanager
-    async def _path(self, target_model: str | None) -> AsyncIterator[str]:
+    async def _destination(self, target_model: str | None) -> AsyncIterator[Destination]:
         if not self.server.is_ready:
             raise service_unavailable(
                 f"The container of variant {self.invoked_variant} is starting; please try again"
@@ -82,7 +82,7 @@ class LocalVariant:
         if self.multi_model is None:
             if target_model is not None:
                 raise validation_error("TargetModel is only accepted by multi-model endpoints; leave it out")
-            yield "/invocations"
+            yield self.server.invocations
             return
         if target_model is None:
             raise validation_error(
@@ -90,4 +90,4 @@ class LocalVariant:
                 + self.multi_model.archives_note()
             )
         async with self.multi_model.use(target_model) as path:
-            yield path
+            yield Destination(self.server.session, self.server.url + path)

@@ -5,7 +5,9 @@ Only the headers that SageMaker passes on are kept, in both directions.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from typing import Any
 from uuid import uuid4
 
 import aiohttp
@@ -16,13 +18,14 @@ from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton.local.gateway.event_stream import model_stream_error, payload_part
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
 
-__all__ = ["body_of", "headers_to_container", "relay", "relay_as_events"]
+__all__ = ["body_of", "headers_to_container", "relay", "relay_as_events", "while_connected"]
 
 _VARIANT_HEADER = "x-Amzn-Invoked-Production-Variant"
 #: The caller's headers that the container receives. SageMaker does not pass on signatures and the rest.
 _TO_CONTAINER = ("Content-Type", "Content-Length", "Accept")
 _SAGEMAKER_PREFIX = "x-amzn-sagemaker-"
 _CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
+_CONNECTION_CHECK_SECONDS = 0.1
 
 
 async def relay(request: web.Request, answer: aiohttp.ClientResponse, variant: str) -> web.StreamResponse:
@@ -61,6 +64,31 @@ async def relay_as_events(
         message = "The container did not finish its response in time."
         await response.write(model_stream_error("ModelInvocationTimeExceeded", message))
     return response
+
+
+async def while_connected(
+    request: web.Request, answer: Coroutine[Any, Any, web.StreamResponse]
+) -> web.StreamResponse:
+    """Return the answer; end it when the caller leaves, so that the model stops generating.
+
+    Without this, only the failed write of the next piece would end it.
+
+    Raises:
+        ConnectionResetError: the caller left before its request was complete.
+    """
+    task = asyncio.create_task(answer)
+    try:
+        while not (await asyncio.wait({task}, timeout=_CONNECTION_CHECK_SECONDS))[0]:
+            if request.transport is None:
+                raise ConnectionResetError
+        return task.result()
+    except ConnectionResetError:
+        if not request.content.is_eof():
+            raise
+        return web.Response()  # which has no receiver
+    finally:
+        if task.cancel():
+            await asyncio.wait({task})
 
 
 async def _pieces(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:

@@ -37,7 +37,10 @@ class _LargeBufferConnector(aiohttp.UnixConnector):
 class ServerConnection:
     """Connections to a server's Unix socket in ``folder``, or to a TCP port if ``folder`` is ``None``."""
 
-    def __init__(self, folder: Path | None, timeout_seconds: float) -> None:
+    def __init__(
+        self, folder: Path | None, timeout_seconds: float, *, socket_name: str = SOCKET_NAME
+    ) -> None:
+        self._socket_name = socket_name
         # Reached through a descriptor, because the address of a Unix socket has room for 107 bytes only.
         self._descriptor = None if folder is None else os.open(folder, os.O_PATH | os.O_DIRECTORY)
         self.session = open_session(self._connector(), timeout_seconds)
@@ -45,7 +48,7 @@ class ServerConnection:
     def _connector(self) -> aiohttp.BaseConnector:
         if self._descriptor is None:
             return aiohttp.TCPConnector(limit=0)
-        path = f"/proc/self/fd/{self._descriptor}/{SOCKET_NAME}"
+        path = f"/proc/self/fd/{self._descriptor}/{self._socket_name}"
         return _LargeBufferConnector(path, limit=_UNIX_CONNECTIONS)
 
     async def close(self) -> None:

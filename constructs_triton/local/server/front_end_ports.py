@@ -1,4 +1,4 @@
-"""Gives the servers of a run different ports for gRPC, metrics and HTTP.
+"""Ports for servers that are about to start: different ones for gRPC, metrics and HTTP of each.
 
 In AWS each container has its own network, so all can have Triton's default ports. On one machine only the
 first server can have a port, and the next one would not start.
@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
-from constructs_triton.local.server.ports import reserve_port
-
-__all__ = ["FrontEnd", "FrontEndPorts"]
+__all__ = ["FrontEnd", "FrontEndPorts", "reserve_port"]
 
 #: Triton's front ends besides SageMaker's, with the port of each (tritonserver --help).
 _DEFAULT_PORTS = {"http": 8000, "grpc": 8001, "metrics": 8002}
@@ -81,3 +79,16 @@ def _is_free(port: int) -> bool:
 def _free_port() -> int:
     with closing(reserve_port()) as reservation:
         return int(reservation.getsockname()[1])
+
+
+def reserve_port() -> socket.socket:
+    """Return a socket that reserves a port for a Triton server until the socket is closed.
+
+    Another process could take a port that was only found to be free, and its answers would look like the
+    server's. Here both sockets set SO_REUSEADDR and only the server listens. The kernel allows this, and
+    does not give the port to a process that asks for any free port.
+    """
+    reservation = socket.socket()
+    reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reservation.bind(("127.0.0.1", 0))
+    return reservation

@@ -1,15 +1,18 @@
-"""How much memory a server and its child processes use."""
+"""How much memory a server and its child processes use, and how much shared memory they get."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.server.serve_script import DEFAULT_SHM_BYTES
 
-__all__ = ["available_bytes", "fit_shared_memory", "session_bytes"]
+__all__ = ["available_bytes", "fit_shared_memory", "fitted_environment", "session_bytes"]
 
 _SHARED_MEMORY = "/dev/shm"
+_SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
 #: The Python backend refuses to start with less for an instance.
 _LEAST_BYTES = 2**20
 
@@ -48,6 +51,29 @@ def fit_shared_memory(instances: int, default_bytes: int, *, is_chosen: bool) ->
         f"{_SHARED_MEMORY}: {instances} Python model instances need {default_bytes} bytes each, got {free} "
         "bytes free; enlarge it (`docker run --shm-size`), or lower SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
     )
+
+
+def fitted_environment(
+    given: Mapping[str, str], instances: int, report: Callable[[str], None]
+) -> dict[str, str]:
+    """Return variables that fit ``instances`` Python model processes to this machine.
+
+    ``given`` is the environment of the template.
+
+    Raises:
+        LocalEndpointError: there is not enough shared memory.
+    """
+    fitted: dict[str, str] = {}
+    chosen = given.get(_SHM_DEFAULT, "")
+    if not chosen or chosen.isdecimal():  # the server rejects other values
+        wanted = int(chosen or DEFAULT_SHM_BYTES)
+        fitting = fit_shared_memory(instances, wanted, is_chosen=bool(chosen))
+        if fitting != wanted:
+            report(f"/dev/shm is small on this machine: {_SHM_DEFAULT} is set to {fitting}")
+            fitted[_SHM_DEFAULT] = str(fitting)
+    if instances > 1:  # otherwise numerical libraries start one thread per CPU in each process
+        fitted["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // instances))
+    return fitted
 
 
 def _session(process: Path) -> int | None:

@@ -10,25 +10,33 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.facts.limits import INVOCATION_TIMEOUT_SECONDS
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
+from constructs_triton.local.running_container import Destination
 from constructs_triton.local.server.backends import make_backends
 from constructs_triton.local.server.connection import ServerConnection
-from constructs_triton.local.server.front_end_ports import FrontEndPorts
+from constructs_triton.local.server.front_end_ports import FrontEndPorts, reserve_port
+from constructs_triton.local.server.generate_front_end import GenerateFrontEnd
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
 from constructs_triton.local.server.known_hangs import refuse_known_hangs
 from constructs_triton.local.server.local_model import fit_models
-from constructs_triton.local.server.memory import fit_shared_memory, session_bytes
+from constructs_triton.local.server.memory import fitted_environment, session_bytes
 from constructs_triton.local.server.namespaces import CONTAINER_FOLDER
-from constructs_triton.local.server.ports import reserve_port
-from constructs_triton.local.server.serve_script import DEFAULT_SHM_BYTES, fit_caches, server_command
-from constructs_triton.local.server.server_log import explain_failure, explained_exit, raise_if_stub_ended
+from constructs_triton.local.server.serve_script import fit_caches, server_command
+from constructs_triton.local.server.server_log import (
+    explain_failure,
+    explained_exit,
+    raise_if_stub_ended,
+    read_log,
+)
 from constructs_triton.local.server.supervisor_process import SupervisorProcess
 from constructs_triton.local.server.unpacking import provide_models
+from constructs_triton.local.sources.inference_type import report_inference_type, used_inference_type
 from constructs_triton.local.sources.specs import ContainerSpec
 from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.model_config.target import Target
@@ -39,7 +47,6 @@ __all__ = ["ServerSettings", "TritonServer"]
 _CONTAINER_PORT = 8080
 # The server's other front ends are off unless the template turns them on, and listen on all interfaces.
 _LOOPBACK_FLAGS = tuple(f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics"))
-_SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
 #: How long a server may take to stop before it is killed.
 _GRACE_SECONDS = 5.0
 #: How long a server may take to answer its first ping, if the template sets no timeout.
@@ -88,6 +95,8 @@ class TritonServer:
     #: Reserves ``port`` for this server if it listens on all interfaces.
     _reservation: socket.socket | None = field(init=False, default=None)
     _connection: ServerConnection | None = field(init=False, default=None)
+    _generate: GenerateFrontEnd | None = field(init=False, default=None)
+    _invocations: Destination | None = field(init=False, default=None)
     _supervisor: SupervisorProcess | None = field(init=False, default=None)
     _watch: asyncio.Task[None] | None = field(init=False, default=None)
 
@@ -101,6 +110,11 @@ class TritonServer:
         """The HTTP session that reaches this server, from ``start`` to ``stop``."""
         assert self._connection is not None
         return self._connection.session
+
+    @property
+    def invocations(self) -> Destination:
+        """Where requests go: the SageMaker front end, or the one that generates in its place."""
+        return self._invocations or Destination(self.session, f"{self.url}/invocations")
 
     @property
     def container_directory(self) -> Path:
@@ -183,7 +197,11 @@ class TritonServer:
     def connect(self) -> None:
         """Open ``session``; the server may start later."""
         folder = self.directory if self.settings.has_private_addresses else None
-        self._connection = ServerConnection(folder, self.settings.invocation_timeout_seconds)
+        timeout = self.settings.invocation_timeout_seconds
+        self._connection = ServerConnection(folder, timeout)
+        kind = used_inference_type(self.container, self.container.image)
+        if kind != "infer":
+            self._generate = GenerateFrontEnd(self.directory, kind, timeout)
 
     async def stop(self) -> None:
         """Stop the server and its child processes, and delete its folder and shared memory."""
@@ -195,6 +213,8 @@ class TritonServer:
             await self._supervisor.close()
         if self._connection is not None:
             await self._connection.close()
+        if self._generate is not None:
+            await self._generate.close()
         self._release_port()
         if self.directory.name:  # exists if the supervisor was killed
             await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
@@ -216,6 +236,8 @@ class TritonServer:
             default_model = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
             refuse_known_hangs(model, Target(default_model=default_model or None), python.version)
             self.prepare_models(model, default_model)
+        image, repository = self.container.image, self.container_directory / "model"
+        report_inference_type(self.container, image, repository, self._note)
 
     def prepare_models(self, repository: Path, default_model: str, target_model: str = "") -> None:
         """Fit unpacked models to this machine and to the backends of the server.
@@ -229,19 +251,7 @@ class TritonServer:
         stand_ins = settings.stand_ins and settings.stand_ins.for_archive(target_model, self.container.image)
         processes = fit_models(repository, default_model, installed, stand_ins, self._note)
         if not self.container.is_multi_model:
-            self._fit_to_machine(processes)
-
-    def _fit_to_machine(self, instances: int) -> None:
-        """Set shared memory and threads for this number of Python model processes."""
-        given = self.container.environment.get(_SHM_DEFAULT, "")
-        if not given or given.isdecimal():  # the server rejects other values
-            wanted = int(given or DEFAULT_SHM_BYTES)
-            fitting = fit_shared_memory(instances, wanted, is_chosen=bool(given))
-            if fitting != wanted:
-                self._note(f"/dev/shm is small on this machine: {_SHM_DEFAULT} is set to {fitting}")
-                self._fitted[_SHM_DEFAULT] = str(fitting)
-        if instances > 1:  # otherwise numerical libraries start one thread per CPU in each process
-            self._fitted["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // instances))
+            self._fitted = fitted_environment(self.container.environment, processes, self._note)
 
     async def _start_process(self) -> None:
         if not self.settings.has_private_addresses:
@@ -253,11 +263,16 @@ class TritonServer:
         self.process_id = int(str(await supervisor.read_event("started") or 0))
         self.generation += 1
         timeout = self.settings.startup_timeout_seconds or self.startup_timeout_seconds
-        ping = wait_for_ping(self.session, self.url, self._check_stubs)
+        ping = wait_for_ping(
+            self.session, self.url, lambda: raise_if_stub_ended(self.label, read_log(self.log))
+        )
         why = await wait_until_ready(ping, supervisor.read_event("ended"), timeout)
         if why is not None:
-            log = explain_failure(self._log_text(), self.container.image)
+            log = explain_failure(read_log(self.log), self.container.image)
             raise LocalEndpointError(f"{self.label}: the Triton server {why}\n{log}")
+        if self._generate is not None:
+            model = request["environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"]
+            self._invocations = await self._generate.destination(model, self._note)
         self.is_ready = True
 
     def _reserve_port(self) -> None:
@@ -269,7 +284,7 @@ class TritonServer:
         if self._reservation is not None:
             self._reservation.close()
 
-    def _request(self) -> Mapping[str, object]:
+    def _request(self) -> Mapping[str, Any]:
         single = self.container_directory / "model"
         with explained_exit(self.label):
             command = server_command(
@@ -282,7 +297,9 @@ class TritonServer:
         installation, python = self.settings.installation, self.settings.python
         has_network = not (self.container.is_isolated and self.settings.has_network_isolation)
         ports = self.settings.front_end_ports
-        moved = ports.moved(self.label, command.arguments, self.settings.report) if has_network else []
+        # The HTTP front end that generates has a Unix socket, and no port.
+        wanted = (*command.arguments, "--allow-http=false") if self._generate else command.arguments
+        moved = ports.moved(self.label, wanted, self.settings.report) if has_network else []
         arguments = fit_caches(command.arguments, installation.caches, self.label, self.settings.report)
         return {
             "argv": [
@@ -292,6 +309,7 @@ class TritonServer:
                 f"--backend-config=python,shm-region-prefix-name={self.shm_prefix}",
                 *_LOOPBACK_FLAGS,
                 *(f"--{each.name}-port={each.port}" for each in moved),
+                *(self._generate.prepare() if self._generate else ()),
             ],
             "environment": {
                 "HOME": str(self.directory / "home"),
@@ -318,15 +336,6 @@ class TritonServer:
         if self.container.is_multi_model:
             environment["SAGEMAKER_MULTI_MODEL"] = "true"
         return environment
-
-    def _check_stubs(self) -> None:
-        raise_if_stub_ended(self.label, self._log_text())
-
-    def _log_text(self) -> str:
-        try:
-            return self.log.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return ""
 
     async def _restart_when_ended(self) -> None:
         """Start the server again when it has ended, as SageMaker does with a container."""

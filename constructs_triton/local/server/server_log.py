@@ -5,13 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.facts.images import version_of_image
 from constructs_triton.local.server.serve_script import ContainerExitError
 from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses
 
-__all__ = ["error_excerpt", "explain_failure", "explained_exit", "raise_if_stub_ended", "stub_failure"]
+__all__ = [
+    "error_excerpt",
+    "explain_failure",
+    "explained_exit",
+    "raise_if_stub_ended",
+    "read_log",
+    "stub_failure",
+]
 
 #: The dynamic loader's words when a Python stub cannot start; the server then waits for the stub forever.
 _STUB_CANNOT_START = re.compile(r".*(error while loading shared libraries|cannot open shared object file).*")
@@ -22,6 +30,14 @@ _GPU_LINE = re.compile(
     r"CudaDriverHelper|CUDA driver|cuda_utils|CUDA memory pool|pinned_memory_manager|libcuda|NVML|DCGM",
     re.IGNORECASE,
 )
+
+
+def read_log(path: Path) -> str:
+    """Return the text of a log; nothing if there is none yet."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def explain_failure(log: str, image: str = "", *, in_container: bool = False) -> str:

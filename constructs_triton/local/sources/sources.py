@@ -9,6 +9,7 @@ from pathlib import Path
 
 from constructs_triton.errors import LocalEndpointError, RepositoryError
 from constructs_triton.local.sources.assembly import read_endpoints
+from constructs_triton.local.sources.inference_type import INFERENCE_TYPE, is_decoupled
 from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 from constructs_triton.model_repository import ModelRepository, pack
 from constructs_triton.model_repository.archive_inspection import inspect_archive
@@ -111,7 +112,8 @@ def _endpoint_of_folder(
     repository = _checked(path, calls)
     model = model or _only_model(repository)
     archive = pack(repository, repository.closure(model), scratch, archive_name=f"model{_SUFFIX}")
-    return _single_model(name, archive.path, model, repository.called_models(model))
+    called, is_streamed = repository.called_models(model), is_decoupled(path, model)
+    return _single_model(name, archive.path, model, called, is_streamed=is_streamed)
 
 
 def _has_models(path: Path) -> bool:
@@ -169,10 +171,14 @@ def _pack_each(repository: ModelRepository, scratch: Path) -> dict[str, Path]:
     }
 
 
-def _single_model(name: str, archive: Path, model: str, called: Sequence[str] = ()) -> EndpointSpec:
+def _single_model(
+    name: str, archive: Path, model: str, called: Sequence[str] = (), *, is_streamed: bool = False
+) -> EndpointSpec:
     environment = {_DEFAULT_MODEL: model}
     if called:  # as the constructs set it
         environment[_ADDITIONAL_ARGS] = " ".join(f"--load-model={each}" for each in called)
+    if is_streamed:  # there is no template that says otherwise, and infer cannot answer
+        environment[INFERENCE_TYPE] = "generate_stream"
     container = ContainerSpec(model, "", archive.resolve().as_uri(), environment, archive)
     return _endpoint(name, container)
 

@@ -58,8 +58,14 @@ def test_field_without_json_form_is_rejected(value: Any, message: str) -> None:
         (
             b"data: [1]\n\n",
             ResponseDecodingError,
-            r"event 0: must be a JSON object, got '\[1\]'; set SAGEMAKER_TR",
+            r"event 0: must be a JSON object, got '\[1\]'; set inference_type",
         ),
+        (
+            b'{"error":"generate expects model to produce exactly 1 response, use generate stream"}',
+            InvocationError,
+            "event 0: the model failed, .*; set inference_type to generate_stream on the endpoint",
+        ),
+        (b"<html>\n", ResponseDecodingError, r"a line must begin with data:, got b'<html>'; check that the"),
         (b"data: {\n\n", ResponseDecodingError, "event 0: must be a JSON object"),
         (b"data: " + b"[" * 100_000 + b"\n\n", ResponseDecodingError, "event 0: must be a JSON object"),
     ],
@@ -69,6 +75,27 @@ def test_malformed_events_are_errors(stream: bytes, error: type[Exception], mess
     with pytest.raises(error, match=message) as caught:
         list(TritonClient(InMemoryTransport(dict, parts=[stream])).infer_stream({}))
     assert len(str(caught.value)) < 250
+
+
+def test_an_output_named_error_is_not_an_error() -> None:
+    """Triton's errors have no model_name, and its responses have one."""
+    (event,) = read_generation([b'data: {"error":"none","model_name":"m"}\n\n'])
+    assert event["error"] == "none"
+
+
+def test_the_json_of_inference_type_generate_is_one_event() -> None:
+    """It has no frame of an event, and may be cut anywhere."""
+    body = b'{"model_name":"m","text_output":"data: 1"}'
+    for parts in ([body], [body[:1], body[1:]], [body, b"\n"]):
+        assert [event.text() for event in read_generation(parts)] == ["data: 1"]
+
+
+def test_only_the_given_fields_are_sent() -> None:
+    """A request has no id unless the caller sets one: Triton hands it to the model as a parameter."""
+    transport = InMemoryTransport(dict, parts=[b'data: {"id":"7","model_name":"m"}\n\n'])
+    (event,) = TritonClient(transport).infer_stream({"text_input": "x"})
+    assert event.id == "7"
+    assert json.loads(transport.calls[0].invocation.body) == {"text_input": "x"}
 
 
 def test_events_before_an_error_are_yielded() -> None:

@@ -72,6 +72,22 @@ def test_unknown_endpoint_names_the_command_that_lists_endpoints() -> None:
     assert "compare the request" in str(error)
 
 
+@pytest.mark.parametrize(
+    ("said", "fix"),
+    [
+        (
+            "HTTP end point doesn't support models with decoupled transaction policy",
+            "set inference_type to",
+        ),
+        ("parameter 'inputs' has invalid type. It should be either", "so call infer_stream"),
+    ],
+)
+def test_a_request_of_the_other_inference_type_is_explained(said: str, fix: str) -> None:
+    """Both of Triton's errors name the method and the setting that fit."""
+    error = build_invocation_error("demo", "it failed", status=400, model_message=said)
+    assert fix in str(error)
+
+
 def test_long_messages_are_shortened_in_print_only() -> None:
     """The first 2000 characters of the model's message are printed, and the attribute has all."""
     error = build_invocation_error("demo", "it failed", model_message="x" * 2001)
@@ -84,6 +100,7 @@ def test_long_messages_are_shortened_in_print_only() -> None:
     [
         (b'{"error":"no space left"}', "no space left"),
         (b'{"error":5}', "5"),
+        (b'data: {"error":"no first"}\n\n', "no first"),
         (b'{"error":"' + b"x" * 5000 + b'"}', "x" * 5000),
         (b" segmentation fault\n", "segmentation fault"),
         (b'{"message":"x"}', '{"message":"x"}'),

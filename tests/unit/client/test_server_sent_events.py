@@ -84,7 +84,7 @@ def test_malformed_stream_is_an_error(stream: bytes, message: str) -> None:
         ([b"data:xxxx\ndata:xxxx\n\n", b"data:xxxx\n\n"], ["xxxx\nxxxx", "xxxx"]),
         ([b"data:xxxx\n", b"data:xxxxx\n\n"], None),
         ([b"123456789"], None),
-        ([b"12345678"], []),
+        ([b":2345678"], []),
         ([b"1234", b"56789"], None),
     ],
 )

@@ -27,6 +27,8 @@ from fake_container import (
 
 from constructs_triton.local.gateway import gateway
 from constructs_triton.local.gateway.gateway import gateway_application
+from constructs_triton.local.gateway.listener import listen
+from constructs_triton.local.gateway.listener import serving as listener_serving
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
@@ -259,12 +261,43 @@ async def test_a_server_that_dies_during_a_stream_ends_it_with_an_error(tmp_path
 
 @in_loop
 async def test_a_stream_that_takes_too_long_ends_with_an_error(tmp_path: Path) -> None:
-    """The code names the time limit."""
-    async with running(tmp_path, hang_while_answering, timeout_seconds=0.2) as run:
+    """The code names the time limit, which is eight times that of a response as on SageMaker."""
+    async with running(tmp_path, hang_while_answering, timeout_seconds=0.05) as run:
         _, content = await run.invoke(STREAM)
         (_, first), (name, payload) = _events(content)
         assert (first, name) == (b"first", "ModelStreamError")
         assert json.loads(payload)["ErrorCode"] == "ModelInvocationTimeExceeded"
+
+
+@in_loop
+async def test_a_caller_that_leaves_ends_the_request_before_the_first_byte(tmp_path: Path) -> None:
+    """The container's connection closes although it has not answered, and nothing is reported."""
+    has_request, is_left, messages = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def wait(request: web.Request) -> web.StreamResponse:
+        await request.read()
+        has_request.set()
+        try:
+            await asyncio.sleep(30)
+        finally:  # aiohttp's test server cancels it when the connection closes
+            is_left.set()
+        return web.Response()
+
+    server, variant = fake_server(tmp_path, timeout_seconds=5.0), VariantSpec("A", CONTAINER)
+    endpoint = RunningEndpoint(EndpointSpec("e", "s", (variant,)), [LocalVariant(variant, server, None)])
+    with listen(0) as listener:
+        async with (
+            running_server(wait) as port,
+            connected(server, port),
+            listener_serving(gateway_application({"e": endpoint}), listener, messages.append),
+        ):
+            _, writer = await asyncio.open_connection(*listener.getsockname())
+            writer.write(f"POST {STREAM} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx".encode())
+            await has_request.wait()
+            assert not is_left.is_set()
+            writer.close()
+            await is_left.wait()
+    assert messages == []
 
 
 def _events(content: bytes) -> list[tuple[str, bytes]]:

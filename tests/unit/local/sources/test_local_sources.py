@@ -61,6 +61,15 @@ def test_a_repository_is_packed_with_the_models_that_its_top_level_model_needs(t
         assert {name.split("/")[0] for name in tar.getnames()} == {"whole", "net"}
 
 
+def test_a_decoupled_model_of_a_repository_streams(tmp_path: Path) -> None:
+    """No template says so, and infer could not answer; the same for an ensemble with a decoupled step."""
+    decoupled = IDENTITY + "model_transaction_policy { decoupled: true }"
+    repository = _repository(tmp_path / "models", whole=ENSEMBLE, net=decoupled)
+    for model in ("whole", "net"):
+        container = _container(repository, tmp_path / model, model)
+        assert container.environment["SAGEMAKER_TRITON_INFERENCE_TYPE"] == "generate_stream"
+
+
 def test_models_that_a_model_calls_are_packed_and_loaded(tmp_path: Path) -> None:
     """A repository with one caller has one top-level model, as with ``calls`` in an app."""
     repository = _repository(tmp_path / "shop", caller=IDENTITY, one=IDENTITY, two=IDENTITY)

@@ -1,0 +1,72 @@
+"""Where generate requests go, by the server's version."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from constructs_triton.local.server.generate_front_end import GenerateFrontEnd
+
+
+async def found(folder: Path, metadata: str) -> tuple[str | None, list[str], list[str]]:
+    """The URL, the reports and the paths that were asked for, with a server that answers ``metadata``."""
+    paths: list[str] = []
+    messages: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        paths.append(request.path)
+        return web.Response(text=metadata, content_type="application/json")
+
+    application = web.Application()
+    application.router.add_get("/{path:.*}", answer)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    front_end = GenerateFrontEnd(folder, "generate_stream", 5.0)
+    assert front_end.prepare() == ("--allow-http=true", "--http-address=unix:http.sock")
+    descriptor = os.open(folder, os.O_PATH)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"/proc/self/fd/{descriptor}/http.sock")
+    os.close(descriptor)
+    await web.SockSite(runner, listener).start()
+    try:
+        destination = await front_end.destination("a b", messages.append)
+    finally:
+        await front_end.close()
+        await runner.cleanup()
+    return destination and destination.url, messages, paths
+
+
+@pytest.mark.parametrize(
+    ("version", "url", "message"),
+    [
+        ("2.38.0", None, "this Triton server has no generate extension, so it cannot use generate_stream"),
+        ("2.39.0", "http://localhost/v2/models/a%20b/generate_stream", ""),
+        ("2.55.0", "http://localhost/v2/models/a%20b/generate_stream", ""),
+        ("2.56.0", None, ""),
+        ("of mine", None, "this Triton server has no generate extension, so it cannot use generate_stream"),
+    ],
+)
+def test_destination_by_version(tmp_path: Path, version: str, url: str | None, message: str) -> None:
+    """The HTTP front end, SageMaker's own where it can generate, and a report where none can."""
+    for _ in range(2):  # the second server finds the socket of the first one
+        got, messages, paths = asyncio.run(found(tmp_path, f'{{"name":"triton","version":"{version}"}}'))
+        assert (got, paths) == (url, ["/v2"])
+        assert [each.startswith(message) for each in messages] == [True] * bool(message)
+
+
+def test_a_server_that_does_not_answer_cannot_generate(tmp_path: Path) -> None:
+    """Without the socket there is no front end that generates."""
+
+    async def scenario() -> None:
+        messages: list[str] = []
+        front_end = GenerateFrontEnd(tmp_path, "generate", 5.0)
+        assert await front_end.destination("m", messages.append) is None
+        await front_end.close()
+        assert len(messages) == 1
+
+    asyncio.run(scenario())
