@@ -16,7 +16,7 @@ class Reading:
     Args:
         moment: The step after which it was tried.
         endpoint: ``endpoint NAME`` or ``inference component NAME``.
-        config: The endpoint configuration; empty for a component. During an update the old one and the new one.
+        config: The endpoint configuration; empty for a component. An update has the old one and the new one.
         model: The name of the SageMaker model.
         object: URL of the object or prefix in S3, or the image.
         refusal: Why it cannot be read; empty if it can.
