@@ -7,7 +7,7 @@ the same decisions, however long their steps take.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -56,7 +56,7 @@ class Behaviour:
     """
     failing_restore: Mapping[str, When] = field(default_factory=dict)
     """Logical ids of resources that the rollback of an update cannot restore."""
-    failing_delete: Mapping[str, When] = field(default_factory=dict)
+    failing_delete: Collection[str] = ()
     """Logical ids of resources that cannot be deleted."""
 
     @classmethod
