@@ -61,11 +61,13 @@ class Behaviour:
 
     @classmethod
     def unfriendly(cls, seed: int) -> Behaviour:
-        """Everything at once; the seed chooses the mode of rollback."""
+        """Everything at once; the seed chooses the mode of rollback, and what is sent to an endpoint."""
+        chance = random.Random(seed)
         return cls(
             seed=seed,
             random_order=True,
-            updates_replaced_on_rollback=random.Random(seed).random() < 0.5,
+            updates_replaced_on_rollback=chance.random() < 0.5,
+            updates_with_the_same_config=chance.random() < 0.5,
             duplicates_events=True,
             propagation=3,
             launches_old_fleet=True,
