@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import aws_cdk as cdk
 import pytest
@@ -33,7 +34,7 @@ def synthesize(directory: Path) -> Path:
     vpc = ec2.Vpc(cdk.Stack(app, "Network"), "Vpc", nat_gateways=0)
     stack = cdk.Stack(app, "Kept")
     models = ModelSource.from_directory(write_models(directory / "models", State()))
-    kept = {
+    kept: dict[str, Any] = {
         "model_repository": TritonModelRepository(stack, "Models", source=models),
         "instance_type": InstanceType.of("ml.g5.xlarge"),
         "vpc": vpc,
