@@ -7,8 +7,11 @@ the same decisions, however long their steps take.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
+
+from .steps import When
 
 __all__ = ["CALM", "Behaviour"]
 
@@ -39,16 +42,32 @@ class Behaviour:
     """CreateEndpoint refuses rollback alarms that do not exist, as UpdateEndpoint always does."""
     tags_assets: bool = False
     """A scanner tags every object in the asset bucket."""
+    updates_with_the_same_config: bool = False
+    """CloudFormation calls UpdateEndpoint also when the name of the endpoint configuration stays equal.
+
+    AWS does not document whether a change of RetainAllVariantProperties alone leads to this call.
+    """
     failure_rate: float = 0.0
     """The share of changes to resources that fail."""
+    failing: Mapping[str, When] = field(default_factory=dict)
+    """Logical ids of resources that cannot be created, updated or replaced.
+
+    A custom resource that fails after its function carried out the request is one whose response was lost.
+    """
+    failing_restore: Mapping[str, When] = field(default_factory=dict)
+    """Logical ids of resources that the rollback of an update cannot restore."""
+    failing_delete: Collection[str] = ()
+    """Logical ids of resources that cannot be deleted."""
 
     @classmethod
     def unfriendly(cls, seed: int) -> Behaviour:
-        """Everything at once; the seed chooses the mode of rollback."""
+        """Everything at once; the seed chooses the mode of rollback, and what is sent to an endpoint."""
+        chance = random.Random(seed)
         return cls(
             seed=seed,
             random_order=True,
-            updates_replaced_on_rollback=random.Random(seed).random() < 0.5,
+            updates_replaced_on_rollback=chance.random() < 0.5,
+            updates_with_the_same_config=chance.random() < 0.5,
             duplicates_events=True,
             propagation=3,
             launches_old_fleet=True,
@@ -61,11 +80,18 @@ class Behaviour:
         """A number from 0 to 1 that depends only on the seed and the key."""
         return random.Random(f"{self.seed} {' '.join(key)}").random()
 
-    def failure(self, logical_id: str) -> Literal["before", "after"] | None:
-        """Whether the change of a resource fails, before or after its service carried it out."""
+    def failure(self, logical_id: str, *, is_custom: bool = False) -> When | None:
+        """Whether the change of a resource fails, before or after its service carried it out.
+
+        At random, a custom resource does not lose its function's response.
+        """
+        if logical_id in self.failing:
+            return self.failing[logical_id]
         if self.draw("fails", logical_id) >= self.failure_rate:
             return None
-        return "before" if self.draw("fails before", logical_id) < 0.5 else "after"
+        if self.draw("fails before", logical_id) < 0.5:
+            return "before"
+        return None if is_custom else "after"
 
 
 CALM = Behaviour()

@@ -53,6 +53,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "rehearsal": (
         "errors",
+        "steps",
         "behaviour",
         "replacement",
         "services",
@@ -64,6 +65,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "endpoints",
         "moto_gaps",
         "account",
+        "failures",
     ),
     "cdk": (
         "validation",

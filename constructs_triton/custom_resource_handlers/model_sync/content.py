@@ -103,7 +103,9 @@ class _Files:
         return [Task(label, run) for label, run in files.steps()]
 
     def others(self, placement: Placement) -> list[str]:
-        # A later deployment may return to the content of an earlier folder, when its key is not allowed.
+        # An endpoint loads one folder. A later deployment may return to another, whose key is forgotten then.
+        if not (placement.encryption.is_changed or placement.encryption.left_keys):
+            return []
         found = objects_below(placement.client, placement.bucket, placement.prefix)
         return sorted(
             key for key in found if key != INDEX_FILE and not key.startswith(self.properties.folder)
