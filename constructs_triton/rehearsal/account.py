@@ -8,7 +8,7 @@ import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.moto_api._internal.models import moto_api_backend
@@ -34,6 +34,7 @@ from .providers.storage import location
 from .replacement import environment
 from .services.service_api import ServiceApi, client
 from .stacks.deployment import Deployer
+from .stacks.nested_stacks import NestedStack
 from .stacks.publishing import publish
 from .stacks.server import CloudFormationServer
 from .stacks.stack import Stack, Stacks
@@ -54,13 +55,22 @@ class SimulatedAccount:
     Args:
         account: Account ID; it matters to stacks that are bound to theirs.
         region: Region; it matters to stacks that are bound to theirs.
+        functions: Which Lambda functions run: ``"library"`` are the deploy-time functions of this library,
+            ``"python"`` all functions in Python, with the permissions of your user on this machine. A custom
+            resource of another function succeeds without running it.
 
     Raises:
         MissingDependencyError: the installed release of moto is not supported.
     """
 
-    def __init__(self, account: str = DEFAULT_ACCOUNT_ID, region: str = REGION) -> None:
-        self._account, self._region = account, region
+    def __init__(
+        self,
+        account: str = DEFAULT_ACCOUNT_ID,
+        region: str = REGION,
+        *,
+        functions: Literal["library", "python"] = "library",
+    ) -> None:
+        self._account, self._region, self._runs = account, region, functions
         self._exit = ExitStack()
 
     def __enter__(self) -> SimulatedAccount:
@@ -79,6 +89,7 @@ class SimulatedAccount:
             cleanup.callback(moto.stop)
             host, port = moto.get_host_and_port()
             self.api = ServiceApi(f"http://{host}:{port}", self._account, self._region)
+            self.api.runs_all_functions = self._runs == "python"
             self._assemble()
             cleanup.callback(self.functions.wait)
             for patch in self._patches():
@@ -106,12 +117,14 @@ class SimulatedAccount:
         self.components = InferenceComponents(self.fleets)
         self.runtime = Runtime(self.components)
         self.copy_scaling = CopyScaling(self.components, self.runtime)
+        providers = Providers(self.api, self.answers)
         self.deployer = Deployer(
             self.stacks,
-            Providers(self.api, self.answers),
+            providers,
             inspect=self.fleets.inspect,
             begin_cleanup=self.fleets.begin_cleanup,
         )
+        providers.others[NestedStack.type] = NestedStack(self.deployer)
 
     def _patches(self) -> list[Any]:
         return [
@@ -134,6 +147,15 @@ class SimulatedAccount:
     @behaviour.setter
     def behaviour(self, behaviour: Behaviour) -> None:
         self.api.behaviour = behaviour
+
+    @property
+    def not_simulated(self) -> dict[str, list[str]]:
+        """What is not simulated: resource types, properties as ``<type>.<property>``, and functions.
+
+        Each has the logical IDs of its resources, as ``<stack>/<logical ID>``. These resources exist and are
+        replaced as CloudFormation would. They do nothing, and their attributes are strings without a meaning.
+        """
+        return {what: list(self.api.not_simulated[what]) for what in sorted(self.api.not_simulated)}
 
     @property
     def endpoint_url(self) -> str:

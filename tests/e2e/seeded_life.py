@@ -121,8 +121,8 @@ def _account(stacks: list[Versions], seed: int) -> Iterator[_Life]:
     """The account that the stacks belong to."""
     ((stage, name), _) = stacks[0]
     account, region = stage.environment(name).removeprefix("aws://").split("/")
-    place = {} if account == "unknown-account" else {"account": account, "region": region}
-    with SimulatedAccount(**place) as aws:
+    place = () if account == "unknown-account" else (account, region)
+    with SimulatedAccount(*place) as aws:
         aws.behaviour = Behaviour.unfriendly(seed)
         aws.bootstrap()
         if stage.directory.name == "existing_bucket":

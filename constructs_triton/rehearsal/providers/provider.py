@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ..errors import StackError
+from ..errors import NotSimulatedError, StackError
 from ..services.service_api import ServiceApi
 
 __all__ = ["Deployed", "Physical", "Provider", "Request", "ResourceFailedError", "tags_as_map", "without"]
@@ -42,10 +42,12 @@ class Physical:
     Args:
         id: Physical ID, the value of ``Ref``.
         attributes: The values of ``Fn::GetAtt``.
+        is_simulated: Whether the account simulates the resource; otherwise its attributes have no meaning.
     """
 
     id: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    is_simulated: bool = True
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Provider:
     """A resource type; subclasses call the service."""
 
     type: ClassVar[str]
-    name_property: ClassVar[str | None] = None
+    name_property: str | None = None
     """The property that contains the resource's name."""
     name_limit: ClassVar[int] = 63
 
@@ -99,10 +101,16 @@ class Provider:
             for name in current.properties.keys() | request.properties.keys()
             if current.properties.get(name) != request.properties.get(name)
         )
-        raise StackError(f"{self.type}: an update of {changed} is not simulated")
+        raise NotSimulatedError(f"{self.type}: an update of {changed} is not simulated")
 
     def delete(self, current: Deployed) -> None:
         raise NotImplementedError
+
+    def simulated(self, request: Request, *names: str) -> dict[str, Any]:
+        """The properties of these names; the others are noted as not simulated."""
+        for name in sorted(request.properties.keys() - set(names)):
+            self.api.note_not_simulated(f"{self.type}.{name}", request.stack_name, request.logical_id)
+        return {name: value for name, value in request.properties.items() if name in names}
 
     def name(self, request: Request) -> str:
         """The name from the template, or a generated one: stack, logical id, 12 letters."""

@@ -107,7 +107,7 @@ def _attribute_details(resource: Resource, old: Resource) -> list[dict[str, Any]
 
 
 def _recreation(type: str, property: str) -> str:
-    if is_custom(type) or type == "AWS::CDK::Metadata":
+    if is_custom(type):
         return "Never"
     return resource_schema(type).recreation(property)
 

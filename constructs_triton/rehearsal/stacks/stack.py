@@ -14,6 +14,7 @@ from constructs_triton.cloud_assembly.template import Template
 from ..errors import TemplateError
 from ..providers.provider import Deployed
 from ..services.service_api import ServiceApi
+from .dynamic_references import stored_parameter
 from .scope import Scope
 
 __all__ = ["Event", "Output", "Stack", "Stacks"]
@@ -187,12 +188,11 @@ class Stacks:
         if allowed is not None and value not in allowed:
             raise TemplateError(f"Parameter value {value!r} must be one of {allowed}")
         if kind.startswith("AWS::SSM::Parameter::Value<"):
-            return self.api.call("ssm", "GetParameter", Name=value)["Parameter"]["Value"]
-        if kind in ("CommaDelimitedList", "List<String>"):
+            value = stored_parameter(str(value), self.api)
+            kind = kind.removeprefix("AWS::SSM::Parameter::Value<").removesuffix(">")
+        if kind == "CommaDelimitedList" or kind.startswith("List<"):
             return str(value).split(",")
-        if kind in ("String", "Number"):
-            return value
-        raise TemplateError(f"parameter type {kind} is not supported")
+        return value
 
     def _pseudo_parameters(self, stack: Stack) -> dict[str, Any]:
         return {

@@ -19,7 +19,7 @@ TOPIC = {"Type": "AWS::SNS::Topic"}
     ("body", "message"),
     [
         ({"Transform": "AWS::Serverless"}, "Transform is not supported"),
-        ({"Resources": {"A": {**TOPIC, "CreationPolicy": {}}}}, "CreationPolicy is not supported"),
+        ({"Resources": {"A": {**TOPIC, "Policy": {}}}}, "Policy is not supported"),
         ({"Resources": {"A": {**TOPIC, "DeletionPolicy": "Forget"}}}, "unknown policy"),
         ({"Resources": {"A": {**TOPIC, "DependsOn": "B"}}}, "Unresolved resource dependencies"),
         ({"Resources": {"A": {**TOPIC, "Condition": "No"}}}, "condition No is not declared"),
