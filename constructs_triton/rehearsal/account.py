@@ -1,4 +1,4 @@
-"""An AWS account on loopback: moto's services, and stand-ins for CloudFormation and IAM."""
+"""An AWS account on loopback: moto's services, and simulations of CloudFormation and IAM."""
 
 from __future__ import annotations
 
@@ -46,10 +46,17 @@ _BOOTSTRAP_VERSION = "33"
 
 
 class SimulatedAccount:
-    """A context manager that stops everything it started and does not change the process's environment.
+    """A context manager that runs an AWS account on loopback.
 
-    moto's state belongs to the process: one at a time. ``account`` and ``region`` matter to stacks that are
-    bound to theirs.
+    At the end it stops everything that it started, and restores the environment variables of the process.
+    A process can have one account at a time, since the state of moto belongs to the process.
+
+    Args:
+        account: Account ID; it matters to stacks that are bound to theirs.
+        region: Region; it matters to stacks that are bound to theirs.
+
+    Raises:
+        MissingDependencyError: the installed release of moto is not supported.
     """
 
     def __init__(self, account: str = DEFAULT_ACCOUNT_ID, region: str = REGION) -> None:
@@ -119,11 +126,9 @@ class SimulatedAccount:
             *self.observations.patches(),
         ]
 
-    # What tests look at it with.
-
     @property
     def behaviour(self) -> Behaviour:
-        """How the account behaves; a test may set it between two operations."""
+        """How the account behaves; can be set between two operations."""
         return self.api.behaviour
 
     @behaviour.setter
@@ -136,7 +141,12 @@ class SimulatedAccount:
         return self.api.endpoint_url
 
     def client(self, service: str, credentials: RoleCredentials | None = None) -> Any:
-        """A boto3 client with the administrator's or a role's permissions."""
+        """Return a boto3 client.
+
+        Args:
+            service: Name of the service, as in ``boto3.client``.
+            credentials: Credentials of a role. Default: those of the administrator, who may do everything.
+        """
         url = self.server.url if service == "cloudformation" else self.endpoint_url
         if credentials is not None:
             return client(service, url, self.api.region, credentials.as_arguments())
@@ -145,7 +155,14 @@ class SimulatedAccount:
         return self.api.client(service)
 
     def stack(self, name: str) -> Stack:
-        """The current state of a stack."""
+        """Return the current state of a stack.
+
+        Args:
+            name: Name or ARN of the stack. A deleted stack is found by its ARN only.
+
+        Raises:
+            StackError: no such stack exists.
+        """
         found = self.stacks.find(name)
         if found is None:
             raise StackError(f"Stack with id {name} does not exist")
@@ -171,7 +188,16 @@ class SimulatedAccount:
     ) -> Stack:
         """Publish the assets of an assembly and deploy one of its stacks; the status shows the result.
 
-        ``stack_name`` gives the stack another name, ``template`` stands in for the one in the assembly.
+        Args:
+            directory: Folder of the assembly, which ``cdk synth`` wrote.
+            artifact: ID of the stack in the assembly.
+            stack_name: Name of the deployed stack. Default: that of the assembly.
+            template: Template to deploy instead. Default: that of the assembly.
+
+        Raises:
+            StackError: CloudFormation accepts no update in the state of the stack, or an asset cannot be
+                published.
+            TemplateError: the assembly cannot be read.
         """
         assembly = Assembly(directory)
         publish(assembly, self.api)
@@ -191,7 +217,14 @@ class SimulatedAccount:
             s3.put_object_tagging(Bucket=bucket, Key=each["Key"], Tagging=tagging)
 
     def destroy(self, stack_name: str) -> Stack:
-        """Delete a stack; its status shows the result."""
+        """Delete a stack; its status shows the result.
+
+        Args:
+            stack_name: Name or ARN of the stack.
+
+        Raises:
+            StackError: no such stack exists.
+        """
         stack = self.stack(stack_name)
         self.deployer.delete(stack)
         return stack
@@ -216,14 +249,23 @@ class SimulatedAccount:
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
             "CDK_DISABLE_CLI_TELEMETRY": "1",
-            "CDK_VALIDATION": "false",  # a test of its own holds templates against it; here it costs seconds
+            "CDK_VALIDATION": "false",  # takes seconds, and a synth outside has validated the template
             "CI": "1",
             "NO_COLOR": "1",
             "NODE_NO_WARNINGS": "1",
         }
 
     def run_cdk(self, cdk: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-        """Run the CDK's command line against this account; returns its output and exit code."""
+        """Run the CDK's command line against this account; return its output and exit code.
+
+        Args:
+            cdk: Path of the command ``cdk``.
+            *arguments: Arguments of the command.
+            cwd: Working directory.
+
+        Raises:
+            subprocess.TimeoutExpired: the command took longer than five minutes.
+        """
         return subprocess.run(
             [str(cdk), *arguments],
             cwd=cwd,

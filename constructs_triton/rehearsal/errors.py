@@ -12,7 +12,7 @@ class StackError(Exception):
 
 
 FAILURES = (StackError, TemplateError)
-"""What makes a stack operation fail: an operation, or a template that is wrong or not supported here."""
+"""What makes a stack operation fail: an operation, or a template that is wrong or not supported."""
 
 
 class ApiError(Exception):

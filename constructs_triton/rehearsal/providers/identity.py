@@ -81,7 +81,7 @@ class Policy(Provider):
     def _expect_roles_only(self, request: Request) -> None:
         for principals in ("Users", "Groups"):
             if request.properties.get(principals):
-                raise StackError(f"{self.type}: {principals} is not supported by this stand-in")
+                raise StackError(f"{self.type}: {principals} is not simulated")
 
 
 class ManagedPolicy(Provider):

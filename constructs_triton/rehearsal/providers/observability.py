@@ -90,7 +90,7 @@ class LogGroup(Provider):
     def _expect_only(self, request: Request, known: set[str]) -> None:
         unknown = sorted(request.properties.keys() - known)
         if unknown:
-            raise StackError(f"{self.type}: {unknown} is not supported by this stand-in")
+            raise StackError(f"{self.type}: {unknown} is not simulated")
 
 
 PROVIDERS = (Alarm, Dashboard, LogGroup)

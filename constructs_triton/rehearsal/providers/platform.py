@@ -40,7 +40,7 @@ class Key(Provider):
         created = {"KeyPolicy", "Description", "KeySpec"}
         unknown = request.properties.keys() - created - {"Tags", "EnableKeyRotation", "PendingWindowInDays"}
         if unknown:
-            raise StackError(f"{self.type}: {sorted(unknown)} is not supported by this stand-in")
+            raise StackError(f"{self.type}: {sorted(unknown)} is not simulated")
         return sorted(created & request.properties.keys())
 
 
@@ -68,7 +68,7 @@ class Topic(Provider):
     def create(self, request: Request) -> Physical:
         unknown = sorted(request.properties.keys() - {*self._ATTRIBUTES, "TopicName", "Tags"})
         if unknown:
-            raise StackError(f"{self.type}: {unknown} is not supported by this stand-in")
+            raise StackError(f"{self.type}: {unknown} is not simulated")
         attributes = {
             name: request.properties[name] for name in self._ATTRIBUTES if name in request.properties
         }

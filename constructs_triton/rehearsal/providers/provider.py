@@ -18,7 +18,15 @@ _ALPHABET = string.ascii_uppercase + string.digits
 
 @dataclass(frozen=True)
 class Request:
-    """A resource to create: its stack, logical id, and properties without intrinsic functions."""
+    """What CloudFormation asks a resource type to create.
+
+    Args:
+        stack_name: Name of the stack.
+        stack_id: ARN of the stack.
+        logical_id: Logical ID in the template.
+        type: Resource type.
+        properties: Properties, without intrinsic functions.
+    """
 
     stack_name: str
     stack_id: str
@@ -29,7 +37,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Physical:
-    """An existing resource: the values of ``Ref`` and ``Fn::GetAtt``."""
+    """An existing resource as its service knows it.
+
+    Args:
+        id: Physical ID, the value of ``Ref``.
+        attributes: The values of ``Fn::GetAtt``.
+    """
 
     id: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -37,7 +50,14 @@ class Physical:
 
 @dataclass(frozen=True)
 class Deployed:
-    """A resource of a stack in its current state."""
+    """A resource of a stack in its current state.
+
+    Args:
+        request: What CloudFormation asked for.
+        physical: What exists.
+        deletion_policy: ``DeletionPolicy`` of the template.
+        update_replace_policy: ``UpdateReplacePolicy`` of the template.
+    """
 
     request: Request
     physical: Physical
@@ -46,6 +66,7 @@ class Deployed:
 
     @property
     def properties(self) -> Mapping[str, Any]:
+        """The properties, without intrinsic functions."""
         return self.request.properties
 
 
@@ -78,7 +99,7 @@ class Provider:
             for name in current.properties.keys() | request.properties.keys()
             if current.properties.get(name) != request.properties.get(name)
         )
-        raise StackError(f"{self.type}: an update of {changed} is not supported by this stand-in")
+        raise StackError(f"{self.type}: an update of {changed} is not simulated")
 
     def delete(self, current: Deployed) -> None:
         raise NotImplementedError

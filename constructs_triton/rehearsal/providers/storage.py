@@ -91,7 +91,7 @@ class Bucket(Provider):
     def create(self, request: Request) -> Physical:
         unknown = sorted(request.properties.keys() - _SETTINGS.keys() - {"BucketName"})
         if unknown:
-            raise StackError(f"{self.type}: {unknown} is not supported by this stand-in")
+            raise StackError(f"{self.type}: {unknown} is not simulated")
         name = self.name(request).lower()
         self.api.call("s3", "CreateBucket", Bucket=name, **location(self.api.region))
         self._set(name, {}, request.properties)

@@ -20,7 +20,7 @@ class StateMachine(Provider):
     def create(self, request: Request) -> Physical:
         unknown = sorted(request.properties.keys() - _SAME.keys() - {"StateMachineName"})
         if unknown:
-            raise StackError(f"{self.type}: {unknown} is not supported by this stand-in")
+            raise StackError(f"{self.type}: {unknown} is not simulated")
         wanted: dict[str, Any] = {
             _SAME[name]: value for name, value in request.properties.items() if name in _SAME
         }

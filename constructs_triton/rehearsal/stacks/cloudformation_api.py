@@ -41,7 +41,7 @@ class CloudFormationApi:
         action = request.get("Action", "")
         method: Callable[[_Request], _Answer] | None = getattr(self, f"_{action}", None)
         if not action[:1].isupper() or method is None:
-            raise ApiError("InvalidAction", f"the action {action} is not supported by this stand-in")
+            raise ApiError("InvalidAction", f"the action {action} is not simulated")
         try:
             return method(request)
         except FAILURES as error:

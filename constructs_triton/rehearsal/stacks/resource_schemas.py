@@ -16,6 +16,8 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import regex  # type: ignore[import-untyped]  # reads \p{L}, which patterns of the schemas use
 
+from constructs_triton.errors import MissingDependencyError
+
 from ..errors import TemplateError
 
 __all__ = ["ResourceSchema", "resource_schema"]
@@ -75,8 +77,11 @@ def resource_schema(type: str) -> ResourceSchema:
 
 def _data_folder() -> Path:
     spec = importlib.util.find_spec("cfnlint")
-    assert spec is not None
-    assert spec.origin is not None
+    if spec is None or spec.origin is None:
+        raise MissingDependencyError(
+            "constructs_triton.rehearsal: cfn-lint is not installed; "
+            "run `pip install 'constructs-triton[rehearse]'`"
+        )
     return Path(spec.origin).parent / "data" / "schemas"
 
 

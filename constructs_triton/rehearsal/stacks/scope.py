@@ -59,5 +59,5 @@ class Scope:
     def availability_zones(self, region: str) -> list[str]:
         """Return the Availability Zones of a Region."""
         if self.zones_of is None:
-            raise TemplateError(f"Fn::GetAZs: the zones of {region} are not known here")
+            raise TemplateError(f"Fn::GetAZs: the zones of {region} are not known")
         return self.zones_of(region)

@@ -1,4 +1,4 @@
-"""Reads the text of a template, and refuses what this stand-in for CloudFormation does not know."""
+"""Reads the text of a template, and refuses what the simulated CloudFormation does not know."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_unsupported_properties_are_refused(
     template = Template({"Resources": {"A": {"Type": kind, "Properties": properties}}})
     aws.deployer.deploy(stack, template, {})
     assert stack.status == "ROLLBACK_COMPLETE"
-    assert "is not supported by this stand-in" in stack.reason
+    assert "is not simulated" in stack.reason
 
 
 NETWORK: dict[str, tuple[str, dict[str, Any]]] = {
