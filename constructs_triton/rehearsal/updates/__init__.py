@@ -1,1 +1,1 @@
-"""Rehearsals of updates: deploys one version after another in simulated accounts, and reports what happens."""
+"""Rehearsals of updates: deploys OLD and NEW in simulated accounts, and reports what happens."""

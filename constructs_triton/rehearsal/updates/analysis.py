@@ -86,7 +86,7 @@ class Sequence:
         )
 
     def instances(self, types: Mapping[str, str], extra: Mapping[str, int | None]) -> tuple[Instances, ...]:
-        """The instances of each endpoint. ``extra`` are those that an update adds; ``None`` is a second fleet."""
+        """The instances of each endpoint. ``extra`` is what an update adds; ``None`` is a second fleet."""
         last = self.outcome.moments[-1] if self.outcome.moments else None
         before, after = _totals(self.before), _totals(last)
         seen: dict[str, list[int]] = {}

@@ -11,7 +11,14 @@ from .analysis import Sequence
 from .report import Leftover
 from .trial import Outcome
 
-__all__ = ["CODES", "deletion_problems", "failure_problems", "leftover_problems", "update_problems"]
+__all__ = [
+    "CODES",
+    "deletion_problems",
+    "failure_problems",
+    "leftover_problems",
+    "revert_problems",
+    "update_problems",
+]
 
 CODES = {
     "rehearse-update-fails": "CloudFormation cannot carry out the update.",
@@ -21,15 +28,14 @@ CODES = {
     "rehearse-endpoint-replaced": "An endpoint gets another name, which its callers do not know.",
     "rehearse-fleet-shrinks": "A fleet that was scaled out gets its initial number of instances.",
     "rehearse-rollback-fails": "If a step fails, CloudFormation cannot return to the old version.",
+    "rehearse-revert-unnoticed": "The stack does not notice that SageMaker returned to the old configuration.",
     "rehearse-leftover": "A failure leaves a resource that costs money and belongs to no stack.",
     "rehearse-retained-needs": "A resource is retained, and something that it needs is deleted.",
     "rehearse-deletion-fails": "The new version cannot be deleted.",
 }
 """Each code with its meaning."""
 
-_COLLISION = re.compile(
-    r"already exist|custom-named resource|Cannot create already existing|in use by another", re.I
-)
+_COLLISION = re.compile(r"already exist|custom-named resource|Cannot create already", re.I)
 _PAID = (
     "AWS::SageMaker::Endpoint",
     "AWS::SageMaker::InferenceComponent",
@@ -60,7 +66,7 @@ def _refused(outcome: Outcome) -> Finding:
         return _error("rehearse-name-collision", name, message, fix)
     fix = "change what the reason names, and rehearse again"
     if _SCALED in outcome.reason:
-        fix = "set guards_updates on the scaling, or deploy once without scaling as docs/guides/updating.md describes"
+        fix = "set scaling_guard=True on the endpoint, in a deployment before this one"
     return _error("rehearse-update-fails", name, message, fix)
 
 
@@ -143,11 +149,9 @@ def _successor(sequence: Sequence, name: str) -> str:
     return ", ".join(new)
 
 
-def failure_problems(sequence: Sequence, logical_id: str, *, reverts: bool) -> Iterator[Finding]:
+def failure_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
     """The problems after a failure of one step."""
     outcome = sequence.outcome
-    event = "SageMaker returns to the old configuration without an error" if reverts else "the step fails"
-    when = f"if {event} ({logical_id}), afterwards"
     status = list(outcome.status.values())[-1]
     if status in ("ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED"):
         yield _error(
@@ -156,8 +160,23 @@ def failure_problems(sequence: Sequence, logical_id: str, *, reverts: bool) -> I
             f"if the step fails, the rollback ends as {status}: {outcome.reason}",
             "fix the reason, then run `npx cdk rollback`; CloudFormation accepts no update before",
         )
-    yield from reader_problems(sequence, when)
+    yield from reader_problems(sequence, "if the step fails, after its rollback")
     yield from leftover_problems(logical_id, "if the step fails", outcome.leftovers)
+
+
+def revert_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
+    """A warning if the stack does not notice that SageMaker returned to the old configuration."""
+    if sequence.outcome.is_complete:
+        lost = any(each.refusal for each in sequence.outcome.moments[-1].readings)
+        text = ", and the cleanup deletes the permissions that new instances of it need" if lost else ""
+        yield Finding(
+            "rehearse-revert-unnoticed",
+            Severity.WARNING,
+            logical_id,
+            "if SageMaker returns to the old configuration without an error, the stack reports success, "
+            f"the old version serves{text}",
+            "set verify_update=True on the endpoint",
+        )
 
 
 def leftover_problems(place: str, when: str, leftovers: Iterable[Leftover]) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from constructs_triton.errors import TemplateError
@@ -11,7 +11,7 @@ from constructs_triton.findings import Finding
 from ..behaviour import CALM, Behaviour
 from .analysis import Sequence
 from .endpoint_facts import extra_instances, instance_types
-from .problems import deletion_problems, failure_problems, leftover_problems, update_problems
+from .problems import deletion_problems, failure_problems, leftover_problems, revert_problems, update_problems
 from .recording import Moment
 from .report import Failure, Operation, Rehearsal, RehearsedStep
 from .request import Request
@@ -71,7 +71,6 @@ class _Pass:
             steps = calm.steps()
             way_back, deletion = self._afterwards(trial, calm)
         failures, problems = self._failures(steps)
-        resources = {**calm.outcome.before.resources, **calm.outcome.after.resources}
         is_deletion = new == NONE
         return Rehearsal(
             status=calm.outcome.status,
@@ -83,7 +82,7 @@ class _Pass:
             callers=_callers(calm),
             way_back=None if way_back is None else _operation(way_back.outcome),
             deletion=None if deletion is None else _operation(deletion.outcome),
-            not_simulated=_not_simulated(self.request, resources),
+            not_simulated=_not_simulated(self.request),
             problems=_unique(
                 *update_problems(calm, is_deletion=is_deletion),
                 *(
@@ -128,7 +127,8 @@ class _Pass:
                     )
                     sequence = Sequence(outcome, before)
                     failures.append(_failure(step, sequence, reverts=reverts))
-                    problems += failure_problems(sequence, step.logical_id, reverts=reverts)
+                    find = revert_problems if reverts else failure_problems
+                    problems += find(sequence, step.logical_id)
                     is_clean = outcome.restored and not reverts
         return sorted(failures, key=lambda each: (each.step, each.event)), problems
 
@@ -199,7 +199,7 @@ def _callers(sequence: Sequence) -> tuple[str, ...]:
     )
 
 
-def _not_simulated(request: Request, resources: Mapping[tuple[str, str], tuple[str, str]]) -> tuple[str, ...]:
+def _not_simulated(request: Request) -> tuple[str, ...]:
     notes = ["the start of Triton", "capacity of instance types", "the time that steps take"]
     if not (request.old.has_assets and request.new.has_assets):
         notes.insert(0, "functions and models, which a template alone does not contain; who may read what")

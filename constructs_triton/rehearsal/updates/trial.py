@@ -67,11 +67,11 @@ class Outcome:
 class _NoReadings(ExecutionRoleCheck):
     """Makes no statement about readers: of a template alone neither models nor functions are known."""
 
-    def needs_at_start(self, model: Mapping[str, Any]) -> list[Any]:  # type: ignore[override]
+    def needs_at_start(self, _: Mapping[str, Any]) -> list[Any]:  # type: ignore[override]
         """Return no needs."""
         return []
 
-    def archive_needs(self, model: Mapping[str, Any]) -> list[Any]:  # type: ignore[override]
+    def archive_needs(self, _: Mapping[str, Any]) -> list[Any]:  # type: ignore[override]
         """Return no needs."""
         return []
 

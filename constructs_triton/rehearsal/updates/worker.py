@@ -10,6 +10,7 @@ import os
 import pickle
 import sys
 
+from constructs_triton import rehearsal
 from constructs_triton.errors import ConstructsTritonError
 
 from ..errors import StackError
@@ -32,10 +33,7 @@ def serve() -> None:
 
 def _answer(request: object) -> object:
     try:
-        # Loads moto, which may not be installed; the error is an answer too.
-        from constructs_triton.rehearsal import simulate
-
-        return simulate(request)  # type: ignore[arg-type]
+        return rehearsal.simulate(request)  # type: ignore[arg-type]
     except ConstructsTritonError as error:
         return error
     except StackError as error:
