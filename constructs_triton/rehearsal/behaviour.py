@@ -7,8 +7,11 @@ the same decisions, whatever time their steps take.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
+
+from .steps import When
 
 __all__ = ["CALM", "Behaviour"]
 
@@ -33,7 +36,15 @@ class Behaviour:
         looks_up_alarms_at_create: Whether ``CreateEndpoint`` refuses rollback alarms that do not exist, as
             ``UpdateEndpoint`` does.
         tags_assets: Whether a scanner tags every object in the asset bucket.
+        updates_with_the_same_config: Whether CloudFormation calls ``UpdateEndpoint`` also when the name of
+            the endpoint configuration does not change. AWS does not document whether a change of
+            ``RetainAllVariantProperties`` alone leads to this call.
         failure_rate: Share of the changes to resources that fail, from 0 to 1.
+        failing: Logical IDs of resources that cannot be created, updated or replaced, and whether they fail
+            before or after the service carried out the change. A custom resource that fails after it lost
+            the response of its function.
+        failing_restore: The same for resources that the rollback of an update cannot restore.
+        failing_delete: The same for resources that cannot be deleted.
     """
 
     seed: int = 0
@@ -46,7 +57,11 @@ class Behaviour:
     component_update_resets_copies: bool = False
     looks_up_alarms_at_create: bool = False
     tags_assets: bool = False
+    updates_with_the_same_config: bool = False
     failure_rate: float = 0.0
+    failing: Mapping[str, When] = field(default_factory=dict)
+    failing_restore: Mapping[str, When] = field(default_factory=dict)
+    failing_delete: Mapping[str, When] = field(default_factory=dict)
 
     @classmethod
     def unfriendly(cls, seed: int) -> Behaviour:
@@ -71,15 +86,20 @@ class Behaviour:
         """Return a number from 0 to 1 that depends only on the seed and the key."""
         return random.Random(f"{self.seed} {' '.join(key)}").random()
 
-    def failure(self, logical_id: str) -> Literal["before", "after"] | None:
+    def failure(self, logical_id: str, *, is_custom: bool = False) -> When | None:
         """Return whether the change of a resource fails, before or after its service carried it out.
 
         Args:
             logical_id: Logical ID of the resource.
+            is_custom: Whether it is a custom resource, which does not lose its function's response at random.
         """
+        if logical_id in self.failing:
+            return self.failing[logical_id]
         if self.draw("fails", logical_id) >= self.failure_rate:
             return None
-        return "before" if self.draw("fails before", logical_id) < 0.5 else "after"
+        if self.draw("fails before", logical_id) < 0.5:
+            return "before"
+        return None if is_custom else "after"
 
 
 CALM = Behaviour()

@@ -108,7 +108,7 @@ def test_objects_that_cannot_be_decrypted_fail_the_update(account: Account) -> N
     )
     assert set(account.objects()) == before
     assert account.deploy(KeyState("K2", label=2, previous=("K1",))).status == "UPDATE_COMPLETE"
-    account.aws.fleets.losses.clear()  # those of instances that had no permission before
+    account.aws.fleets.readings.clear()  # those of instances that had no permission before
     assert account.deploy(KeyState("K2", label=3)).status == "UPDATE_COMPLETE"
     assert account.aws.fleets.losses == []
 

@@ -62,6 +62,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "endpoints",
         "moto_gaps",
         "account",
+        "updates",
     ),
     "cdk": (
         "validation",

@@ -7,7 +7,7 @@ that moment. During an update both fleets exist, until CloudFormation begins its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,22 +16,34 @@ from moto.sagemaker.models import sagemaker_backends
 
 from ..permissions.execution_role import ExecutionRoleCheck
 from ..services.service_api import ServiceApi
+from ..steps import Step
+from .readings import Count, Drop, Reading
 
 __all__ = ["Fleets"]
 
 
 @dataclass
 class Fleets:
-    """Checks whether the instances of endpoints could be launched."""
+    """Checks whether the instances of endpoints could be launched, and counts them."""
 
     api: ServiceApi
     check: ExecutionRoleCheck
-    losses: list[str] = field(default_factory=list)
-    """Moments at which an instance of a serving fleet could not have been launched."""
+    readings: list[Reading] = field(default_factory=list)
+    """What an instance could read, had it been launched after each step of the operations."""
+    counts: list[Count] = field(default_factory=list)
+    """The instances of each variant after each step."""
+    drops: list[Drop] = field(default_factory=list)
+    """Steps that made a scaled fleet smaller."""
     models_of_components: Callable[[], Iterable[tuple[str, str]]] = tuple
     """Each inference component, by its name in messages, with each model that its copies run."""
     _leaving: dict[str, str] = field(default_factory=dict)
     """The configuration that each endpoint had before its update."""
+    _last_counts: dict[tuple[str, str], Count] = field(default_factory=dict)
+
+    @property
+    def losses(self) -> Sequence[str]:
+        """The readings that were refused: moments at which an instance could not have been launched."""
+        return [str(each) for each in self.readings if each.refusal]
 
     def launch(self, config_name: str) -> None:
         """Launch an instance of each variant.
@@ -56,13 +68,8 @@ class Fleets:
         Raises:
             PermissionError: the role may not read the data or the image.
         """
-        self.check.expect_model_data(described)
-        self.check.expect_image(described)
-
-    def _serve(self, name: str) -> None:
-        """Launch the container of a model, and load everything that it can be called for."""
-        self.launch_model(name)
-        self.check.expect_archives(self._described(name))
+        for need in self.check.needs_at_start(described):
+            need.expect()
 
     def _described(self, name: str) -> dict[str, Any]:
         model = self.model(name)
@@ -72,19 +79,43 @@ class Fleets:
             "ExecutionRoleArn": model.execution_role_arn,
         }
 
-    def inspect(self, moment: str) -> None:
-        """Note the fleets that lack a permission at this moment."""
+    def inspect(self, moment: Step) -> None:
+        """Record what each running fleet could read at this moment, and its size."""
         for endpoint_name, config_name in self.running():
-            try:
-                for model in self.models_of(config_name):
-                    self._serve(model)
-            except PermissionError as error:
-                self.losses.append(f"{moment}: endpoint {endpoint_name}, {config_name}: {error}")
+            for model in self.models_of(config_name):
+                self._read(moment, f"endpoint {endpoint_name}", config_name, model)
         for component, model in self.models_of_components():
-            try:
-                self._serve(model)
-            except PermissionError as error:
-                self.losses.append(f"{moment}: {component}, {model}: {error}")
+            self._read(moment, component, "", model)
+        self._count(moment)
+
+    def _read(self, moment: Step, endpoint: str, config: str, model: str) -> None:
+        try:
+            described = self._described(model)
+        except PermissionError as error:
+            self.readings.append(Reading(moment, endpoint, config, model, model, str(error)))
+            return
+        for need in (*self.check.needs_at_start(described), *self.check.archive_needs(described)):
+            self.readings.append(Reading(moment, endpoint, config, model, need.object, need.refusal()))
+
+    def _count(self, moment: Step) -> None:
+        """Compare with the step before; between two operations a fleet may shrink."""
+        counted = {(each.endpoint, each.variant): each for each in self._sizes(moment)}
+        self.counts += counted.values()
+        for place, after in counted.items():
+            before = self._last_counts.get(place, after)
+            if moment.action != "start" and before.count > max(after.count, before.initial_count):
+                self.drops.append(Drop(before, after))
+        self._last_counts = counted
+
+    def _sizes(self, moment: Step) -> Iterator[Count]:
+        for name, endpoint in list(self._backend.endpoints.items()):
+            config = self._backend.endpoint_configs.get(endpoint.endpoint_config_name)
+            initial = {} if config is None else _initial_counts(config)
+            for variant in endpoint.production_variants:
+                count = variant.get("DesiredInstanceCount")
+                if count is not None:
+                    place = variant["VariantName"]
+                    yield Count(moment, name, place, count, initial.get(place, count))
 
     def update(self, endpoint_name: str, old: str, new: str) -> None:
         """Start the fleet of a new configuration beside the old one.
@@ -163,3 +194,8 @@ class Fleets:
         if model is None:
             raise PermissionError(f"Could not find model {name}")
         return model
+
+
+def _initial_counts(config: Any) -> dict[str, int]:
+    """The numbers of instances that an endpoint configuration declares, by variant."""
+    return {each["VariantName"]: each.get("InitialInstanceCount", 0) for each in config.production_variants}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from moto.iam.exceptions import NotFoundException
@@ -15,10 +16,27 @@ from .access import Access, RoleCredentials
 from .policy import Decision
 from .s3_needs import services_of_s3
 
-__all__ = ["ExecutionRoleCheck"]
+__all__ = ["ExecutionRoleCheck", "Need"]
 
 _IMAGE = re.compile(r"(\d{12})\.dkr\.ecr\.([^.]+)\.amazonaws\.com/([^:@]+)[:@].+")
 _PULL = ("BatchCheckLayerAvailability", "BatchGetImage", "GetDownloadUrlForLayer")
+
+
+@dataclass(frozen=True)
+class Need:
+    """An object in S3 or an image that an instance reads, and the check that it can."""
+
+    object: str
+    expect: Callable[[], None]
+    """Raises ``PermissionError`` if the role may not read the object."""
+
+    def refusal(self) -> str:
+        """Why the object cannot be read; empty if it can."""
+        try:
+            self.expect()
+        except PermissionError as error:
+            return str(error)
+        return ""
 
 
 @dataclass
@@ -34,34 +52,60 @@ class ExecutionRoleCheck:
 
     def expect_model_data(self, model: Mapping[str, Any]) -> None:
         """Raise ``PermissionError`` if the role may not read the data of a container."""
+        for need in self._data_needs(model):
+            need.expect()
+
+    def needs_at_start(self, model: Mapping[str, Any]) -> Iterator[Need]:
+        """What an instance reads when it starts: the model data and the image of each container."""
+        yield from self._data_needs(model)
+        for container in _containers(model):
+            image = container.get("Image", "")
+            if image:
+                yield Need(image, partial(self._expect_image, model["ExecutionRoleArn"], image))
+
+    def archive_needs(self, model: Mapping[str, Any]) -> Iterator[Need]:
+        """The archives of multi-model containers, which SageMaker reads when a request names them."""
+        for container in filter(_is_multi_model, _containers(model)):
+            bucket, prefix = _split(container["ModelDataUrl"])
+            for key in self._keys(bucket, prefix):
+                if "/" not in key[len(prefix) :] and key.endswith(".tar.gz"):
+                    yield self._data_need(model["ExecutionRoleArn"], bucket, key, is_prefix=False)
+
+    def _data_needs(self, model: Mapping[str, Any]) -> Iterator[Need]:
         role = model["ExecutionRoleArn"]
         for container in _containers(model):
             if "ModelDataUrl" in container:
-                self._expect_trust(role)
                 bucket, key = _split(container["ModelDataUrl"])
-                self._expect_data(role, bucket, key, is_prefix=_is_multi_model(container))
+                yield self._data_need(role, bucket, key, is_prefix=_is_multi_model(container))
             elif "ModelDataSource" in container:
-                self._expect_trust(role)
-                self._expect_files(role, container["ModelDataSource"]["S3DataSource"])
+                yield from self._file_needs(role, container["ModelDataSource"]["S3DataSource"])
 
-    def expect_archives(self, model: Mapping[str, Any]) -> None:
-        """Raise ``PermissionError`` if the role may not read an archive of a multi-model container.
+    def _data_need(self, role: str, bucket: str, key: str, *, is_prefix: bool) -> Need:
+        def expect() -> None:
+            self._expect_trust(role)
+            self._expect_data(role, bucket, key, is_prefix=is_prefix)
 
-        SageMaker does not ask for it when the endpoint starts.
-        """
-        for container in filter(_is_multi_model, _containers(model)):
-            bucket, prefix = _split(container["ModelDataUrl"])
-            for key in list(self.access.s3_needs.bucket(bucket).keys):
-                if key.startswith(prefix) and "/" not in key[len(prefix) :] and key.endswith(".tar.gz"):
-                    self._expect_data(model["ExecutionRoleArn"], bucket, key, is_prefix=False)
+        return Need(f"s3://{bucket}/{key}", expect)
 
-    def expect_image(self, model: Mapping[str, Any]) -> None:
-        """Raise ``PermissionError`` if the role may not pull the image of a container."""
-        for container in _containers(model):
-            image = container.get("Image", "")
-            for action, resource in _pull_needs(image):
-                if not self.access.allows(model["ExecutionRoleArn"], action, resource, {}):
-                    raise PermissionError(f"Could not access image {image}: {action} is not allowed")
+    def _file_needs(self, role: str, source: Mapping[str, str]) -> Iterator[Need]:
+        """SageMaker lists the prefix, and each key without the prefix is the path of a file."""
+        bucket, prefix = _split(source["S3Uri"])
+
+        def expect() -> None:
+            self._expect_files(role, source)
+
+        yield Need(source["S3Uri"], expect)
+        for key in self._keys(bucket, prefix):
+            yield self._data_need(role, bucket, key, is_prefix=False)
+
+    def _keys(self, bucket: str, prefix: str) -> list[str]:
+        found = self.access.s3_needs.bucket(bucket)
+        return [] if found is None else [key for key in found.keys if key.startswith(prefix)]
+
+    def _expect_image(self, role: str, image: str) -> None:
+        for action, resource in _pull_needs(image):
+            if not self.access.allows(role, action, resource, {}):
+                raise PermissionError(f"Could not access image {image}: {action} is not allowed")
 
     def _as_sagemaker(self) -> dict[str, Any]:
         source = f"arn:aws:sagemaker:{self.api.region}:{self.api.account}:model/*"
@@ -90,16 +134,14 @@ class ExecutionRoleCheck:
                 self._expect(role_arn, "kms:Decrypt", encryption_key, url, {"kms:ViaService": service})
 
     def _expect_files(self, role_arn: str, source: Mapping[str, str]) -> None:
-        """SageMaker lists the prefix, and each key without the prefix is the path of a file."""
         bucket, prefix = _split(source["S3Uri"])
         if (source["S3DataType"], source["CompressionType"]) != ("S3Prefix", "None") or prefix[-1:] != "/":
             raise PermissionError(f"Could not access model data at {source['S3Uri']}: not a prefix of files")
+        self._expect_trust(role_arn)
         self._expect_data(role_arn, bucket, prefix, is_prefix=True)
-        keys = [key for key in self.access.s3_needs.bucket(bucket).keys if key.startswith(prefix)]
+        keys = self._keys(bucket, prefix)
         if not keys or any(key.endswith("/") for key in keys):
             raise PermissionError(f"Could not access model data at {source['S3Uri']}: {len(keys)} objects")
-        for key in keys:
-            self._expect_data(role_arn, bucket, key, is_prefix=False)
 
     def _expect(
         self, role_arn: str, action: str, resource: str, url: str, context: Mapping[str, str]

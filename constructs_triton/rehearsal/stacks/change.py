@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Literal
+from uuid import uuid4
 
 from constructs_triton.cloud_assembly.intrinsics import Evaluator
 from constructs_triton.cloud_assembly.template import Resource, Template
@@ -10,8 +12,9 @@ from constructs_triton.cloud_assembly.template import Resource, Template
 from ..errors import FAILURES, StackError
 from ..providers import is_custom
 from ..providers.provider import Deployed, Physical, Provider, Request, ResourceFailedError
+from ..steps import Step
 from .dynamic_references import resolve_references
-from .engine import Engine
+from .engine import Engine, failing
 from .order import creation_order, deletion_order
 from .resource_schemas import resource_schema
 from .stack import Output, Stack
@@ -22,10 +25,10 @@ RETAINING = ("Retain", "RetainExceptOnCreate")
 
 
 @dataclass
-class _Step:
-    """The operation on one resource: ``kind`` is "create", "update" or "replace"."""
+class _Operation:
+    """The operation on one resource."""
 
-    kind: str
+    kind: Literal["create", "update", "replace"]
     request: Request
     current: Deployed | None
 
@@ -87,12 +90,12 @@ class Change:
         physical_id = "" if current is None else current.physical.id
         try:
             request = self._request(resource)
-            step = self._step(request, current)
-            if step is None and current is not None:
+            operation = self._operation(request, current)
+            if operation is None and current is not None:
                 self._keep(resource, request, current.physical, current)
                 return
-            assert step is not None
-            physical = self._carry_out(step)
+            assert operation is not None
+            physical = self._carry_out(operation)
         except FAILURES as error:
             status = "CREATE_FAILED" if current is None else "UPDATE_FAILED"
             self.stack.record(resource.logical_id, resource.type, physical_id, status, str(error))
@@ -100,28 +103,28 @@ class Change:
         self._keep(resource, request, physical, current)
         status = "CREATE_COMPLETE" if current is None else "UPDATE_COMPLETE"
         self.stack.record(resource.logical_id, resource.type, physical.id, status)
-        self.engine.inspect(f"change of {resource.logical_id}")
+        self.engine.inspect(Step(operation.kind, resource.logical_id))
 
     def _request(self, resource: Resource) -> Request:
         declared = self._evaluator().evaluate(dict(resource.properties))
         properties = resolve_references(declared, self.engine.stacks.api)
         return Request(self.stack.name, self.stack.id, resource.logical_id, resource.type, properties)
 
-    def _step(self, request: Request, current: Deployed | None) -> _Step | None:
+    def _operation(self, request: Request, current: Deployed | None) -> _Operation | None:
         if current is not None and current.request == request:
             return None
         _check_properties(request)
         if current is None:
-            return _Step("create", request, None)
-        return _Step("replace" if _has_to_be_replaced(current, request) else "update", request, current)
+            return _Operation("create", request, None)
+        return _Operation("replace" if _has_to_be_replaced(current, request) else "update", request, current)
 
-    def _carry_out(self, step: _Step) -> Physical:
-        request, current = step.request, step.current
+    def _carry_out(self, operation: _Operation) -> Physical:
+        request, current = operation.request, operation.current
         physical_id = "" if current is None else current.physical.id
         status = "CREATE_IN_PROGRESS" if current is None else "UPDATE_IN_PROGRESS"
         self.stack.record(request.logical_id, request.type, physical_id, status)
         try:
-            physical = self._carry_out_or_fail(step)
+            physical = self._carry_out_or_fail(operation)
         except ResourceFailedError as error:
             # The resource exists although it failed, so the rollback has to find it.
             failed = Deployed(request, error.physical)
@@ -129,7 +132,7 @@ class Change:
             self.created.append(failed)
             raise
         except Exception as error:
-            if step.kind == "update" and current is not None:  # the rollback changes it back
+            if operation.kind == "update" and current is not None:  # the rollback changes it back
                 self.stack.resources[request.logical_id] = replace(current, request=request)
                 self.touched.append(request.logical_id)
             raise error if isinstance(error, FAILURES) else StackError(f"{error!r}") from error
@@ -137,16 +140,17 @@ class Change:
             self.touched.append(request.logical_id)
         return physical
 
-    def _carry_out_or_fail(self, step: _Step) -> Physical:
-        request, provider = step.request, self.engine.providers.of(step.request.type)
-        failure = self.engine.behaviour.failure(request.logical_id)
-        if failure == "before":
-            raise StackError("Internal Failure: nothing was changed")
-        physical = step.carry_out(provider)
-        # A custom resource fails only by its function's response.
-        if failure == "after" and not is_custom(request.type):
-            message = "Internal Failure: the change did not stabilize"
-            raise StackError(message) if step.kind == "update" else ResourceFailedError(message, physical)
+    def _carry_out_or_fail(self, operation: _Operation) -> Physical:
+        request, provider = operation.request, self.engine.providers.of(operation.request.type)
+        failure = self.engine.behaviour.failure(request.logical_id, is_custom=is_custom(request.type))
+        physical: Physical | None = None
+        try:
+            with failing(failure):
+                physical = operation.carry_out(provider)
+        except StackError as error:
+            if physical is None or operation.kind == "update":
+                raise
+            raise ResourceFailedError(str(error), _after_failure(request, physical)) from error
         return physical
 
     def _keep(
@@ -179,6 +183,13 @@ def _has_to_be_replaced(current: Deployed, request: Request) -> bool:
             raise StackError("Modifying service token is not allowed.")
         return False
     return bool(resource_schema(request.type).replacing_changes(current.properties, request.properties))
+
+
+def _after_failure(request: Request, physical: Physical) -> Physical:
+    """The response of a custom resource was lost, and with it the physical id."""
+    if not is_custom(request.type):
+        return physical
+    return Physical(f"{request.stack_name}-{request.logical_id}-{uuid4().hex[:12].upper()}")
 
 
 def _check_properties(request: Request) -> None:

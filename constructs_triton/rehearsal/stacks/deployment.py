@@ -16,8 +16,9 @@ from constructs_triton.cloud_assembly.template import Template
 from ..errors import FAILURES, StackError
 from ..providers import is_custom
 from ..providers.provider import Deployed
+from ..steps import Step
 from .change import RETAINING, Change
-from .engine import Engine
+from .engine import Engine, failing
 from .order import creation_order, deletion_order
 from .stack import Output, Stack
 
@@ -89,31 +90,41 @@ class Deployer(Engine):
 
     def delete(self, stack: Stack) -> None:
         """Delete what is not retained, in reverse order; stops at a resource that cannot be deleted."""
-        stack.enter("DELETE_IN_PROGRESS", "User Initiated")
+        self._begin(stack, "DELETE_IN_PROGRESS")
         for deployed in self._backwards(stack):
             logical_id = deployed.request.logical_id
             try:
                 self._remove(stack, deployed, retain=deployed.deletion_policy in RETAINING)
             except StackError as error:
-                stack.enter(
-                    "DELETE_FAILED",
-                    f"The following resource(s) failed to delete: [{logical_id}]. {error}",
-                )
+                reason = f"The following resource(s) failed to delete: [{logical_id}]. {error}"
+                self._end(stack, "DELETE_FAILED", reason)
                 return
             del stack.resources[logical_id]
         stack.outputs = []
-        stack.enter("DELETE_COMPLETE")
+        self._end(stack, "DELETE_COMPLETE")
+
+    def _begin(self, stack: Stack, status: str) -> None:
+        stack.enter(status, "User Initiated")
+        self.inspect(Step("start", status))
+
+    def _turn_back(self, stack: Stack, status: str, reason: str) -> None:
+        stack.enter(status, reason)
+        self.inspect(Step("rollback", status))
+
+    def _end(self, stack: Stack, status: str, reason: str = "") -> None:
+        stack.enter(status, reason)
+        self.inspect(Step("end", status))
 
     def _create(self, stack: Stack, template: Template, given: dict[str, str]) -> None:
-        stack.enter("CREATE_IN_PROGRESS", "User Initiated")
+        self._begin(stack, "CREATE_IN_PROGRESS")
         change = Change(self, stack, template)
         try:
             change.run(given)
         except FAILURES as error:
-            stack.enter("ROLLBACK_IN_PROGRESS", str(error))
+            self._turn_back(stack, "ROLLBACK_IN_PROGRESS", str(error))
             self._roll_back_create(stack, str(error))
             return
-        stack.enter("CREATE_COMPLETE")
+        self._end(stack, "CREATE_COMPLETE")
 
     def _roll_back_create(self, stack: Stack, reason: str) -> None:
         status = "ROLLBACK_COMPLETE"
@@ -124,11 +135,11 @@ class Deployer(Engine):
                 status = "ROLLBACK_FAILED"
                 continue
             del stack.resources[deployed.request.logical_id]
-        stack.enter(status, reason)
+        self._end(stack, status, reason)
 
     def _update(self, stack: Stack, template: Template, given: dict[str, str]) -> None:
         before = _Before.of(stack)
-        stack.enter("UPDATE_IN_PROGRESS", "User Initiated")
+        self._begin(stack, "UPDATE_IN_PROGRESS")
         change = Change(self, stack, template)
         try:
             change.run(given)
@@ -139,14 +150,14 @@ class Deployer(Engine):
 
     def _restore(self, stack: Stack, before: _Before, change: Change, reason: str) -> None:
         """Roll back an update: changed resources get their old properties, new ones are deleted."""
-        stack.enter("UPDATE_ROLLBACK_IN_PROGRESS", reason)
+        self._turn_back(stack, "UPDATE_ROLLBACK_IN_PROGRESS", reason)
         try:
             for logical_id in creation_order(before.template, self.behaviour, "rollback"):
                 if logical_id in change.touched and logical_id in before.resources:
                     self._put_back(stack, before.resources[logical_id])
         except StackError as error:
             stack.roll_back = lambda: self._restore(stack, before, change, reason)
-            stack.enter("UPDATE_ROLLBACK_FAILED", str(error))
+            self._end(stack, "UPDATE_ROLLBACK_FAILED", str(error))
             return
         before.restore(stack)
         self._clean_up(
@@ -162,14 +173,15 @@ class Deployer(Engine):
         is_updated = is_in_place or (is_custom(kind) and self.behaviour.updates_replaced_on_rollback)
         stack.record(logical_id, kind, physical_id, "UPDATE_IN_PROGRESS")
         try:
-            if is_updated:
-                self.providers.of(kind).update(now, old.request)
+            with failing(self.behaviour.failing_restore.get(logical_id)):
+                if is_updated:
+                    self.providers.of(kind).update(now, old.request)
         except StackError as error:
             stack.record(logical_id, kind, physical_id, "UPDATE_FAILED", str(error))
             raise
         stack.resources[logical_id] = old
         stack.record(logical_id, kind, physical_id, "UPDATE_COMPLETE")
-        self.inspect(f"rollback of {logical_id}")
+        self.inspect(Step("restore", logical_id))
 
     def _clean_up(self, stack: Stack, status: str, removals: list[tuple[Deployed, bool]]) -> None:
         """Delete resources that the stack no longer has; a failure is recorded and changes nothing else."""
@@ -184,8 +196,7 @@ class Deployer(Engine):
                 self._remove(stack, deployed, retain=retain)
             except StackError:
                 continue  # noted in the events, as CloudFormation does
-        stack.enter(status)
-        self.inspect(f"end of the operation, {status}")
+        self._end(stack, status)
 
     def _remove(self, stack: Stack, deployed: Deployed, *, retain: bool) -> None:
         request, physical_id = deployed.request, deployed.physical.id
@@ -194,12 +205,13 @@ class Deployer(Engine):
             return
         stack.record(request.logical_id, request.type, physical_id, "DELETE_IN_PROGRESS")
         try:
-            self.providers.of(request.type).delete(deployed)
+            with failing(self.behaviour.failing_delete.get(request.logical_id)):
+                self.providers.of(request.type).delete(deployed)
         except StackError as error:
             stack.record(request.logical_id, request.type, physical_id, "DELETE_FAILED", str(error))
             raise
         stack.record(request.logical_id, request.type, physical_id, "DELETE_COMPLETE")
-        self.inspect(f"deletion of {request.logical_id}")
+        self.inspect(Step("delete", request.logical_id))
 
     def _backwards(self, stack: Stack) -> list[Deployed]:
         """The stack's resources, each before the resources that it depends on."""

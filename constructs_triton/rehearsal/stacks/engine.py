@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from constructs_triton.cloud_assembly.template import Template
 
 from ..behaviour import Behaviour
-from ..errors import TemplateError
+from ..errors import StackError, TemplateError
 from ..providers import Providers
+from ..steps import Step, When
 from .stack import Stack, Stacks
 from .template_text import check_template
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "failing"]
 
 
 @dataclass
@@ -23,8 +25,8 @@ class Engine:
 
     stacks: Stacks
     providers: Providers
-    inspect: Callable[[str], None] = lambda _: None
-    """Called after each step with its name; looks at what is running."""
+    inspect: Callable[[Step], None] = lambda _: None
+    """Called after each step; looks at what is running."""
     begin_cleanup: Callable[[], None] = lambda: None
     """Called when an update or its rollback is complete, before anything is deleted."""
 
@@ -46,3 +48,13 @@ class Engine:
         for resource in template.resources.values():
             self.providers.of(resource.type)
         return parameters
+
+
+@contextmanager
+def failing(when: When | None) -> Iterator[None]:
+    """Fail before or after the block, as a service does that carried nothing or everything out."""
+    if when == "before":
+        raise StackError("Internal Failure: nothing was changed")
+    yield
+    if when == "after":
+        raise StackError("Internal Failure: the change did not stabilize")

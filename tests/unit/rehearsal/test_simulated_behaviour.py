@@ -42,7 +42,7 @@ def account() -> Iterator[SimulatedAccount]:
 def aws(account: SimulatedAccount) -> Iterator[SimulatedAccount]:
     """The account, calm before and after the test."""
     account.behaviour = CALM
-    account.fleets.losses.clear()
+    account.fleets.readings.clear()
     yield account
     account.behaviour = CALM
 
@@ -181,7 +181,7 @@ def test_update_needs_the_permissions_of_both_fleets(aws: SimulatedAccount, name
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
     assert "Could not access model data at s3://models/old.tar.gz: 403" in stack.reason
     assert aws.fleets.losses != []
-    aws.fleets.losses.clear()
+    aws.fleets.readings.clear()
     assert deploy(aws, name, served("new.tar.gz", "*")).status == "UPDATE_COMPLETE"
     assert aws.fleets.losses == []
     assert aws.destroy(name).status == "DELETE_COMPLETE"

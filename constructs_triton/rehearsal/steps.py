@@ -1,0 +1,28 @@
+"""The steps of an operation on a stack, by which failures are chosen and readings are ordered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Action", "Step", "When"]
+
+Action = Literal["start", "create", "update", "replace", "rollback", "restore", "delete", "end"]
+When = Literal["before", "after"]
+"""Whether a step fails before or after its service carried it out."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What an operation does to one resource; a rollback restores resources.
+
+    Args:
+        action: ``start``, ``rollback`` and ``end`` are the beginning, turning point and end of an operation.
+        subject: Logical id; for these three, the status of the stack.
+    """
+
+    action: Action
+    subject: str
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.subject}"
