@@ -6,8 +6,8 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from constructs_triton.cli.rehearse.text import report_lines
 from constructs_triton.cli.deployed.aws_arguments import open_session
+from constructs_triton.cli.rehearse.text import report_lines
 from constructs_triton.errors import ConstructsTritonError, InvalidValueError
 from constructs_triton.operations.stack_template import read_template
 from constructs_triton.untrusted.terminal import print_error, print_json, print_lines

@@ -12,6 +12,7 @@ from constructs_triton.cloud_assembly.intrinsics import Evaluator
 from constructs_triton.cloud_assembly.template import Template
 
 from ..errors import TemplateError
+from ..opaque_values import opaque_value
 from ..providers.provider import Deployed
 from ..services.service_api import ServiceApi
 from .dynamic_references import stored_parameter
@@ -163,6 +164,7 @@ class Stacks:
             outputs={
                 (each.name, output.key): output.value for each in self._existing() for output in each.outputs
             },
+            other_export=self._opaque_export if self.api.imports_from_other_stacks else None,
             zones_of=self._availability_zones,
         )
         return Evaluator(template, scope)
@@ -203,6 +205,10 @@ class Stacks:
             "AWS::StackName": stack.name,
             "AWS::StackId": stack.id,
         }
+
+    def _opaque_export(self, name: str) -> str:
+        self.api.note_not_simulated("value of an export", "", name)
+        return opaque_value("", "", name.replace(":", "-"), self.api.account, self.api.region)
 
     def _availability_zones(self, region: str) -> list[str]:
         if region != self.api.region:

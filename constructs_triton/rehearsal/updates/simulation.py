@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from constructs_triton.errors import TemplateError
@@ -70,6 +70,7 @@ class _Pass:
             calm = Sequence(trial.deploy(new, old), before)
             steps = calm.steps()
             way_back, deletion = self._afterwards(trial, calm)
+            opaque = _opaque(trial.account.not_simulated)
         failures, problems = self._failures(steps)
         is_deletion = new == NONE
         return Rehearsal(
@@ -82,7 +83,7 @@ class _Pass:
             callers=_callers(calm),
             way_back=None if way_back is None else _operation(way_back.outcome),
             deletion=None if deletion is None else _operation(deletion.outcome),
-            not_simulated=_not_simulated(self.request),
+            not_simulated=(*opaque, *_not_simulated(self.request)),
             problems=_unique(
                 *update_problems(calm, is_deletion=is_deletion),
                 *(
@@ -204,6 +205,12 @@ def _not_simulated(request: Request) -> tuple[str, ...]:
     if not (request.old.has_assets and request.new.has_assets):
         notes.insert(0, "functions and models, which a template alone does not contain; who may read what")
     return tuple(notes)
+
+
+def _opaque(not_simulated: Mapping[str, list[str]]) -> Iterator[str]:
+    """What the account does not simulate, with the logical IDs of the resources."""
+    for what, names in not_simulated.items():
+        yield f"{what} {', '.join(name.rpartition('/')[2] for name in names)}"
 
 
 def _unique(*problems: Finding) -> tuple[Finding, ...]:

@@ -27,8 +27,8 @@ from .versions import StackVersion, Version
 
 __all__ = ["Outcome", "Trial", "opened"]
 
-_ASSET = re.compile(r"\b[0-9a-f]{64}\.[a-z.]{2,8}\b")
-_EMPTY_ZIP = b"PK\x05\x06" + bytes(18)
+_ARCHIVE = re.compile(r"\b[0-9a-f]{64}\.tar\.gz\b")
+"""A model. Functions and nested stacks whose assets are absent are not simulated."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ class Trial:
     def __init__(self, account: SimulatedAccount, *, reads: bool) -> None:
         self.account = account
         self._bucket = account.bootstrap()
+        account.api.imports_from_other_stacks = True
         self._recorder = Recorder(account)
         self._recorder.attach()
         self._published: set[Path] = set()
@@ -137,8 +138,8 @@ class Trial:
 
     def _publish(self, version: StackVersion) -> None:
         if version.directory is None:
-            for name in set(_ASSET.findall(str(version.template.body))):
-                self.account.api.call("s3", "PutObject", Bucket=self._bucket, Key=name, Body=_EMPTY_ZIP)
+            for name in set(_ARCHIVE.findall(str(version.template.body))):
+                self.account.api.call("s3", "PutObject", Bucket=self._bucket, Key=name, Body=b"")
         elif version.directory not in self._published:
             self._published.add(version.directory)
             publish(Assembly(version.directory), self.account.api)
