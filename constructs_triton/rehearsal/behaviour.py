@@ -7,7 +7,7 @@ the same decisions, whatever time their steps take.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -61,7 +61,13 @@ class Behaviour:
     failure_rate: float = 0.0
     failing: Mapping[str, When] = field(default_factory=dict)
     failing_restore: Mapping[str, When] = field(default_factory=dict)
+<<<<<<< HEAD
     failing_delete: Mapping[str, When] = field(default_factory=dict)
+=======
+    """Logical ids of resources that the rollback of an update cannot restore."""
+    failing_delete: Collection[str] = ()
+    """Logical ids of resources that cannot be deleted."""
+>>>>>>> life
 
     @classmethod
     def unfriendly(cls, seed: int) -> Behaviour:

@@ -6,8 +6,8 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from constructs_triton.cli.rehearse.text import report_lines
 from constructs_triton.cli.deployed.aws_arguments import open_session
+from constructs_triton.cli.rehearse.text import report_lines
 from constructs_triton.errors import ConstructsTritonError, InvalidValueError
 from constructs_triton.operations.stack_template import read_template
 from constructs_triton.untrusted.terminal import print_error, print_json, print_lines
@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Deploy OLD and then NEW in a simulated AWS account on this machine, and print the steps in order: "
         "what serves, who may read which model, what happens if a step fails, and the way back. Nothing is "
-        f"changed in AWS. {_EXTRA} Exit codes: 0 no error, 1 problems were found, 2 OLD or NEW cannot be read or "
-        "rehearsed."
+        f"changed in AWS. {_EXTRA} Exit codes: 0 no error, 1 errors were found, 2 OLD or NEW cannot be read "
+        "or rehearsed."
     )
     kinds = "a folder that `npx cdk synth` wrote, a template, or `none`"
     parser.add_argument("versions", metavar="OLD NEW", nargs="+", help=f"each is {kinds}")
