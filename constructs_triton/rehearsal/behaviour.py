@@ -44,7 +44,7 @@ class Behaviour:
             before or after the service carried out the change. A custom resource that fails after it lost
             the response of its function.
         failing_restore: The same for resources that the rollback of an update cannot restore.
-        failing_delete: The same for resources that cannot be deleted.
+        failing_delete: Logical IDs of resources that cannot be deleted.
     """
 
     seed: int = 0
@@ -61,13 +61,7 @@ class Behaviour:
     failure_rate: float = 0.0
     failing: Mapping[str, When] = field(default_factory=dict)
     failing_restore: Mapping[str, When] = field(default_factory=dict)
-<<<<<<< HEAD
-    failing_delete: Mapping[str, When] = field(default_factory=dict)
-=======
-    """Logical ids of resources that the rollback of an update cannot restore."""
     failing_delete: Collection[str] = ()
-    """Logical ids of resources that cannot be deleted."""
->>>>>>> life
 
     @classmethod
     def unfriendly(cls, seed: int) -> Behaviour:
