@@ -32,6 +32,7 @@ from .permissions.execution_role import ExecutionRoleCheck
 from .providers import Providers
 from .providers.storage import location
 from .replacement import environment
+from .services import foreign_requests
 from .services.service_api import ServiceApi, client
 from .stacks.deployment import Deployer
 from .stacks.nested_stacks import NestedStack
@@ -128,6 +129,7 @@ class SimulatedAccount:
 
     def _patches(self) -> list[Any]:
         return [
+            *foreign_requests.patches(),
             *self.access.patches(),
             *self.functions.patches(),
             *moto_gaps.patches(self.execution_roles),
@@ -253,12 +255,10 @@ class SimulatedAccount:
 
     # With the command line.
 
-    def environment(self) -> dict[str, str]:
-        """The environment variables with which AWS tools and the CDK connect only to loopback."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    def variables(self) -> dict[str, str]:
+        """The environment variables that connect boto3, ``aws`` and ``cdk`` to this account."""
         port = self.endpoint_url.rpartition(":")[2]
         return {
-            **kept,
             "AWS_ENDPOINT_URL": self.endpoint_url,
             # The CLI builds TemplateURL from this one, and moto takes an address for a bucket's subdomain.
             "AWS_ENDPOINT_URL_S3_FOR_CLOUDFORMATION": f"http://localhost:{port}",
@@ -271,11 +271,16 @@ class SimulatedAccount:
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
             "CDK_DISABLE_CLI_TELEMETRY": "1",
-            "CDK_VALIDATION": "false",  # takes seconds, and a synth outside has validated the template
-            "CI": "1",
-            "NO_COLOR": "1",
-            "NODE_NO_WARNINGS": "1",
         }
+
+    def environment(self) -> dict[str, str]:
+        """The environment of this process, without its own AWS settings and with :meth:`variables`.
+
+        The CDK's command line asks nothing, prints no colors, and does not validate templates again.
+        """
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        quiet = {"CDK_VALIDATION": "false", "CI": "1", "NO_COLOR": "1", "NODE_NO_WARNINGS": "1"}
+        return {**kept, **self.variables(), **quiet}
 
     def run_cdk(self, cdk: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         """Run the CDK's command line against this account; return its output and exit code.

@@ -7,7 +7,7 @@ the same decisions, whatever time their steps take.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -44,7 +44,7 @@ class Behaviour:
             before or after the service carried out the change. A custom resource that fails after it lost
             the response of its function.
         failing_restore: The same for resources that the rollback of an update cannot restore.
-        failing_delete: The same for resources that cannot be deleted.
+        failing_delete: Logical IDs of resources that cannot be deleted.
     """
 
     seed: int = 0
@@ -61,7 +61,7 @@ class Behaviour:
     failure_rate: float = 0.0
     failing: Mapping[str, When] = field(default_factory=dict)
     failing_restore: Mapping[str, When] = field(default_factory=dict)
-    failing_delete: Mapping[str, When] = field(default_factory=dict)
+    failing_delete: Collection[str] = ()
 
     @classmethod
     def unfriendly(cls, seed: int) -> Behaviour:

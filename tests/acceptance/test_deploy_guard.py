@@ -12,8 +12,11 @@ from guard_app import synthesize_states
 from guard_states import LARGE, SMALL, STACK
 from stack_view import StackView
 
+from constructs_triton.custom_resource_handlers.scaling_guard import POLICY_TYPE, TARGET_TYPE
 from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.failures import fail_each_change
 from constructs_triton.rehearsal.stacks.stack import Stack
+from constructs_triton.rehearsal.steps import Step
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]
@@ -93,6 +96,26 @@ def gpu_target(view: StackView, variant: str) -> float:
 def instance_types(view: StackView) -> dict[str, str]:
     variants = view.endpoint_config("Name")["ProductionVariants"]
     return {each["VariantName"]: each["InstanceType"] for each in variants}
+
+
+def test_lost_response_of_a_creation_leaves_no_scaling(
+    aws: SimulatedAccount, deploy: Deploy, numbers: Iterator[int]
+) -> None:
+    """Target and policy have ids that their function does not know, and their rollback deletes them."""
+    names = (f"Lost{next(numbers)}" for _ in numbers)
+    resources = deploy("small", "Lost").resources
+    steps = [
+        Step("create", next(name for name, each in resources.items() if each.request.type == kind))
+        for kind in (TARGET_TYPE, POLICY_TYPE)
+    ]
+    aws.destroy("Lost")
+    attempts = list(fail_each_change(aws, lambda: deploy("small", next(names)), steps))
+    for each in attempts:
+        failed = [event.reason for event in each.leftovers if event.status == "DELETE_FAILED"]
+        assert (each.statuses, failed) == (("ROLLBACK_COMPLETE", "DELETE_COMPLETE"), []), each
+    found = aws.client("application-autoscaling").describe_scalable_targets(ServiceNamespace="sagemaker")
+    ours = [each["ResourceId"] for each in found["ScalableTargets"] if "/Lost" in each["ResourceId"]]
+    assert ours == []
 
 
 def test_scaling_is_registered_as_declared(fresh: StackView) -> None:

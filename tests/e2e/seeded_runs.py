@@ -29,6 +29,7 @@ if __name__ == "__main__":
 from deploy_twice import NOT_DEPLOYED, deployable_stacks, project_apps, synthesize_apps
 from guard_app import synthesize_states
 from programs import PROJECT
+from seeded_keys import live_with_keys, synthesize_keys
 from seeded_life import live_as_example, live_as_guard
 
 from constructs_triton.cloud_assembly.assembly import Assembly
@@ -36,9 +37,9 @@ from constructs_triton.cloud_assembly.assembly import Assembly
 __all__ = ["Result", "assemblies", "case_of", "replay_command", "run_in_processes", "run_seeds"]
 
 _EXAMPLES = [name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED]
-_GUARD = "scaling guard"
-#: The guard follows every second example: it depends most on the order of events.
-_CASES = [each for place, name in enumerate(_EXAMPLES) for each in ((name, _GUARD) if place % 2 else (name,))]
+_GUARD, _KEYS = "scaling guard", "encryption keys"
+#: The guard and the keys take turns after the examples: they depend most on the order of events.
+_CASES = [each for place, name in enumerate(_EXAMPLES) for each in (name, (_KEYS, _GUARD)[place % 2])]
 _SEEDS_AT_A_TIME = 10
 
 
@@ -65,14 +66,14 @@ class Result:
 
 
 def case_of(seed: int) -> str:
-    """The example that a seed deploys, or the scaling guard."""
+    """What a seed deploys: an example, the scaling guard or the repository whose key changes."""
     return _CASES[seed % len(_CASES)]
 
 
 def assemblies(directory: Path, seeds: range) -> Path:
-    """Synthesize what the seeds deploy: each example in two versions, and each state of the guard."""
+    """Synthesize what the seeds deploy: each example in two versions, and each state of the others."""
     cases = {case_of(seed) for seed in seeds}
-    examples = sorted(cases - {_GUARD})
+    examples = sorted(cases - {_GUARD, _KEYS})
     if "existing_bucket" in examples:  # its bucket contains the archive of another example
         examples = sorted({*examples, "ensemble"})
     for version in ("before", "after"):
@@ -82,6 +83,8 @@ def assemblies(directory: Path, seeds: range) -> Path:
             synthesize_apps(directory / version, examples, changes_models=version == "after")
     if _GUARD in cases and not (directory / "guard").exists():
         synthesize_states(directory / "guard")
+    if _KEYS in cases and not (directory / "keys").exists():
+        synthesize_keys(directory / "keys")
     return directory
 
 
@@ -122,6 +125,8 @@ def _run(directory: Path, seed: int) -> set[int]:
     name = case_of(seed)
     if name == _GUARD:
         return live_as_guard(directory / "guard", seed)
+    if name == _KEYS:
+        return live_with_keys(directory / "keys", seed)
     before, after = (
         _stacks(Assembly(directory / version / "assemblies" / name), seed) for version in ("before", "after")
     )

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from constructs_triton.cli.deployed.aws_arguments import open_session
+from constructs_triton.cli.rehearse.serve import serve
 from constructs_triton.cli.rehearse.text import report_lines
 from constructs_triton.errors import ConstructsTritonError, InvalidValueError
 from constructs_triton.operations.stack_template import read_template
@@ -26,11 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Deploy OLD and then NEW in a simulated AWS account on this machine, and print the steps in order: "
         "what serves, who may read which model, what happens if a step fails, and the way back. Nothing is "
-        f"changed in AWS. {_EXTRA} Exit codes: 0 no error, 1 problems were found, 2 OLD or NEW cannot be read or "
-        "rehearsed."
+        f"changed in AWS. {_EXTRA} Exit codes: 0 no error, 1 errors were found, 2 OLD or NEW cannot be read "
+        "or rehearsed."
     )
     kinds = "a folder that `npx cdk synth` wrote, a template, or `none`"
-    parser.add_argument("versions", metavar="OLD NEW", nargs="+", help=f"each is {kinds}")
+    parser.add_argument("versions", metavar="OLD NEW", nargs="*", help=f"each is {kinds}")
     parser.add_argument(
         "--deployed",
         metavar="STACK",
@@ -65,6 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=2,
         help="orders of independent resources to try (default: 2)",
     )
+    parser.add_argument(
+        "--serve",
+        action="store_true",
+        help="rehearse nothing; run the simulated account until Ctrl-C, and print the environment variables "
+        "that connect `cdk`, `aws` and boto3 to it",
+    )
     parser.add_argument("--region", metavar="REGION", help="AWS Region of --deployed")
     parser.add_argument("--profile", metavar="PROFILE", help="AWS profile of --deployed")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
@@ -75,6 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
     from constructs_triton.rehearsal import rehearse
 
     try:
+        if arguments.serve:
+            _expect_nothing_to_rehearse(arguments)
+            serve(as_json=arguments.json)
         old, new = _versions(arguments)
         found = rehearse(
             old,
@@ -94,6 +104,11 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_lines(*report_lines(found))
     return EXIT_PROBLEMS if found.errors else EXIT_FINE
+
+
+def _expect_nothing_to_rehearse(arguments: argparse.Namespace) -> None:
+    if arguments.versions or arguments.deployed or arguments.stacks or arguments.fleet:
+        raise InvalidValueError("--serve: rehearses nothing; remove OLD, NEW and their options")
 
 
 def _versions(arguments: argparse.Namespace) -> tuple[str | Template, str]:

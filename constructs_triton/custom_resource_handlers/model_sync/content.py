@@ -102,8 +102,14 @@ class _Files:
         files = FilePlacement(placement, self.properties.source_bucket, self.properties.folder, self.manifest)
         return [Task(label, run) for label, run in files.steps()]
 
-    def others(self, placement: Placement) -> list[str]:  # noqa: ARG002 - an endpoint loads one folder
-        return []
+    def others(self, placement: Placement) -> list[str]:
+        # An endpoint loads one folder. A later deployment may return to another, whose key is forgotten then.
+        if not (placement.encryption.is_changed or placement.encryption.left_keys):
+            return []
+        found = objects_below(placement.client, placement.bucket, placement.prefix)
+        return sorted(
+            key for key in found if key != INDEX_FILE and not key.startswith(self.properties.folder)
+        )
 
     def names(self, owner: str) -> Mapping[str, str]:
         # Several stacks may use the same prefix; a folder is kept as long as one of them uses it.

@@ -45,8 +45,9 @@ def _target(event: Event, physical_id: str) -> Response:
     properties, scaling = event["ResourceProperties"], Scaling()
     resource_id = properties["ResourceId"]
     if event["RequestType"] == "Delete":
-        if not is_failed_create(physical_id) and not _is_replaced_by_native(event, physical_id):
-            scaling.deregister(physical_id.partition("|")[0])
+        target_id = physical_id if "|" in physical_id else _target_id(resource_id)
+        if not is_failed_create(physical_id) and not _is_replaced_by_native(event, target_id):
+            scaling.deregister(target_id.partition("|")[0])
         return Response(physical_id)
     if event["RequestType"] == "Create" and scaling.target(resource_id) is not None:
         raise ScalingError(
@@ -64,26 +65,31 @@ def _target(event: Event, physical_id: str) -> Response:
             # CloudFormation deletes a failed resource by an id that does not name the variant.
             scaling.deregister(resource_id)
         raise
-    target_id = "|".join((resource_id, DIMENSION, NAMESPACE))
+    target_id = _target_id(resource_id)
     return Response(target_id, {"Id": target_id})
 
 
-def _is_replaced_by_native(event: Event, physical_id: str) -> bool:
+def _target_id(resource_id: str) -> str:
+    """The physical id; CloudFormation invents another one if the response to a Create is lost."""
+    return "|".join((resource_id, DIMENSION, NAMESPACE))
+
+
+def _is_replaced_by_native(event: Event, target_id: str) -> bool:
     """Whether the stack has CloudFormation's own target instead of this one: the guard was removed."""
-    native = ("AWS::ApplicationAutoScaling::ScalableTarget", physical_id)
+    native = ("AWS::ApplicationAutoScaling::ScalableTarget", target_id)
     resources = stack_resources(event["StackId"])
     return native in [(each["ResourceType"], each.get("PhysicalResourceId")) for each in resources]
 
 
 def _policy(event: Event, physical_id: str) -> Response:
-    scaling = Scaling()
+    properties, scaling = event["ResourceProperties"], Scaling()
+    target_id, name = properties["ScalingTargetId"], properties["PolicyName"]
     if event["RequestType"] == "Delete":
         if not is_failed_create(physical_id):
-            resource_id, *_, name = physical_id.split("|")
-            scaling.delete_policy(resource_id, name)
+            policy_id = physical_id if "|" in physical_id else f"{target_id}|{name}"
+            resource_id, *_, policy_name = policy_id.split("|")
+            scaling.delete_policy(resource_id, policy_name)
         return Response(physical_id)
-    properties = event["ResourceProperties"]
-    target_id, name = properties["ScalingTargetId"], properties["PolicyName"]
     arn = scaling.put_policy(target_id.partition("|")[0], {each: properties[each] for each in POLICY_MEMBERS})
     return Response(f"{target_id}|{name}", {"Arn": arn})
 

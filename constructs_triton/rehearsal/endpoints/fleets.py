@@ -28,6 +28,8 @@ class Fleets:
 
     api: ServiceApi
     check: ExecutionRoleCheck
+    steps: list[Step] = field(default_factory=list)
+    """The steps of all operations, in order."""
     readings: list[Reading] = field(default_factory=list)
     """What an instance could read, had it been launched after each step of the operations."""
     counts: list[Count] = field(default_factory=list)
@@ -44,6 +46,11 @@ class Fleets:
     def losses(self) -> Sequence[str]:
         """The readings that were refused: moments at which an instance could not have been launched."""
         return [str(each) for each in self.readings if each.refusal]
+
+    def forget(self) -> None:
+        """Begin a new record."""
+        for record in (self.steps, self.readings, self.counts, self.drops):
+            record.clear()
 
     def launch(self, config_name: str) -> None:
         """Launch an instance of each variant.
@@ -81,6 +88,7 @@ class Fleets:
 
     def inspect(self, moment: Step) -> None:
         """Record what each running fleet could read at this moment, and its size."""
+        self.steps.append(moment)
         for endpoint_name, config_name in self.running():
             for model in self.models_of(config_name):
                 self._read(moment, f"endpoint {endpoint_name}", config_name, model)

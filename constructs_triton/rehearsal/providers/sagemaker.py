@@ -79,12 +79,18 @@ class Endpoint(_SageMakerProvider):
     def update(self, current: Deployed, request: Request) -> Physical:
         name = current.physical.attributes["EndpointName"]
         self._retag(current, request)
-        # CloudFormation calls this only if the endpoint changes.
-        if current.properties["EndpointConfigName"] != request.properties["EndpointConfigName"]:
+        if self._is_sent(current.properties, request.properties):
             wanted = without(request.properties, "Tags", "EndpointName")
             self.api.call("sagemaker", "UpdateEndpoint", **{**wanted, "EndpointName": name})
             self._expect_in_service(name)
         return current.physical
+
+    def _is_sent(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+        """Whether CloudFormation calls UpdateEndpoint."""
+        if old["EndpointConfigName"] != new["EndpointConfigName"]:
+            return True
+        is_changed = without(old, "Tags") != without(new, "Tags")
+        return is_changed and self.api.behaviour.updates_with_the_same_config
 
     def delete(self, current: Deployed) -> None:
         name = current.physical.attributes["EndpointName"]

@@ -96,7 +96,9 @@ class CloudFormationApi:
 
     def _ContinueUpdateRollback(self, request: _Request) -> _Answer:  # noqa: N802
         stack = self._stack(request)
-        self._start(lambda: self._deployer.continue_rollback(stack))
+        resume = self._deployer.resumed_rollback(stack)
+        stack.status = "UPDATE_ROLLBACK_IN_PROGRESS"
+        self._start(resume)
         return {}
 
     def _UpdateTerminationProtection(self, request: _Request) -> _Answer:  # noqa: N802

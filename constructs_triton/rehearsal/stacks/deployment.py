@@ -57,9 +57,13 @@ class Deployer(Engine):
         Raises:
             StackError: the stack is in another state.
         """
+        self.resumed_rollback(stack)()
+
+    def resumed_rollback(self, stack: Stack) -> Callable[[], None]:
+        """The same as an operation that can be started later."""
         if stack.status != "UPDATE_ROLLBACK_FAILED" or stack.roll_back is None:
             raise StackError(f"Stack:{stack.id} is in {stack.status} state and can not be rolled back.")
-        stack.roll_back()
+        return stack.roll_back
 
     def update_nested(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
         """Update a nested stack. What it replaces is deleted with what its parent replaces.
@@ -153,8 +157,10 @@ class Deployer(Engine):
         self._turn_back(stack, "UPDATE_ROLLBACK_IN_PROGRESS", reason)
         try:
             for logical_id in creation_order(before.template, self.behaviour, "rollback"):
-                if logical_id in change.touched and logical_id in before.resources:
-                    self._put_back(stack, before.resources[logical_id])
+                old = before.resources.get(logical_id)
+                is_restored = old is stack.resources.get(logical_id)  # by a rollback that failed later
+                if old is not None and logical_id in change.touched and not is_restored:
+                    self._put_back(stack, old)
         except StackError as error:
             stack.roll_back = lambda: self._restore(stack, before, change, reason)
             self._end(stack, "UPDATE_ROLLBACK_FAILED", str(error))
@@ -205,7 +211,7 @@ class Deployer(Engine):
             return
         stack.record(request.logical_id, request.type, physical_id, "DELETE_IN_PROGRESS")
         try:
-            with failing(self.behaviour.failing_delete.get(request.logical_id)):
+            with failing("before" if request.logical_id in self.behaviour.failing_delete else None):
                 self.providers.of(request.type).delete(deployed)
         except StackError as error:
             stack.record(request.logical_id, request.type, physical_id, "DELETE_FAILED", str(error))

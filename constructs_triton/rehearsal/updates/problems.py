@@ -28,7 +28,7 @@ CODES = {
     "rehearse-endpoint-replaced": "An endpoint gets another name, which its callers do not know.",
     "rehearse-fleet-shrinks": "A fleet that was scaled out gets its initial number of instances.",
     "rehearse-rollback-fails": "If a step fails, CloudFormation cannot return to the old version.",
-    "rehearse-revert-unnoticed": "The stack does not notice that SageMaker returned to the old configuration.",
+    "rehearse-revert-unnoticed": "The stack does not notice that SageMaker kept the old configuration.",
     "rehearse-leftover": "A failure leaves a resource that costs money and belongs to no stack.",
     "rehearse-retained-needs": "A resource is retained, and something that it needs is deleted.",
     "rehearse-deletion-fails": "The new version cannot be deleted.",
@@ -85,8 +85,8 @@ def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
             yield _error(
                 "rehearse-reader-loses-access",
                 reading.endpoint,
-                f"{since}, a new instance cannot start: {reading.refusal}. It matters when the endpoint scales "
-                "out or SageMaker replaces a host; instances that run keep serving",
+                f"{since}, a new instance cannot start: {reading.refusal}. It matters when the endpoint "
+                "scales out or SageMaker replaces a host; instances that run keep serving",
                 "keep the permission and the key for one more deployment, for a key with "
                 "TritonModelRepository(previous_encryption_keys=[...]), and remove them in the next one",
             )
@@ -102,8 +102,8 @@ def _shrinking(sequence: Sequence) -> Iterator[Finding]:
         yield _error(
             "rehearse-fleet-shrinks",
             f"endpoint {after.endpoint}",
-            f"{after.moment}: variant {after.variant} gets {after.count} instances, it has {before.count}; the "
-            "others stop while they are needed",
+            f"{after.moment}: variant {after.variant} gets {after.count} instances, it has {before.count}; "
+            "the others stop while they are needed",
             f"set initial_instance_count={before.count} in this deployment",
         )
 
@@ -127,7 +127,7 @@ def _stopping(sequence: Sequence) -> Iterator[Finding]:
                 "rehearse-endpoint-replaced",
                 f"endpoint {name}",
                 f"callers of {name} get errors from {absent.step} on; the new endpoint is {successor}",
-                f"keep endpoint_name={name!r} and the construct ID, or move the callers before this deployment",
+                f"keep endpoint_name={name!r} and the construct ID, or move the callers before",
             )
         else:
             text = f"{absent.step}: the endpoint is deleted, and none takes its place"

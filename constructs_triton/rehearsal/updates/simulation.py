@@ -89,7 +89,9 @@ class _Pass:
                 *(
                     ()
                     if not is_deletion
-                    else leftover_problems("", "after the deletion", calm.outcome.leftovers)
+                    else leftover_problems(
+                        ", ".join(calm.outcome.status), "after the deletion", calm.outcome.leftovers
+                    )
                 ),
                 *problems,
                 *(() if deletion is None else deletion_problems(deletion)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+from importlib import import_module
 
 from constructs_triton import rehearsal
 from constructs_triton.errors import ConstructsTritonError
@@ -33,7 +34,8 @@ def serve() -> None:
 
 def _answer(request: object) -> object:
     try:
-        return rehearsal.simulate(request)  # type: ignore[arg-type]
+        _ = rehearsal.SimulatedAccount  # raises MissingDependencyError without moto
+        return import_module("constructs_triton.rehearsal.updates.simulation").simulate(request)
     except ConstructsTritonError as error:
         return error
     except StackError as error:

@@ -144,7 +144,7 @@ def aws(account: SimulatedAccount) -> Iterator[SimulatedAccount]:
             settle(account)
             account.deployer.delete(stack)
     account.components.all.clear()
-    account.fleets.readings.clear()
+    account.fleets.forget()
 
 
 _NUMBERS = itertools.count()

@@ -42,7 +42,7 @@ def account() -> Iterator[SimulatedAccount]:
 def aws(account: SimulatedAccount) -> Iterator[SimulatedAccount]:
     """The account, calm before and after the test."""
     account.behaviour = CALM
-    account.fleets.readings.clear()
+    account.fleets.forget()
     yield account
     account.behaviour = CALM
 
@@ -181,7 +181,7 @@ def test_update_needs_the_permissions_of_both_fleets(aws: SimulatedAccount, name
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
     assert "Could not access model data at s3://models/old.tar.gz: 403" in stack.reason
     assert aws.fleets.losses != []
-    aws.fleets.readings.clear()
+    aws.fleets.forget()
     assert deploy(aws, name, served("new.tar.gz", "*")).status == "UPDATE_COMPLETE"
     assert aws.fleets.losses == []
     assert aws.destroy(name).status == "DELETE_COMPLETE"

@@ -1,0 +1,112 @@
+"""Fails a deployment at each of its steps in turn, and its rollback at each step of the rollback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+
+from .account import SimulatedAccount
+from .behaviour import Behaviour
+from .endpoints.readings import Drop, Reading
+from .stacks.stack import Event, Stack
+from .steps import Step, When
+
+__all__ = ["Attempt", "fail_each_change", "fail_each_restore"]
+
+_CHANGES = ("create", "update", "replace")
+_WHEN: tuple[When, ...] = ("before", "after")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A deployment in which one step failed, and what brought the stack back.
+
+    Args:
+        failed: The step that failed.
+        when: Whether its service had carried it out.
+        statuses: The status of the stack after the deployment and after what followed: a failed rollback is
+            continued, and a stack whose creation failed is deleted.
+        reason: Why the deployment failed.
+        steps: What was done, in order.
+        readings: What instances could read.
+        drops: Scaled fleets that became smaller.
+        events: The events of the stack. DELETE_FAILED and DELETE_SKIPPED are what is left behind.
+    """
+
+    failed: Step
+    when: When
+    statuses: tuple[str, ...]
+    reason: str
+    steps: tuple[Step, ...]
+    readings: tuple[Reading, ...]
+    drops: tuple[Drop, ...]
+    events: tuple[Event, ...]
+
+    @property
+    def leftovers(self) -> list[Event]:
+        """The deletions that failed or were skipped."""
+        return [each for each in self.events if each.status in ("DELETE_FAILED", "DELETE_SKIPPED")]
+
+
+def fail_each_change(
+    aws: SimulatedAccount, deploy: Callable[[], Stack], steps: Iterable[Step]
+) -> Iterator[Attempt]:
+    """Deploy once for each way in which a change can fail.
+
+    Args:
+        aws: The account, in the state before the deployment. Each attempt returns to this state.
+        deploy: Deploys the new version of the stack.
+        steps: The steps of the deployment without failures. Those that change resources fail before and after
+            their services carry them out.
+    """
+    for step, when in product([each for each in steps if each.action in _CHANGES], _WHEN):
+        yield _attempt(aws, deploy, replace(aws.behaviour, failing={step.subject: when}), step, when)
+
+
+def fail_each_restore(aws: SimulatedAccount, deploy: Callable[[], Stack], last: Step) -> Iterator[Attempt]:
+    """The same for the steps of a rollback, after the last change of the update has failed.
+
+    Args:
+        aws: The account, in the state before the deployment.
+        deploy: Deploys the new version of the stack.
+        last: The last change of the update.
+    """
+    failing = replace(aws.behaviour, failing={last.subject: "after"})
+    steps = _attempt(aws, deploy, failing, last, "after").steps
+    for step, when in product([each for each in steps if each.action == "restore"], _WHEN):
+        yield _attempt(aws, deploy, replace(failing, failing_restore={step.subject: when}), step, when)
+
+
+def _attempt(
+    aws: SimulatedAccount, deploy: Callable[[], Stack], failing: Behaviour, step: Step, when: When
+) -> Attempt:
+    fleets, usual = aws.fleets, aws.behaviour
+    steps, readings, drops = len(fleets.steps), len(fleets.readings), len(fleets.drops)
+    events = {each.id: len(each.events) for each in aws.stacks.all}
+    aws.behaviour = failing
+    try:
+        stack = deploy()
+    finally:
+        aws.behaviour = usual
+    reason, statuses = stack.reason, [stack.status, *_return(aws, stack)]
+    return Attempt(
+        step,
+        when,
+        tuple(statuses),
+        reason,
+        tuple(fleets.steps[steps:]),
+        tuple(fleets.readings[readings:]),
+        tuple(fleets.drops[drops:]),
+        tuple(stack.events[events.get(stack.id, 0) :]),
+    )
+
+
+def _return(aws: SimulatedAccount, stack: Stack) -> Iterator[str]:
+    """Bring a stack that cannot be updated back to the state before its deployment."""
+    if stack.status == "UPDATE_ROLLBACK_FAILED":
+        aws.deployer.continue_rollback(stack)
+        yield stack.status
+    elif stack.status in ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED"):
+        aws.deployer.delete(stack)
+        yield stack.status

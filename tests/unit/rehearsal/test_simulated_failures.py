@@ -1,0 +1,159 @@
+"""The simulated account fails at chosen steps, and records what each step did to running fleets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from botocore.exceptions import ClientError
+from shared_endpoint import READS, TRUST, Resources, account, aws, deploy, model, policy
+
+from constructs_triton.rehearsal import Behaviour, SimulatedAccount
+from constructs_triton.rehearsal.failures import fail_each_change, fail_each_restore
+from constructs_triton.rehearsal.stacks.stack import Stack
+from constructs_triton.rehearsal.steps import Step
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
+
+__all__ = ["account", "aws"]
+NAME = "Failing"
+
+
+def served(archive: str, *, retains: bool = True, topic: str = "old", count: int = 1) -> Resources:
+    """An endpoint of one archive, and after it a topic whose name changes in place."""
+    variant = {
+        "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
+        "VariantName": "AllTraffic",
+        "InstanceType": "ml.g5.xlarge",
+        "InitialInstanceCount": count,
+        "InitialVariantWeight": 1,
+    }
+    config = {"EndpointConfigName": {"Fn::GetAtt": ["Config", "EndpointConfigName"]}}
+    kept = {"RetainAllVariantProperties": True} if retains else {}
+    return {
+        "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}},
+        "Policy": policy(*READS),
+        "Model": model(archive),
+        "Config": {"Type": "AWS::SageMaker::EndpointConfig", "Properties": {"ProductionVariants": [variant]}},
+        "Endpoint": {"Type": "AWS::SageMaker::Endpoint", "Properties": {**config, **kept}},
+        "Topic": {
+            "Type": "AWS::SNS::Topic",
+            "Properties": {"DisplayName": topic},
+            "DependsOn": ["Endpoint"],
+        },
+    }
+
+
+OLD, NEW = served("one.tar.gz"), served("two.tar.gz", topic="new")
+CHANGES = [
+    Step("replace", "Model"),
+    Step("replace", "Config"),
+    Step("update", "Endpoint"),
+    Step("update", "Topic"),
+]
+
+
+@pytest.fixture
+def running(aws: SimulatedAccount) -> SimulatedAccount:
+    """The account with an endpoint that was scaled out to four instances."""
+    scale(deploy(aws, OLD, NAME), aws, 4)
+    return aws
+
+
+def scale(stack: Stack, aws: SimulatedAccount, count: int) -> None:
+    """Set the number of instances, as Application Auto Scaling does."""
+    name = stack.resources["Endpoint"].physical.attributes["EndpointName"]
+    wanted = [{"VariantName": "AllTraffic", "DesiredInstanceCount": count, "DesiredWeight": 1}]
+    aws.client("sagemaker").update_endpoint_weights_and_capacities(
+        EndpointName=name, DesiredWeightsAndCapacities=wanted
+    )
+
+
+def update(aws: SimulatedAccount, resources: Resources = NEW) -> Callable[[], Stack]:
+    return lambda: deploy(aws, resources, NAME)
+
+
+def test_every_failure_of_an_update_returns_to_the_old_state(running: SimulatedAccount) -> None:
+    """Each change fails before and after its service, and the rollback restores endpoint and topic."""
+    before = running.stack(NAME).resources
+    attempts = list(fail_each_change(running, update(running), CHANGES))
+    assert [(each.failed, each.when) for each in attempts] == [
+        (step, when) for step in CHANGES for when in ("before", "after")
+    ]
+    for each in attempts:
+        assert (each.statuses, each.drops, each.leftovers) == (("UPDATE_ROLLBACK_COMPLETE",), (), []), each
+        assert not [reading for reading in each.readings if reading.refusal]
+    assert running.stack(NAME).resources == before
+    assert update(running)().status == "UPDATE_COMPLETE"
+    assert running.fleets.drops == []
+
+
+def test_failed_rollback_can_be_continued(running: SimulatedAccount) -> None:
+    """Each step of the rollback fails; ContinueUpdateRollback completes it with the old content."""
+    before = running.stack(NAME).resources
+    attempts = list(fail_each_restore(running, update(running), CHANGES[-1]))
+    assert len(attempts) == 2 * len(CHANGES)
+    for each in attempts:
+        assert each.statuses == ("UPDATE_ROLLBACK_FAILED", "UPDATE_ROLLBACK_COMPLETE"), each
+        restored = [step for step in each.steps if step.action == "restore"]
+        assert len(restored) == len(set(restored)) == len(CHANGES)
+        assert (each.drops, each.leftovers) == ((), [])
+    assert running.stack(NAME).resources == before
+    topic = before["Topic"].physical.id
+    attributes = running.client("sns").get_topic_attributes(TopicArn=topic)["Attributes"]
+    assert attributes["DisplayName"] == "old"
+
+
+def test_rollback_is_continued_through_the_api(running: SimulatedAccount) -> None:
+    """ContinueUpdateRollback is refused in any other state; a deployment is refused until it has ended."""
+    client = running.client("cloudformation")
+    with pytest.raises(ClientError, match="is in CREATE_COMPLETE state and can not be rolled back"):
+        client.continue_update_rollback(StackName=NAME)
+    running.behaviour = Behaviour(failing={"Topic": "after"}, failing_restore={"Endpoint": "before"})
+    assert update(running)().status == "UPDATE_ROLLBACK_FAILED"
+    with pytest.raises(ClientError, match="is in UPDATE_ROLLBACK_FAILED state and can not be updated"):
+        client.create_change_set(StackName=NAME, ChangeSetName="next", TemplateBody='{"Resources": {}}')
+    running.behaviour = Behaviour()
+    client.continue_update_rollback(StackName=NAME)
+    client.get_waiter("stack_rollback_complete").wait(StackName=NAME, WaiterConfig={"Delay": 0.1})
+    assert running.stack(NAME).status == "UPDATE_ROLLBACK_COMPLETE"
+    assert update(running)().status == "UPDATE_COMPLETE"
+
+
+def test_update_without_retained_counts_drops_a_scaled_fleet(running: SimulatedAccount) -> None:
+    """The step, the endpoint and both counts are recorded; a fleet that was not scaled does not drop."""
+    assert update(running, served("two.tar.gz", retains=False))().status == "UPDATE_COMPLETE"
+    (drop,) = running.fleets.drops
+    assert (drop.after.moment, drop.before.count, drop.after.count) == (Step("update", "Endpoint"), 4, 1)
+    assert str(drop).endswith("variant AllTraffic: 4 instances became 1")
+    scale(running.stack(NAME), running, 1)
+    update(running, served("one.tar.gz", retains=False, count=2))()
+    update(running, served("one.tar.gz", retains=False, count=1))()
+    assert running.fleets.drops == [drop]
+
+
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_end_of_retained_counts_may_drop_a_scaled_fleet(running: SimulatedAccount, is_sent: bool) -> None:
+    """AWS does not document whether the change of this property alone is sent to SageMaker."""
+    running.behaviour = Behaviour(updates_with_the_same_config=is_sent)
+    assert update(running, served("one.tar.gz", retains=False))().status == "UPDATE_COMPLETE"
+    assert [(each.before.count, each.after.count) for each in running.fleets.drops] == [(4, 1)] * is_sent
+
+
+def test_failed_creation_is_deleted(aws: SimulatedAccount) -> None:
+    """After each failure of a first deployment the stack is rolled back, deleted and created again."""
+    names = iter(f"{NAME}{number}" for number in range(100))
+    steps = [Step("create", name) for name in OLD]
+    for each in fail_each_change(aws, lambda: deploy(aws, OLD, next(names)), steps):
+        assert (each.statuses, each.leftovers) == (("ROLLBACK_COMPLETE", "DELETE_COMPLETE"), []), each
+    assert aws.client("sagemaker").list_endpoints()["Endpoints"] == []
+
+
+def test_failed_deletion_can_be_repeated(running: SimulatedAccount) -> None:
+    """DELETE_FAILED names the resource, and the second attempt deletes the rest."""
+    running.behaviour = replace(running.behaviour, failing_delete=["Config"])
+    assert running.destroy(NAME).status == "DELETE_FAILED"
+    assert "failed to delete: [Config]" in running.stack(NAME).reason
+    running.behaviour = Behaviour()
+    assert running.destroy(NAME).status == "DELETE_COMPLETE"
