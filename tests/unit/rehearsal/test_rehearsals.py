@@ -40,8 +40,16 @@ def codes(found: Rehearsal) -> set[str]:
     return {each.code for each in found.problems}
 
 
+def test_codes_are_in_the_reference() -> None:
+    """The page lists each code with its meaning."""
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "rehearsal_problems.md").read_text()
+    assert [line for line in page.splitlines() if line.startswith("| `")] == [
+        f"| `{code}` | {meaning} |" for code, meaning in CODES.items()
+    ]
+
+
 def test_update_of_a_model_is_reported_step_by_step(tmp_path: Path) -> None:
-    """New content replaces model and configuration, updates the endpoint, and deletes the old ones at the end."""
+    """New content replaces model and configuration, and the old ones are deleted at the end."""
     found = rehearsal(tmp_path, OLD, endpoint(archive="two.tar.gz"), failures="each")
     assert [(step.action, step.logical_id, step.is_cleanup) for step in found.steps] == [
         ("replace", "Model", False),
@@ -70,7 +78,7 @@ def test_update_of_a_model_is_reported_step_by_step(tmp_path: Path) -> None:
 
 
 def test_policy_that_no_longer_reads_the_served_model_is_an_error(tmp_path: Path) -> None:
-    """A policy that changes in place takes the old model from the fleet that serves it, before the new one runs."""
+    """A policy that changes in place takes the old model from the fleet that serves it."""
     new = endpoint(archive="two.tar.gz", readable="two.tar.gz")
     found = rehearsal(tmp_path, endpoint(readable="one.tar.gz"), new)
     (problem,) = found.problems
@@ -128,7 +136,7 @@ def test_instance_type_of_a_scaled_variant_is_refused(tmp_path: Path) -> None:
 
 
 def test_second_fleet_needs_quota(tmp_path: Path) -> None:
-    """A new fleet starts beside the old one; without retained counts it has the initial number of instances."""
+    """A new fleet starts beside the old one, without retained counts with its initial number."""
     found = rehearsal(tmp_path, OLD, endpoint(archive="two.tar.gz"), digits=3)
     (counted,) = found.instances
     assert (counted.before, counted.peak, counted.instance_type) == (3, 4, "ml.g5.xlarge")
