@@ -99,7 +99,7 @@ class Sequence:
             peak = max([first, *seen.get(name, [])])
             if first and name in self._updated():
                 added = extra.get(name)
-                peak = max(peak, first + (max(seen[name]) if added is None else added))
+                peak = max(peak, first + (final if added is None else added))
             found.append(Instances(name, types.get(name, ""), first, peak, final))
         return tuple(found)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.sagemaker.models import sagemaker_backends
@@ -17,7 +16,6 @@ from constructs_triton.cloud_assembly.assembly import Assembly
 from ..account import REGION, SimulatedAccount
 from ..behaviour import Behaviour
 from ..errors import FAILURES
-from ..permissions.execution_role import ExecutionRoleCheck
 from ..stacks.publishing import publish
 from ..stacks.stack import Stack
 from ..steps import Step
@@ -64,18 +62,6 @@ class Outcome:
         return self.before == self.after and not self.leftovers
 
 
-class _NoReadings(ExecutionRoleCheck):
-    """Makes no statement about readers: of a template alone neither models nor functions are known."""
-
-    def needs_at_start(self, _: Mapping[str, Any]) -> list[Any]:  # type: ignore[override]
-        """Return no needs."""
-        return []
-
-    def archive_needs(self, _: Mapping[str, Any]) -> list[Any]:  # type: ignore[override]
-        """Return no needs."""
-        return []
-
-
 class Trial:
     """An account with a bootstrapped environment, and what was seen in it."""
 
@@ -86,8 +72,7 @@ class Trial:
         self._recorder = Recorder(account)
         self._recorder.attach()
         self._published: set[Path] = set()
-        if not reads:
-            account.fleets.check = _NoReadings(account.api, account.access)
+        account.execution_roles.knows_models = reads
 
     def deploy(self, version: Version, former: Version, behaviour: Behaviour | None = None) -> Outcome:
         """Deploy a version over a former one, and delete the stacks that it no longer has."""
