@@ -51,6 +51,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "rehearsal": (
         "errors",
+        "steps",
         "behaviour",
         "replacement",
         "services",
@@ -62,6 +63,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "endpoints",
         "moto_gaps",
         "account",
+        "failures",
         "updates",
     ),
     "cdk": (

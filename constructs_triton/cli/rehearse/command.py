@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.cli.deployed.aws_arguments import open_session
 from constructs_triton.cli.rehearse.serve import serve
 from constructs_triton.cli.rehearse.text import report_lines
@@ -61,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--orders",
-        type=int,
+        type=whole_number(),
         choices=(1, 2),
         default=2,
         help="orders of independent resources to try (default: 2)",

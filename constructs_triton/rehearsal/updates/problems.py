@@ -161,7 +161,7 @@ def failure_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
             "fix the reason, then run `npx cdk rollback`; CloudFormation accepts no update before",
         )
     yield from reader_problems(sequence, "if the step fails, after its rollback")
-    yield from leftover_problems(logical_id, "if the step fails", outcome.leftovers)
+    yield from leftover_problems("if a step fails", outcome.leftovers)
 
 
 def revert_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
@@ -179,15 +179,15 @@ def revert_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
         )
 
 
-def leftover_problems(place: str, when: str, leftovers: Iterable[Leftover]) -> Iterator[Finding]:
+def leftover_problems(when: str, leftovers: Iterable[Leftover]) -> Iterator[Finding]:
     """A warning for each resource that costs money."""
     for each in leftovers:
         if each.type in _PAID:
             yield Finding(
                 "rehearse-leftover",
                 Severity.WARNING,
-                place,
-                f"{when}, {each.type} {each.logical_id} ({each.physical_id}) remains and costs money",
+                each.logical_id,
+                f"{when}, this {each.type} remains without a stack and costs money",
                 "delete it by hand afterwards, or set its removal_policy to RemovalPolicy.DESTROY",
             )
 

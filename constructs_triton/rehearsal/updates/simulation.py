@@ -86,13 +86,7 @@ class _Pass:
             not_simulated=(*opaque, *_not_simulated(self.request)),
             problems=_unique(
                 *update_problems(calm, is_deletion=is_deletion),
-                *(
-                    ()
-                    if not is_deletion
-                    else leftover_problems(
-                        ", ".join(calm.outcome.status), "after the deletion", calm.outcome.leftovers
-                    )
-                ),
+                *(() if not is_deletion else leftover_problems("after the deletion", calm.outcome.leftovers)),
                 *problems,
                 *(() if deletion is None else deletion_problems(deletion)),
             ),
@@ -219,5 +213,5 @@ def _unique(*problems: Finding) -> tuple[Finding, ...]:
     """One problem for each code and place."""
     found: dict[tuple[str, str], Finding] = {}
     for each in problems:
-        found.setdefault((each.code, each.path if each.code != "rehearse-leftover" else each.message), each)
+        found.setdefault((each.code, each.path), each)
     return tuple(found.values())

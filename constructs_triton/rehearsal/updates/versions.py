@@ -40,17 +40,29 @@ class StackVersion:
 
 @dataclass(frozen=True)
 class Version:
-    """The stacks of OLD or NEW, each after those that it depends on."""
+    """The stacks of OLD or NEW.
+
+    Args:
+        stacks: The stacks, each after those that it depends on. Default: none.
+    """
 
     stacks: tuple[StackVersion, ...] = ()
 
     def only(self, names: Iterable[str]) -> Version:
-        """Return the version with only these stacks."""
+        """Return the version with only these stacks.
+
+        Args:
+            names: Names that select stacks; none selects all.
+        """
         wanted = set(names)
         return Version(tuple(each for each in self.stacks if not wanted or wanted & each.names))
 
     def named(self, name: str) -> Version:
-        """Return the version of one stack with this name."""
+        """Return the version of one stack with this name.
+
+        Args:
+            name: Name of the stack.
+        """
         return Version(tuple(replace(each, name=name, names=each.names | {name}) for each in self.stacks))
 
     @property
