@@ -53,6 +53,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "errors",
         "steps",
         "behaviour",
+        "opaque_values",
         "replacement",
         "services",
         "function_process",

@@ -10,8 +10,8 @@ import secrets
 
 from ..errors import NotSimulatedError
 from ..opaque_values import OpaqueAttributes, opaque_value
+from ..services.resource_schemas import resource_schema
 from ..services.service_api import ServiceApi
-from ..stacks.resource_schemas import resource_schema
 from .provider import Deployed, Physical, Provider, Request
 
 __all__ = ["OpaqueResource", "Tolerant"]

@@ -12,11 +12,11 @@ from constructs_triton.cloud_assembly.template import Resource, Template
 from ..errors import FAILURES, StackError
 from ..providers import is_custom
 from ..providers.provider import Deployed, Physical, Provider, Request, ResourceFailedError
+from ..services.resource_schemas import resource_schema
 from ..steps import Step
 from .dynamic_references import resolve_references
 from .engine import Engine, failing
 from .order import creation_order, deletion_order
-from .resource_schemas import resource_schema
 from .stack import Output, Stack
 
 __all__ = ["RETAINING", "Change"]

@@ -10,7 +10,7 @@ from typing import Any
 from constructs_triton.cloud_assembly.template import Resource, Template, references
 
 from ..providers import is_custom
-from .resource_schemas import resource_schema
+from ..services.resource_schemas import resource_schema
 from .stack import Stack
 
 __all__ = ["ChangeSet", "resource_changes"]
