@@ -93,7 +93,7 @@ def _target_key(properties: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _expect_simulated(properties: Mapping[str, Any]) -> None:
-    """Raise ``NotSimulatedError`` for what is no endpoint or inference component."""
+    """Raise ``NotSimulatedError`` unless the target is an endpoint or an inference component."""
     target = properties.get("ScalingTargetId", "")
     service = properties.get("ServiceNamespace", target.rpartition("|")[2])
     if is_opaque(target) or service != "sagemaker":
