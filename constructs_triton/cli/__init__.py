@@ -47,6 +47,7 @@ COMMANDS = {
     "recommender": Command("recommender", "write Inference Recommender jobs, and read their results"),
     "prices": Command("prices", "fetch prices of instances from AWS"),
     "local": Command("local", "run endpoints on this machine with the Triton server"),
+    "rehearse": Command("rehearse.command", "rehearse an update in a simulated AWS account"),
     "invoke": Command("invoke", "send tensors to an endpoint and print its response"),
     "verify": Command("verify", "compare the responses of an endpoint with recorded ones"),
     "status": Command("deployed.status", "show what deployed endpoints are doing"),

@@ -4,3 +4,4 @@ __all__: list[str]
 
 from .account import SimulatedAccount as SimulatedAccount
 from .behaviour import Behaviour as Behaviour
+from .updates.rehearsing import rehearse as rehearse

@@ -1,4 +1,4 @@
-"""An AWS account on loopback: moto's services, and stand-ins for CloudFormation and IAM."""
+"""An AWS account on loopback: moto's services, and simulations of CloudFormation and IAM."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.moto_api._internal.models import moto_api_backend
@@ -32,8 +32,10 @@ from .permissions.execution_role import ExecutionRoleCheck
 from .providers import Providers
 from .providers.storage import location
 from .replacement import environment
+from .services import foreign_requests
 from .services.service_api import ServiceApi, client
 from .stacks.deployment import Deployer
+from .stacks.nested_stacks import NestedStack
 from .stacks.publishing import publish
 from .stacks.server import CloudFormationServer
 from .stacks.stack import Stack, Stacks
@@ -46,14 +48,30 @@ _BOOTSTRAP_VERSION = "33"
 
 
 class SimulatedAccount:
-    """A context manager that stops everything it started and does not change the process's environment.
+    """A context manager that runs an AWS account on loopback.
 
-    moto's state belongs to the process: one at a time. ``account`` and ``region`` matter to stacks that are
-    bound to theirs.
+    At the end it stops everything that it started, and restores the environment variables of the process.
+    A process can have one account at a time, since the state of moto belongs to the process.
+
+    Args:
+        account: Account ID; it matters to stacks that are bound to theirs.
+        region: Region; it matters to stacks that are bound to theirs.
+        functions: Which Lambda functions run: ``"library"`` are the deploy-time functions of this library,
+            ``"python"`` all functions in Python, with the permissions of your user on this machine. A custom
+            resource of another function succeeds without running it.
+
+    Raises:
+        MissingDependencyError: the installed release of moto is not supported.
     """
 
-    def __init__(self, account: str = DEFAULT_ACCOUNT_ID, region: str = REGION) -> None:
-        self._account, self._region = account, region
+    def __init__(
+        self,
+        account: str = DEFAULT_ACCOUNT_ID,
+        region: str = REGION,
+        *,
+        functions: Literal["library", "python"] = "library",
+    ) -> None:
+        self._account, self._region, self._runs = account, region, functions
         self._exit = ExitStack()
 
     def __enter__(self) -> SimulatedAccount:
@@ -72,6 +90,7 @@ class SimulatedAccount:
             cleanup.callback(moto.stop)
             host, port = moto.get_host_and_port()
             self.api = ServiceApi(f"http://{host}:{port}", self._account, self._region)
+            self.api.runs_all_functions = self._runs == "python"
             self._assemble()
             cleanup.callback(self.functions.wait)
             for patch in self._patches():
@@ -99,15 +118,18 @@ class SimulatedAccount:
         self.components = InferenceComponents(self.fleets)
         self.runtime = Runtime(self.components)
         self.copy_scaling = CopyScaling(self.components, self.runtime)
+        providers = Providers(self.api, self.answers)
         self.deployer = Deployer(
             self.stacks,
-            Providers(self.api, self.answers),
+            providers,
             inspect=self.fleets.inspect,
             begin_cleanup=self.fleets.begin_cleanup,
         )
+        providers.others[NestedStack.type] = NestedStack(self.deployer)
 
     def _patches(self) -> list[Any]:
         return [
+            *foreign_requests.patches(),
             *self.access.patches(),
             *self.functions.patches(),
             *moto_gaps.patches(self.execution_roles),
@@ -119,11 +141,9 @@ class SimulatedAccount:
             *self.observations.patches(),
         ]
 
-    # What tests look at it with.
-
     @property
     def behaviour(self) -> Behaviour:
-        """How the account behaves; a test may set it between two operations."""
+        """How the account behaves; can be set between two operations."""
         return self.api.behaviour
 
     @behaviour.setter
@@ -131,12 +151,26 @@ class SimulatedAccount:
         self.api.behaviour = behaviour
 
     @property
+    def not_simulated(self) -> dict[str, list[str]]:
+        """What is not simulated: resource types, properties as ``<type>.<property>``, and functions.
+
+        Each has the logical IDs of its resources, as ``<stack>/<logical ID>``. These resources exist and are
+        replaced as CloudFormation would. They do nothing, and their attributes are strings without a meaning.
+        """
+        return {what: list(self.api.not_simulated[what]) for what in sorted(self.api.not_simulated)}
+
+    @property
     def endpoint_url(self) -> str:
         """The URL of all services but CloudFormation."""
         return self.api.endpoint_url
 
     def client(self, service: str, credentials: RoleCredentials | None = None) -> Any:
-        """A boto3 client with the administrator's or a role's permissions."""
+        """Return a boto3 client.
+
+        Args:
+            service: Name of the service, as in ``boto3.client``.
+            credentials: Credentials of a role. Default: those of the administrator, who may do everything.
+        """
         url = self.server.url if service == "cloudformation" else self.endpoint_url
         if credentials is not None:
             return client(service, url, self.api.region, credentials.as_arguments())
@@ -145,7 +179,14 @@ class SimulatedAccount:
         return self.api.client(service)
 
     def stack(self, name: str) -> Stack:
-        """The current state of a stack."""
+        """Return the current state of a stack.
+
+        Args:
+            name: Name or ARN of the stack. A deleted stack is found by its ARN only.
+
+        Raises:
+            StackError: no such stack exists.
+        """
         found = self.stacks.find(name)
         if found is None:
             raise StackError(f"Stack with id {name} does not exist")
@@ -171,7 +212,16 @@ class SimulatedAccount:
     ) -> Stack:
         """Publish the assets of an assembly and deploy one of its stacks; the status shows the result.
 
-        ``stack_name`` gives the stack another name, ``template`` stands in for the one in the assembly.
+        Args:
+            directory: Folder of the assembly, which ``cdk synth`` wrote.
+            artifact: ID of the stack in the assembly.
+            stack_name: Name of the deployed stack. Default: that of the assembly.
+            template: Template to deploy instead. Default: that of the assembly.
+
+        Raises:
+            StackError: CloudFormation accepts no update in the state of the stack, or an asset cannot be
+                published.
+            TemplateError: the assembly cannot be read.
         """
         assembly = Assembly(directory)
         publish(assembly, self.api)
@@ -191,19 +241,24 @@ class SimulatedAccount:
             s3.put_object_tagging(Bucket=bucket, Key=each["Key"], Tagging=tagging)
 
     def destroy(self, stack_name: str) -> Stack:
-        """Delete a stack; its status shows the result."""
+        """Delete a stack; its status shows the result.
+
+        Args:
+            stack_name: Name or ARN of the stack.
+
+        Raises:
+            StackError: no such stack exists.
+        """
         stack = self.stack(stack_name)
         self.deployer.delete(stack)
         return stack
 
     # With the command line.
 
-    def environment(self) -> dict[str, str]:
-        """The environment variables with which AWS tools and the CDK connect only to loopback."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    def variables(self) -> dict[str, str]:
+        """The environment variables that connect boto3, ``aws`` and ``cdk`` to this account."""
         port = self.endpoint_url.rpartition(":")[2]
         return {
-            **kept,
             "AWS_ENDPOINT_URL": self.endpoint_url,
             # The CLI builds TemplateURL from this one, and moto takes an address for a bucket's subdomain.
             "AWS_ENDPOINT_URL_S3_FOR_CLOUDFORMATION": f"http://localhost:{port}",
@@ -216,14 +271,28 @@ class SimulatedAccount:
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
             "CDK_DISABLE_CLI_TELEMETRY": "1",
-            "CDK_VALIDATION": "false",  # a test of its own holds templates against it; here it costs seconds
-            "CI": "1",
-            "NO_COLOR": "1",
-            "NODE_NO_WARNINGS": "1",
         }
 
+    def environment(self) -> dict[str, str]:
+        """The environment of this process, without its own AWS settings and with :meth:`variables`.
+
+        The CDK's command line asks nothing, prints no colors, and does not validate templates again.
+        """
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        quiet = {"CDK_VALIDATION": "false", "CI": "1", "NO_COLOR": "1", "NODE_NO_WARNINGS": "1"}
+        return {**kept, **self.variables(), **quiet}
+
     def run_cdk(self, cdk: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-        """Run the CDK's command line against this account; returns its output and exit code."""
+        """Run the CDK's command line against this account; return its output and exit code.
+
+        Args:
+            cdk: Path of the command ``cdk``.
+            *arguments: Arguments of the command.
+            cwd: Working directory.
+
+        Raises:
+            subprocess.TimeoutExpired: the command took longer than five minutes.
+        """
         return subprocess.run(
             [str(cdk), *arguments],
             cwd=cwd,

@@ -1,7 +1,7 @@
-"""What a run of the simulated account leaves to chance, or does as AWS does on a bad day.
+"""How a simulated account behaves, within what AWS leaves open or does on a bad day.
 
-Every decision is drawn from the seed and from the names of what it concerns. Two runs with the same seed take
-the same decisions, however long their steps take.
+Every decision is drawn from the seed and from the names of what it concerns. Two runs with the same seed make
+the same decisions, whatever time their steps take.
 """
 
 from __future__ import annotations
@@ -18,50 +18,58 @@ __all__ = ["CALM", "Behaviour"]
 
 @dataclass(frozen=True)
 class Behaviour:
-    """How an account behaves. The defaults are a calm account, in which everything has one order."""
+    """How a simulated account behaves. The defaults are a calm account: one order, and no failure.
+
+    Args:
+        seed: The random decisions depend on it; two runs with the same seed make the same ones.
+        random_order: Whether CloudFormation changes independent resources in a random order.
+        updates_replaced_on_rollback: Whether a rollback sends an Update event with the old properties also to
+            custom resources whose physical ID changed. AWS does not document this.
+        duplicates_events: Whether Lambda delivers about every second event of CloudFormation twice.
+        propagation: Highest number of requests of a role that a new or changed policy does not apply to yet.
+        launches_old_fleet: Whether SageMaker also launches an instance of the old configuration during an
+            update of an endpoint, for example to replace a host.
+        endpoint_update: Whether an update of an endpoint succeeds, fails with an error, or reverts: the
+            endpoint is in service again with its old configuration, without an error.
+        component_update_resets_copies: Whether CloudFormation sends the template's number of copies with each
+            update of an inference component.
+        looks_up_alarms_at_create: Whether ``CreateEndpoint`` refuses rollback alarms that do not exist, as
+            ``UpdateEndpoint`` does.
+        tags_assets: Whether a scanner tags every object in the asset bucket.
+        updates_with_the_same_config: Whether CloudFormation calls ``UpdateEndpoint`` also when the name of
+            the endpoint configuration does not change. AWS does not document whether a change of
+            ``RetainAllVariantProperties`` alone leads to this call.
+        failure_rate: Share of the changes to resources that fail, from 0 to 1.
+        failing: Logical IDs of resources that cannot be created, updated or replaced, and whether they fail
+            before or after the service carried out the change. A custom resource that fails after it lost
+            the response of its function.
+        failing_restore: The same for resources that the rollback of an update cannot restore.
+        failing_delete: Logical IDs of resources that cannot be deleted.
+    """
 
     seed: int = 0
     random_order: bool = False
-    """CloudFormation treats independent resources in a random order."""
     updates_replaced_on_rollback: bool = True
-    """A rollback sends an Update with the old properties also to custom resources whose physical id changed.
-
-    AWS does not document which of the two happens.
-    """
     duplicates_events: bool = False
-    """Lambda delivers about every second request of CloudFormation twice."""
     propagation: int = 0
-    """How many requests of a role a new or changed policy may at most miss."""
     launches_old_fleet: bool = False
-    """UpdateEndpoint launches an instance of the old configuration too, for example to replace a host."""
     endpoint_update: Literal["succeeds", "fails", "reverts"] = "succeeds"
-    """A failed update is reported. One that reverts is InService again with the old configuration."""
     component_update_resets_copies: bool = False
-    """CloudFormation sends the template's number of copies with every update of an inference component."""
     looks_up_alarms_at_create: bool = False
-    """CreateEndpoint refuses rollback alarms that do not exist, as UpdateEndpoint always does."""
     tags_assets: bool = False
-    """A scanner tags every object in the asset bucket."""
     updates_with_the_same_config: bool = False
-    """CloudFormation calls UpdateEndpoint also when the name of the endpoint configuration stays equal.
-
-    AWS does not document whether a change of RetainAllVariantProperties alone leads to this call.
-    """
     failure_rate: float = 0.0
-    """The share of changes to resources that fail."""
     failing: Mapping[str, When] = field(default_factory=dict)
-    """Logical ids of resources that cannot be created, updated or replaced.
-
-    A custom resource that fails after its function carried out the request is one whose response was lost.
-    """
     failing_restore: Mapping[str, When] = field(default_factory=dict)
-    """Logical ids of resources that the rollback of an update cannot restore."""
     failing_delete: Collection[str] = ()
-    """Logical ids of resources that cannot be deleted."""
 
     @classmethod
     def unfriendly(cls, seed: int) -> Behaviour:
-        """Everything at once; the seed chooses the mode of rollback, and what is sent to an endpoint."""
+        """Return a behaviour with every difficulty except failures of changes.
+
+        Args:
+            seed: The random decisions depend on it, and whether a rollback updates replaced custom resources.
+        """
         chance = random.Random(seed)
         return cls(
             seed=seed,
@@ -77,13 +85,15 @@ class Behaviour:
         )
 
     def draw(self, *key: str) -> float:
-        """A number from 0 to 1 that depends only on the seed and the key."""
+        """Return a number from 0 to 1 that depends only on the seed and the key."""
         return random.Random(f"{self.seed} {' '.join(key)}").random()
 
     def failure(self, logical_id: str, *, is_custom: bool = False) -> When | None:
-        """Whether the change of a resource fails, before or after its service carried it out.
+        """Return whether the change of a resource fails, before or after its service carried it out.
 
-        At random, a custom resource does not lose its function's response.
+        Args:
+            logical_id: Logical ID of the resource.
+            is_custom: Whether it is a custom resource, which does not lose its function's response at random.
         """
         if logical_id in self.failing:
             return self.failing[logical_id]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from constructs_triton.errors import TemplateError
 
-__all__ = ["FAILURES", "ApiError", "StackError", "TemplateError"]
+__all__ = ["FAILURES", "ApiError", "NotSimulatedError", "StackError", "TemplateError"]
 
 
 class StackError(Exception):
     """A stack operation failed; the message is the reason that CloudFormation would give."""
 
 
+class NotSimulatedError(StackError):
+    """A resource uses what this account does not simulate, or refers to a resource of another account."""
+
+
 FAILURES = (StackError, TemplateError)
-"""What makes a stack operation fail: an operation, or a template that is wrong or not supported here."""
+"""What makes a stack operation fail: an operation, or a template that is wrong or not supported."""
 
 
 class ApiError(Exception):

@@ -59,13 +59,13 @@ class Invocation:
 class Context:
     """The context object that Lambda passes with the event."""
 
-    aws_request_id = log_group_name = log_stream_name = "loopback"
+    aws_request_id = log_group_name = log_stream_name = "simulated"
 
     def __init__(self) -> None:
         self.function_name = os.environ["AWS_LAMBDA_FUNCTION_NAME"]
-        self.invoked_function_arn = os.environ["LOOPBACK_FUNCTION_ARN"]
+        self.invoked_function_arn = os.environ["SIMULATED_FUNCTION_ARN"]
         self.memory_limit_in_mb = os.environ["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"]
-        self._deadline = time.monotonic() + int(os.environ["LOOPBACK_FUNCTION_TIMEOUT"])
+        self._deadline = time.monotonic() + int(os.environ["SIMULATED_FUNCTION_TIMEOUT"])
 
     def get_remaining_time_in_millis(self) -> int:
         """Milliseconds until the function's timeout."""

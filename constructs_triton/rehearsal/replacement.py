@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from typing import Any
+
+from constructs_triton.errors import MissingDependencyError
 
 __all__ = ["environment", "replaced"]
 
@@ -17,10 +20,14 @@ def replaced(owner: Any, name: str, value: Any, *, is_new: bool = False) -> Iter
     """Set an attribute, and restore the former one at the end.
 
     Raises:
-        AttributeError: the attribute does not exist, and ``is_new`` is not set.
+        MissingDependencyError: the attribute does not exist, and ``is_new`` is not set.
     """
     if not is_new and not hasattr(owner, name):
-        raise AttributeError(f"{owner!r} has no attribute {name}; this release of moto is not supported")
+        raise MissingDependencyError(
+            f"constructs_triton.rehearsal: moto {version('moto')} is not supported, its "
+            f"{getattr(owner, '__qualname__', owner)} has no {name}; "
+            "run `pip install 'constructs-triton[rehearse]'`, which installs a supported release"
+        )
     former = vars(owner).get(name, _INHERITED)
     setattr(owner, name, value)
     try:

@@ -32,7 +32,7 @@ print(json.dumps(handler({"review": sys.argv[1]}, None)))
 
 @pytest.fixture
 def aws() -> Iterator[SimulatedAccount]:
-    with SimulatedAccount() as account:
+    with SimulatedAccount(functions="python") as account:
         account.bootstrap()
         yield account
 

@@ -185,8 +185,8 @@ def account(stacks: list[Versions], seed: int) -> Iterator[Life]:
     """The account that the stacks belong to."""
     ((stage, name), _) = stacks[0]
     account_id, region = stage.environment(name).removeprefix("aws://").split("/")
-    place = {} if account_id == "unknown-account" else {"account": account_id, "region": region}
-    with SimulatedAccount(**place) as aws:
+    place = () if account_id == "unknown-account" else (account_id, region)
+    with SimulatedAccount(*place) as aws:
         aws.behaviour = Behaviour.unfriendly(seed)
         aws.bootstrap()
         if stage.directory.name == "existing_bucket":

@@ -55,6 +55,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "errors",
         "steps",
         "behaviour",
+        "opaque_values",
         "replacement",
         "services",
         "function_process",
@@ -66,6 +67,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "moto_gaps",
         "account",
         "failures",
+        "updates",
     ),
     "cdk": (
         "validation",

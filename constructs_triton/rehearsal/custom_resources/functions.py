@@ -119,8 +119,8 @@ class Functions:
             "AWS_EC2_METADATA_DISABLED": "true",
             "AWS_LAMBDA_FUNCTION_NAME": function.function_name,
             "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_size),
-            "LOOPBACK_FUNCTION_ARN": function.function_arn,
-            "LOOPBACK_FUNCTION_TIMEOUT": str(function.timeout),
+            "SIMULATED_FUNCTION_ARN": function.function_arn,
+            "SIMULATED_FUNCTION_TIMEOUT": str(function.timeout),
             "_HANDLER": function.handler,
         }
 

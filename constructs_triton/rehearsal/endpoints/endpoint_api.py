@@ -43,6 +43,7 @@ def _creating(fleets: Fleets) -> Callable[[Any], ActionResult]:
 
     def create_endpoint(response: Any) -> ActionResult:
         wanted = json.loads(response.body)
+        _refuse_existing(response, wanted["EndpointName"])
         name = wanted["EndpointConfigName"]
         if name in response.sagemaker_backend.endpoint_configs:
             _expect(lambda: fleets.launch(name))
@@ -52,6 +53,13 @@ def _creating(fleets: Fleets) -> Callable[[Any], ActionResult]:
         return answer
 
     return create_endpoint
+
+
+def _refuse_existing(response: Any, name: str) -> None:
+    """Names of endpoints are unique without regard to case (API reference: CreateEndpoint)."""
+    for existing, endpoint in response.sagemaker_backend.endpoints.items():
+        if existing.lower() == name.lower():
+            raise ValidationError(message=f'Cannot create already existing endpoint "{endpoint.arn}".')
 
 
 def _updating(fleets: Fleets, components: InferenceComponents) -> Callable[[Any], ActionResult]:

@@ -1,6 +1,6 @@
 """What AWS observes of endpoints over time and moto does not simulate: failures, updates, activities.
 
-A test sets what the account has observed. Each is checked against botocore's service model.
+The user sets what the account has observed. Each is checked against botocore's service model.
 
 * ``DescribeEndpoint`` with FailureReason, PendingDeploymentSummary and VariantStatus.
 * ``DescribeScalingActivities``.

@@ -1,8 +1,7 @@
 """Enforces IAM: the deployed policies decide what a role's credentials may do.
 
-moto counts requests and enforces everything or nothing, and knows no conditions. Here exactly the sessions
-that were handed out by :meth:`Access.assume` are held to their role's policies; the administrator's requests
-pass.
+moto counts requests and enforces everything or nothing, and knows no conditions. This module enforces
+the policies of a role for the sessions of :meth:`Access.assume`. The administrator's requests pass.
 """
 
 from __future__ import annotations

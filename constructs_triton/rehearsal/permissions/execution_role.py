@@ -45,6 +45,8 @@ class ExecutionRoleCheck:
 
     api: ServiceApi
     access: Access
+    knows_models: bool = True
+    """Whether the models exist in S3; of a template alone they do not, and nothing is said of readers."""
 
     def assume(self, role_arn: str) -> RoleCredentials:
         """Assume the role as SageMaker, for this account's resources."""
@@ -58,14 +60,14 @@ class ExecutionRoleCheck:
     def needs_at_start(self, model: Mapping[str, Any]) -> Iterator[Need]:
         """What an instance reads when it starts: the model data and the image of each container."""
         yield from self._data_needs(model)
-        for container in _containers(model):
+        for container in self._known(model):
             image = container.get("Image", "")
             if image:
                 yield Need(image, partial(self._expect_image, model["ExecutionRoleArn"], image))
 
     def archive_needs(self, model: Mapping[str, Any]) -> Iterator[Need]:
         """The archives of multi-model containers, which SageMaker reads when a request names them."""
-        for container in filter(_is_multi_model, _containers(model)):
+        for container in filter(_is_multi_model, self._known(model)):
             bucket, prefix = _split(container["ModelDataUrl"])
             for key in self._keys(bucket, prefix):
                 if "/" not in key[len(prefix) :] and key.endswith(".tar.gz"):
@@ -73,12 +75,15 @@ class ExecutionRoleCheck:
 
     def _data_needs(self, model: Mapping[str, Any]) -> Iterator[Need]:
         role = model["ExecutionRoleArn"]
-        for container in _containers(model):
+        for container in self._known(model):
             if "ModelDataUrl" in container:
                 bucket, key = _split(container["ModelDataUrl"])
                 yield self._data_need(role, bucket, key, is_prefix=_is_multi_model(container))
             elif "ModelDataSource" in container:
                 yield from self._file_needs(role, container["ModelDataSource"]["S3DataSource"])
+
+    def _known(self, model: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        return _containers(model) if self.knows_models else []
 
     def _data_need(self, role: str, bucket: str, key: str, *, is_prefix: bool) -> Need:
         def expect() -> None:

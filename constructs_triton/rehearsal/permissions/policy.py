@@ -20,7 +20,7 @@ _PATTERNS = ("StringLike", "ArnLike", "ArnEquals")
 
 
 class PolicyError(Exception):
-    """A policy uses something that is not supported here."""
+    """A policy uses something that is not simulated."""
 
 
 class Decision(Enum):

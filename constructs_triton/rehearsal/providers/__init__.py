@@ -1,9 +1,8 @@
-"""One provider for each resource type; a type without a provider is an error."""
+"""One provider for each resource type. What no provider knows is not simulated."""
 
 from __future__ import annotations
 
 from ..custom_resources.answers import Answers
-from ..errors import TemplateError
 from ..services.service_api import ServiceApi
 from . import (
     autoscaling,
@@ -16,6 +15,7 @@ from . import (
     storage,
     workflows,
 )
+from .opaque import OpaqueResource, Tolerant
 from .provider import Provider
 
 __all__ = ["Providers"]
@@ -40,14 +40,26 @@ class Providers:
     def __init__(self, api: ServiceApi, answers: Answers) -> None:
         self._api = api
         self._answers = answers
+        self.others: dict[str, Provider] = {}
+        """Further providers by type, which replace those of this package."""
 
     def of(self, type: str) -> Provider:
-        """The provider of a type; raises ``TemplateError`` for an unknown type."""
+        """The provider of a type.
+
+        Raises:
+            TemplateError: CloudFormation does not have the type.
+        """
+        if type in self.others:
+            return Tolerant(self._api, self.others[type])
+        if type == storage.AutoDeleteObjects.type:
+            return storage.AutoDeleteObjects(self._api)
         if is_custom(type):
-            return functions.CustomResource(self._api, self._answers)
+            return Tolerant(self._api, functions.CustomResource(self._api, self._answers))
         if type not in _CLASSES:
-            raise TemplateError(f"Template format error: Unrecognized resource types: [{type}]")
-        return _CLASSES[type](self._api)
+            return OpaqueResource(self._api, type)
+        provider = _CLASSES[type](self._api)
+        # A claim may depend on these, so that none of them may be unknown.
+        return provider if type.startswith("AWS::SageMaker::") else Tolerant(self._api, provider)
 
 
 def is_custom(type: str) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import StackError
+from ..errors import NotSimulatedError, StackError
+from ..opaque_values import is_opaque
 from .provider import Deployed, Physical, Provider, Request, tags_as_map, without
 
 __all__ = ["PROVIDERS"]
@@ -29,6 +30,7 @@ class ScalableTarget(Provider):
         self.api.call(_SERVICE, "DeregisterScalableTarget", **key)
 
     def _put(self, properties: Mapping[str, Any], scheduled_before: Any) -> Physical:
+        _expect_simulated(properties)
         self._expect_resource(properties)
         wanted = without(properties, "ScheduledActions", "Tags")
         if "Tags" in properties:
@@ -68,6 +70,7 @@ class ScalingPolicy(Provider):
         self.api.call(_SERVICE, "DeleteScalingPolicy", PolicyName=name, **_target_key(current.properties))
 
     def _put(self, properties: Mapping[str, Any]) -> Physical:
+        _expect_simulated(properties)
         key = _target_key(properties)
         targets = self.api.call(
             _SERVICE,
@@ -87,6 +90,14 @@ def _target_key(properties: Mapping[str, Any]) -> dict[str, str]:
     if "ScalingTargetId" in properties:
         return dict(zip(_KEY, properties["ScalingTargetId"].split("|"), strict=True))
     return {name: properties[name] for name in _KEY}
+
+
+def _expect_simulated(properties: Mapping[str, Any]) -> None:
+    """Raise ``NotSimulatedError`` unless the target is an endpoint or an inference component."""
+    target = properties.get("ScalingTargetId", "")
+    service = properties.get("ServiceNamespace", target.rpartition("|")[2])
+    if is_opaque(target) or service != "sagemaker":
+        raise NotSimulatedError(f"scaling of {service} is not simulated")
 
 
 PROVIDERS = (ScalableTarget, ScalingPolicy)

@@ -6,11 +6,13 @@ import io
 import json
 import time
 import zipfile
+from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
 from ..custom_resources.answers import Answers
-from ..errors import StackError
+from ..custom_resources.library_code import is_of_this_library
+from ..errors import NotSimulatedError, StackError
 from ..services.service_api import ServiceApi
 from .provider import Deployed, Physical, Provider, Request, ResourceFailedError, tags_as_map, without
 
@@ -26,8 +28,9 @@ class Function(Provider):
     name_limit = 64
 
     def create(self, request: Request) -> Physical:
-        wanted = {**request.properties, "FunctionName": self.name(request)}
-        wanted["Code"] = self._code(request)
+        code = self._code(request)
+        self._expect_running(request, code)
+        wanted = {**request.properties, "FunctionName": self.name(request), "Code": code}
         if "Tags" in wanted:
             wanted["Tags"] = tags_as_map(wanted["Tags"])
         found = self.api.call("lambda", "CreateFunction", **wanted)
@@ -36,7 +39,9 @@ class Function(Provider):
     def update(self, current: Deployed, request: Request) -> Physical:
         name = current.physical.id
         if current.properties["Code"] != request.properties["Code"]:
-            self.api.call("lambda", "UpdateFunctionCode", FunctionName=name, **self._code(request))
+            code = self._code(request)
+            self._expect_running(request, code)
+            self.api.call("lambda", "UpdateFunctionCode", FunctionName=name, **code)
         settings = without(request.properties, "Code", "Tags", "FunctionName")
         self.api.call("lambda", "UpdateFunctionConfiguration", FunctionName=name, **settings)
         return current.physical
@@ -47,14 +52,24 @@ class Function(Provider):
     def _code(self, request: Request) -> dict[str, Any]:
         """The location of the code; inline code of the template becomes ``index.py``."""
         code: dict[str, Any] = dict(request.properties["Code"])
+        if not str(request.properties.get("Runtime")).startswith("python"):
+            raise NotSimulatedError(f"{self.type}: only Python runs in a simulated account")
         if "ZipFile" in code:
-            if not request.properties["Runtime"].startswith("python"):
-                raise StackError(f"{self.type}: inline code is supported for Python only")
             buffer = io.BytesIO()
             with zipfile.ZipFile(buffer, "w") as archive:
                 archive.writestr("index.py", code["ZipFile"])
             code["ZipFile"] = buffer.getvalue()
         return code
+
+    def _expect_running(self, request: Request, code: Mapping[str, Any]) -> None:
+        """Raise ``NotSimulatedError`` unless the account runs this code."""
+        if self.api.runs_all_functions:
+            return
+        if "S3Key" not in code:
+            raise NotSimulatedError(f"{self.type}: {request.logical_id} is not a function of this library")
+        found = self.api.call("s3", "GetObject", Bucket=code["S3Bucket"], Key=code["S3Key"])
+        if not is_of_this_library(found["Body"].read()):
+            raise NotSimulatedError(f"{self.type}: {request.logical_id} is not a function of this library")
 
 
 class Permission(Provider):

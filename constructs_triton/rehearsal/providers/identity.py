@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import StackError
 from .provider import Deployed, Physical, Provider, Request, without
 
 __all__ = ["PROVIDERS"]
@@ -57,7 +56,7 @@ class Policy(Provider):
     type = "AWS::IAM::Policy"
 
     def create(self, request: Request) -> Physical:
-        self._expect_roles_only(request)
+        self.simulated(request, "PolicyName", "PolicyDocument", "Roles")
         for role in request.properties.get("Roles", []):
             policy = {name: request.properties[name] for name in ("PolicyName", "PolicyDocument")}
             self.api.call("iam", "PutRolePolicy", RoleName=role, **policy)
@@ -77,11 +76,6 @@ class Policy(Provider):
         for role in roles:
             name = current.properties["PolicyName"]
             self.api.call("iam", "DeleteRolePolicy", RoleName=role, PolicyName=name)
-
-    def _expect_roles_only(self, request: Request) -> None:
-        for principals in ("Users", "Groups"):
-            if request.properties.get(principals):
-                raise StackError(f"{self.type}: {principals} is not supported by this stand-in")
 
 
 class ManagedPolicy(Provider):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..errors import StackError
 from .provider import Deployed, Physical, Provider, Request, without
 
 __all__ = ["PROVIDERS"]
@@ -38,10 +37,8 @@ class Key(Provider):
 
     def _known(self, request: Request) -> list[str]:
         created = {"KeyPolicy", "Description", "KeySpec"}
-        unknown = request.properties.keys() - created - {"Tags", "EnableKeyRotation", "PendingWindowInDays"}
-        if unknown:
-            raise StackError(f"{self.type}: {sorted(unknown)} is not supported by this stand-in")
-        return sorted(created & request.properties.keys())
+        known = self.simulated(request, *created, "Tags", "EnableKeyRotation", "PendingWindowInDays")
+        return sorted(created & known.keys())
 
 
 class Alias(Provider):
@@ -66,13 +63,9 @@ class Topic(Provider):
     _ATTRIBUTES = ("DisplayName", "KmsMasterKeyId")
 
     def create(self, request: Request) -> Physical:
-        unknown = sorted(request.properties.keys() - {*self._ATTRIBUTES, "TopicName", "Tags"})
-        if unknown:
-            raise StackError(f"{self.type}: {unknown} is not supported by this stand-in")
-        attributes = {
-            name: request.properties[name] for name in self._ATTRIBUTES if name in request.properties
-        }
-        tags = request.properties.get("Tags", [])
+        simulated = self.simulated(request, *self._ATTRIBUTES, "TopicName", "Tags")
+        attributes = without(simulated, "TopicName", "Tags")
+        tags = simulated.get("Tags", [])
         name = self.name(request)
         arn = self.api.call("sns", "CreateTopic", Name=name, Attributes=attributes, Tags=tags)["TopicArn"]
         return Physical(arn, {"TopicArn": arn, "TopicName": name})
@@ -143,10 +136,9 @@ class Repository(Provider):
     name_property = "RepositoryName"
 
     def create(self, request: Request) -> Physical:
-        properties = request.properties
-        known = {"RepositoryName", "ImageTagMutability", "LifecyclePolicy", "RepositoryPolicyText"}
-        if properties.keys() - known:
-            raise StackError(f"{self.type}: {sorted(properties.keys() - known)} is not supported")
+        properties = self.simulated(
+            request, "RepositoryName", "ImageTagMutability", "LifecyclePolicy", "RepositoryPolicyText"
+        )
         name = self.name(request).lower()
         mutability = properties.get("ImageTagMutability", "MUTABLE")
         wanted = {"repositoryName": name, "imageTagMutability": mutability}

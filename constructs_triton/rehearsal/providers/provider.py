@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ..errors import StackError
+from ..errors import NotSimulatedError, StackError
 from ..services.service_api import ServiceApi
 
 __all__ = ["Deployed", "Physical", "Provider", "Request", "ResourceFailedError", "tags_as_map", "without"]
@@ -18,7 +18,15 @@ _ALPHABET = string.ascii_uppercase + string.digits
 
 @dataclass(frozen=True)
 class Request:
-    """A resource to create: its stack, logical id, and properties without intrinsic functions."""
+    """What CloudFormation asks a resource type to create.
+
+    Args:
+        stack_name: Name of the stack.
+        stack_id: ARN of the stack.
+        logical_id: Logical ID in the template.
+        type: Resource type.
+        properties: Properties, without intrinsic functions.
+    """
 
     stack_name: str
     stack_id: str
@@ -29,15 +37,29 @@ class Request:
 
 @dataclass(frozen=True)
 class Physical:
-    """An existing resource: the values of ``Ref`` and ``Fn::GetAtt``."""
+    """An existing resource as its service knows it.
+
+    Args:
+        id: Physical ID, the value of ``Ref``.
+        attributes: The values of ``Fn::GetAtt``.
+        is_simulated: Whether the account simulates the resource; otherwise its attributes have no meaning.
+    """
 
     id: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    is_simulated: bool = True
 
 
 @dataclass(frozen=True)
 class Deployed:
-    """A resource of a stack in its current state."""
+    """A resource of a stack in its current state.
+
+    Args:
+        request: What CloudFormation asked for.
+        physical: What exists.
+        deletion_policy: ``DeletionPolicy`` of the template.
+        update_replace_policy: ``UpdateReplacePolicy`` of the template.
+    """
 
     request: Request
     physical: Physical
@@ -46,6 +68,7 @@ class Deployed:
 
     @property
     def properties(self) -> Mapping[str, Any]:
+        """The properties, without intrinsic functions."""
         return self.request.properties
 
 
@@ -61,7 +84,7 @@ class Provider:
     """A resource type; subclasses call the service."""
 
     type: ClassVar[str]
-    name_property: ClassVar[str | None] = None
+    name_property: str | None = None
     """The property that contains the resource's name."""
     name_limit: ClassVar[int] = 63
 
@@ -78,10 +101,16 @@ class Provider:
             for name in current.properties.keys() | request.properties.keys()
             if current.properties.get(name) != request.properties.get(name)
         )
-        raise StackError(f"{self.type}: an update of {changed} is not supported by this stand-in")
+        raise NotSimulatedError(f"{self.type}: an update of {changed} is not simulated")
 
     def delete(self, current: Deployed) -> None:
         raise NotImplementedError
+
+    def simulated(self, request: Request, *names: str) -> dict[str, Any]:
+        """The properties of these names; the others are noted as not simulated."""
+        for name in sorted(request.properties.keys() - set(names)):
+            self.api.note_not_simulated(f"{self.type}.{name}", request.stack_name, request.logical_id)
+        return {name: value for name, value in request.properties.items() if name in names}
 
     def name(self, request: Request) -> str:
         """The name from the template, or a generated one: stack, logical id, 12 letters."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..errors import StackError
+from ..errors import NotSimulatedError
 from .provider import Deployed, Physical, Provider, Request
 
 __all__ = ["PROVIDERS", "location"]
@@ -30,7 +30,7 @@ def _encryption(value: Mapping[str, Any]) -> dict[str, Any]:
 def _logging(value: Mapping[str, Any]) -> dict[str, Any]:
     names = {"DestinationBucketName": "TargetBucket", "LogFilePrefix": "TargetPrefix"}
     if value.keys() - names.keys():
-        raise StackError(f"LoggingConfiguration: {sorted(value.keys() - names.keys())} is not supported")
+        raise NotSimulatedError(f"LoggingConfiguration: {sorted(value.keys() - names.keys())}")
     return {"BucketLoggingStatus": {"LoggingEnabled": {names[name]: each for name, each in value.items()}}}
 
 
@@ -41,7 +41,7 @@ def _lifecycle(value: Mapping[str, Any]) -> dict[str, Any]:
 def _lifecycle_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
     known = {"Id", "Status", "Prefix", "ExpirationInDays"} | {*_SAME_IN_LIFECYCLE}
     if rule.keys() - known:
-        raise StackError(f"LifecycleConfiguration: {sorted(rule.keys() - known)} is not supported")
+        raise NotSimulatedError(f"LifecycleConfiguration: {sorted(rule.keys() - known)} is not supported")
     wanted: dict[str, Any] = {"Status": rule["Status"], "Filter": {"Prefix": rule.get("Prefix", "")}}
     if "Id" in rule:
         wanted["ID"] = rule["Id"]
@@ -57,6 +57,14 @@ _ACL = {
     "Private": {"ACL": "private"},
     "LogDeliveryWrite": {"GrantWrite": _LOG_DELIVERY, "GrantReadACP": _LOG_DELIVERY},
 }
+
+
+def _acl(value: str) -> dict[str, Any]:
+    if value not in _ACL:
+        raise NotSimulatedError(f"AccessControl {value} is not simulated")
+    return _ACL[value]
+
+
 _Setting = tuple[str, Callable[[Any], dict[str, Any]], str | None]
 
 #: Property, the operation that sets it, the conversion of its value, the operation that removes it.
@@ -77,7 +85,7 @@ _SETTINGS: Mapping[str, _Setting] = {
         None,
     ),
     "BucketEncryption": ("PutBucketEncryption", _encryption, "DeleteBucketEncryption"),
-    "AccessControl": ("PutBucketAcl", lambda value: _ACL[value], None),
+    "AccessControl": ("PutBucketAcl", _acl, None),
     "LifecycleConfiguration": ("PutBucketLifecycleConfiguration", _lifecycle, "DeleteBucketLifecycle"),
     "LoggingConfiguration": ("PutBucketLogging", _logging, None),
     "Tags": ("PutBucketTagging", lambda value: {"Tagging": {"TagSet": value}}, "DeleteBucketTagging"),
@@ -89,32 +97,37 @@ class Bucket(Provider):
     name_property = "BucketName"
 
     def create(self, request: Request) -> Physical:
-        unknown = sorted(request.properties.keys() - _SETTINGS.keys() - {"BucketName"})
-        if unknown:
-            raise StackError(f"{self.type}: {unknown} is not supported by this stand-in")
         name = self.name(request).lower()
         self.api.call("s3", "CreateBucket", Bucket=name, **location(self.api.region))
-        self._set(name, {}, request.properties)
+        self._set(request, name, {})
         return Physical(name, self._attributes(name))
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        self._set(current.physical.id, current.properties, request.properties)
+        self._set(request, current.physical.id, current.properties)
         return current.physical
 
     def delete(self, current: Deployed) -> None:
         """Delete the bucket; fails if it contains objects, as the service does."""
         self.api.call("s3", "DeleteBucket", Bucket=current.physical.id)
 
-    def _set(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        for setting, (put, render, delete) in _SETTINGS.items():
+    def _set(self, request: Request, name: str, old: Mapping[str, Any]) -> None:
+        new = self.simulated(request, "BucketName", *_SETTINGS)
+        for setting in _SETTINGS:
             if old.get(setting) == new.get(setting):
                 continue
-            if setting in new:
-                self.api.call("s3", put, Bucket=name, **render(new[setting]))
-            elif delete is None:
-                raise StackError(f"{self.type}: {setting} cannot be removed")
-            else:
-                self.api.call("s3", delete, Bucket=name)
+            try:
+                self._set_one(setting, name, new.get(setting))
+            except NotSimulatedError:
+                self.api.note_not_simulated(f"{self.type}.{setting}", request.stack_name, request.logical_id)
+
+    def _set_one(self, setting: str, name: str, value: Any) -> None:
+        put, render, delete = _SETTINGS[setting]
+        if value is not None:
+            self.api.call("s3", put, Bucket=name, **render(value))
+        elif delete is None:
+            raise NotSimulatedError(f"{self.type}: {setting} cannot be removed")
+        else:
+            self.api.call("s3", delete, Bucket=name)
 
     def _attributes(self, name: str) -> dict[str, str]:
         region = self.api.region
@@ -141,6 +154,27 @@ class BucketPolicy(Provider):
 
     def delete(self, current: Deployed) -> None:
         self.api.call("s3", "DeleteBucketPolicy", Bucket=current.physical.id)
+
+
+class AutoDeleteObjects(Provider):
+    """Empties a bucket before it is deleted, as the CDK's function for ``auto_delete_objects`` does."""
+
+    type = "Custom::S3AutoDeleteObjects"
+
+    def create(self, request: Request) -> Physical:
+        return Physical(f"{request.logical_id}-{request.properties['BucketName']}")
+
+    def update(self, current: Deployed, _: Request) -> Physical:
+        return current.physical
+
+    def delete(self, current: Deployed) -> None:
+        bucket = current.properties["BucketName"]
+        pages = self.api.client("s3").get_paginator("list_object_versions").paginate(Bucket=bucket)
+        found = [
+            each for page in pages for name in ("Versions", "DeleteMarkers") for each in page.get(name, ())
+        ]
+        for each in found:
+            self.api.call("s3", "DeleteObject", Bucket=bucket, Key=each["Key"], VersionId=each["VersionId"])
 
 
 PROVIDERS = (Bucket, BucketPolicy)

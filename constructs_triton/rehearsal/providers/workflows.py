@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..errors import StackError
+from ..errors import NotSimulatedError
 from .provider import Deployed, Physical, Provider, Request
 
 __all__ = ["PROVIDERS"]
@@ -18,12 +16,10 @@ class StateMachine(Provider):
     name_limit = 80
 
     def create(self, request: Request) -> Physical:
-        unknown = sorted(request.properties.keys() - _SAME.keys() - {"StateMachineName"})
-        if unknown:
-            raise StackError(f"{self.type}: {unknown} is not supported by this stand-in")
-        wanted: dict[str, Any] = {
-            _SAME[name]: value for name, value in request.properties.items() if name in _SAME
-        }
+        if "DefinitionString" not in request.properties:
+            raise NotSimulatedError(f"{self.type}: a definition outside DefinitionString is not simulated")
+        simulated = self.simulated(request, *_SAME, "StateMachineName")
+        wanted = {_SAME[name]: value for name, value in simulated.items() if name in _SAME}
         name = self.name(request)
         arn = self.api.call("stepfunctions", "CreateStateMachine", **wanted, name=name)["stateMachineArn"]
         return Physical(arn, {"Arn": arn, "Name": name})

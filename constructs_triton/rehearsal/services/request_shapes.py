@@ -14,6 +14,8 @@ import botocore.session
 import regex  # type: ignore[import-untyped]
 from botocore.model import ServiceModel, Shape
 
+from ..opaque_values import is_opaque
+
 __all__ = ["conform"]
 
 
@@ -38,6 +40,8 @@ class _Check:
         self.errors: list[str] = []
 
     def visit(self, value: Any, shape: Shape, path: str) -> Any:
+        if is_opaque(value):
+            return value
         visitor = getattr(self, f"_{shape.type_name}", None)
         return value if visitor is None else visitor(value, shape, path)
 

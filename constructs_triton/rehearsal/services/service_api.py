@@ -11,11 +11,18 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ..behaviour import CALM, Behaviour
-from ..errors import StackError
+from ..errors import NotSimulatedError, StackError
 from .request_shapes import conform
 
 __all__ = ["ServiceApi", "client"]
 
+_ABSENT = {
+    "ecr": ("RepositoryNotFoundException",),
+    "iam": ("NoSuchEntity",),
+    "lambda": ("ResourceNotFoundException",),
+    "s3": ("NoSuchBucket", "NoSuchKey"),
+    "sns": ("NotFound",),
+}
 CREDENTIALS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
 
 
@@ -41,6 +48,12 @@ class ServiceApi:
     region: str
     behaviour: Behaviour = CALM
     calls: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+    runs_all_functions: bool = False
+    """Whether all Python functions run, or only the deploy-time functions of this library."""
+    imports_from_other_stacks: bool = False
+    """Whether exports that no stack of this account has are not simulated. Otherwise they are an error."""
+    not_simulated: dict[str, list[str]] = field(default_factory=dict)
+    """Resource types, or properties of them, that no provider knows, with ``<stack>/<logical ID>``."""
     _clients: dict[str, Any] = field(default_factory=dict)
 
     def client(self, service: str) -> Any:
@@ -53,12 +66,28 @@ class ServiceApi:
         """Call an operation; raises ``StackError`` with the service's message or all invalid members."""
         conformed, errors = conform(service, operation, request)
         if errors:
-            raise StackError(f"Invalid request provided: {'; '.join(errors)}")
+            # CloudFormation's schema has the property, so that its provider does not know it.
+            is_unknown = all(": unknown member " in each for each in errors)
+            message = f"Invalid request provided: {'; '.join(errors)}"
+            raise NotSimulatedError(message) if is_unknown else StackError(message)
         self.calls.append((service, operation, conformed))
         try:
             return getattr(self.client(service), xform_name(operation))(**conformed)
         except ClientError as error:
             details = error.response["Error"]
-            raise StackError(f"{details['Message']} (Service: {service}, Code: {details['Code']})") from error
+            message = f"{details['Message']} (Service: {service}, Code: {details['Code']})"
+            raise _error_class(service, details["Code"])(message) from error
         except BotoCoreError as error:
             raise StackError(str(error)) from error
+
+    def note_not_simulated(self, what: str, stack: str, logical_id: str) -> None:
+        """Note a type, or a part of one, that is not simulated."""
+        names = self.not_simulated.setdefault(what, [])
+        if (name := f"{stack}/{logical_id}" if stack else logical_id) not in names:
+            names.append(name)
+
+
+def _error_class(service: str, code: str) -> type[StackError]:
+    """What a template refers to and this account does not have is in the user's account."""
+    is_absent = code in _ABSENT.get(service, ()) or (service == "ec2" and code.endswith(".NotFound"))
+    return NotSimulatedError if is_absent else StackError

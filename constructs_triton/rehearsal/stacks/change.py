@@ -12,16 +12,16 @@ from constructs_triton.cloud_assembly.template import Resource, Template
 from ..errors import FAILURES, StackError
 from ..providers import is_custom
 from ..providers.provider import Deployed, Physical, Provider, Request, ResourceFailedError
+from ..services.resource_schemas import resource_schema
 from ..steps import Step
+from .dynamic_references import resolve_references
 from .engine import Engine, failing
 from .order import creation_order, deletion_order
-from .resource_schemas import resource_schema
 from .stack import Output, Stack
 
 __all__ = ["RETAINING", "Change"]
 
 RETAINING = ("Retain", "RetainExceptOnCreate")
-_SCHEMALESS = ("AWS::CDK::Metadata",)
 
 
 @dataclass
@@ -106,7 +106,8 @@ class Change:
         self.engine.inspect(Step(operation.kind, resource.logical_id))
 
     def _request(self, resource: Resource) -> Request:
-        properties = self._evaluator().evaluate(dict(resource.properties))
+        declared = self._evaluator().evaluate(dict(resource.properties))
+        properties = resolve_references(declared, self.engine.stacks.api)
         return Request(self.stack.name, self.stack.id, resource.logical_id, resource.type, properties)
 
     def _operation(self, request: Request, current: Deployed | None) -> _Operation | None:
@@ -181,8 +182,6 @@ def _has_to_be_replaced(current: Deployed, request: Request) -> bool:
         if current.properties["ServiceToken"] != request.properties["ServiceToken"]:
             raise StackError("Modifying service token is not allowed.")
         return False
-    if request.type in _SCHEMALESS:
-        return False
     return bool(resource_schema(request.type).replacing_changes(current.properties, request.properties))
 
 
@@ -194,8 +193,6 @@ def _after_failure(request: Request, physical: Physical) -> Physical:
 
 
 def _check_properties(request: Request) -> None:
-    if request.type in _SCHEMALESS:
-        return
     if is_custom(request.type):
         if "ServiceToken" not in request.properties:
             raise StackError("custom resources need a ServiceToken")

@@ -10,7 +10,7 @@ from typing import Any
 from constructs_triton.cloud_assembly.template import Resource, Template, references
 
 from ..providers import is_custom
-from .resource_schemas import resource_schema
+from ..services.resource_schemas import resource_schema
 from .stack import Stack
 
 __all__ = ["ChangeSet", "resource_changes"]
@@ -107,7 +107,7 @@ def _attribute_details(resource: Resource, old: Resource) -> list[dict[str, Any]
 
 
 def _recreation(type: str, property: str) -> str:
-    if is_custom(type) or type == "AWS::CDK::Metadata":
+    if is_custom(type):
         return "Never"
     return resource_schema(type).recreation(property)
 

@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import unquote, urlparse
 from uuid import uuid4
 
 from constructs_triton.cloud_assembly.template import Template
@@ -16,7 +15,7 @@ from .change_sets import ChangeSet, resource_changes
 from .deployment import Deployer
 from .query_protocol import encode_time
 from .stack import Stack, Stacks
-from .template_text import parse_template
+from .template_text import parse_template, template_at
 
 __all__ = ["CloudFormationApi"]
 
@@ -41,7 +40,7 @@ class CloudFormationApi:
         action = request.get("Action", "")
         method: Callable[[_Request], _Answer] | None = getattr(self, f"_{action}", None)
         if not action[:1].isupper() or method is None:
-            raise ApiError("InvalidAction", f"the action {action} is not supported by this stand-in")
+            raise ApiError("InvalidAction", f"the action {action} is not simulated")
         try:
             return method(request)
         except FAILURES as error:
@@ -185,9 +184,7 @@ class CloudFormationApi:
     def _template(self, request: _Request) -> Template:
         if "TemplateURL" not in request:
             return parse_template(request["TemplateBody"])
-        bucket, _, key = unquote(urlparse(request["TemplateURL"]).path).lstrip("/").partition("/")
-        found = self._stacks.api.call("s3", "GetObject", Bucket=bucket, Key=key)
-        return parse_template(found["Body"].read().decode())
+        return template_at(request["TemplateURL"], self._stacks.api)
 
     def _start(self, operation: Callable[[], None]) -> None:
         thread = threading.Thread(target=operation, daemon=True)

@@ -8,7 +8,7 @@ cleanup phase, after every other change has succeeded.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from constructs_triton.cloud_assembly.template import Template
@@ -30,6 +30,9 @@ _NOT_UPDATABLE = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILE
 @dataclass
 class Deployer(Engine):
     """Carries out operations on the stacks of one simulated account."""
+
+    _unfinished: dict[str, _Unfinished] = field(default_factory=dict)
+    """The updates of nested stacks whose parents are still being updated, by the ID of the stack."""
 
     def deploy(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
         """Create or update a stack; its status shows the result. A failure is rolled back.
@@ -61,6 +64,33 @@ class Deployer(Engine):
         if stack.status != "UPDATE_ROLLBACK_FAILED" or stack.roll_back is None:
             raise StackError(f"Stack:{stack.id} is in {stack.status} state and can not be rolled back.")
         return stack.roll_back
+
+    def update_nested(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
+        """Update a nested stack. What it replaces is deleted with what its parent replaces.
+
+        Raises:
+            StackError: the update failed and was rolled back.
+        """
+        self.expect_updatable(stack)
+        before = _Before.of(stack)
+        stack.enter("UPDATE_IN_PROGRESS", "User Initiated")
+        change = Change(self, stack, template)
+        try:
+            change.run(dict(given))
+        except FAILURES as error:
+            self._restore(stack, before, change, str(error))
+            raise StackError(f"Embedded stack {stack.id} was not successfully updated: {error}") from error
+        self._unfinished[stack.id] = _Unfinished(
+            finish=lambda: self._clean_up(stack, "UPDATE_COMPLETE", change.superseded),
+            undo=lambda: self._restore(stack, before, change, "The parent stack is rolled back"),
+        )
+
+    def undo_nested(self, stack: Stack) -> bool:
+        """Undo the update of a nested stack in a rollback of its parent; return whether there was one."""
+        unfinished = self._unfinished.pop(stack.id, None)
+        if unfinished is not None:
+            unfinished.undo()
+        return unfinished is not None
 
     def delete(self, stack: Stack) -> None:
         """Delete what is not retained, in reverse order; stops at a resource that cannot be deleted."""
@@ -162,6 +192,9 @@ class Deployer(Engine):
     def _clean_up(self, stack: Stack, status: str, removals: list[tuple[Deployed, bool]]) -> None:
         """Delete resources that the stack no longer has; a failure is recorded and changes nothing else."""
         self.begin_cleanup()
+        for deployed in stack.resources.values():
+            if (nested := self._unfinished.pop(deployed.physical.id, None)) is not None:
+                nested.finish()
         if removals:
             stack.enter(f"{status}_CLEANUP_IN_PROGRESS")
         for deployed, retain in removals:
@@ -192,6 +225,12 @@ class Deployer(Engine):
         places = {logical_id: place for place, logical_id in enumerate(order)}
         resources = stack.resources.values()
         return sorted(resources, key=lambda each: places.get(each.request.logical_id, len(places)))
+
+
+@dataclass(frozen=True)
+class _Unfinished:
+    finish: Callable[[], None]
+    undo: Callable[[], None]
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,7 @@ import zipfile
 from pathlib import Path
 
 from constructs_triton.cloud_assembly.assembly import Assembly
-from constructs_triton.cloud_assembly.synthesized_stack import FileAsset
 
-from ..errors import StackError
 from ..services.service_api import ServiceApi
 
 __all__ = ["publish"]
@@ -18,19 +16,16 @@ __all__ = ["publish"]
 def publish(assembly: Assembly, api: ServiceApi) -> None:
     """Upload the file assets to the bucket that the templates use, as ``cdk deploy`` does."""
     for manifest in assembly.asset_manifests:
-        if any(manifest.images()):
-            raise StackError(f"{assembly.directory}: image assets are not supported")
+        for name, _ in manifest.images():
+            api.note_not_simulated("image asset", "", name)
         for asset in manifest.files():
-            body = _content(asset)
+            if asset.path is None:  # a program writes it
+                api.note_not_simulated("file asset", "", asset.display_name)
+                continue
+            body = asset.path.read_bytes() if asset.packaging == "file" else _zipped(asset.path)
             for place in asset.destinations.values():
                 bucket = _bucket(place["bucketName"], api)
                 api.call("s3", "PutObject", Bucket=bucket, Key=place["objectKey"], Body=body)
-
-
-def _content(asset: FileAsset) -> bytes:
-    if asset.path is None:
-        raise StackError(f"{asset.display_name}: assets that a program makes are not supported")
-    return asset.path.read_bytes() if asset.packaging == "file" else _zipped(asset.path)
 
 
 def _zipped(folder: Path) -> bytes:

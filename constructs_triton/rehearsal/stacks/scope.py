@@ -22,6 +22,8 @@ class Scope:
     exports: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """The outputs of other stacks, by the names of the stack and the output."""
+    other_export: Callable[[str], str] | None = None
+    """The value of an export that no stack of this account has. Default: it is an error."""
     zones_of: Callable[[str], list[str]] | None = None
     """The Availability Zones of a Region, looked up only if a template uses them."""
 
@@ -45,9 +47,11 @@ class Scope:
 
     def import_value(self, name: str) -> str:
         """Return the value of an export."""
-        if name not in self.exports:
+        if name in self.exports:
+            return self.exports[name]
+        if self.other_export is None:
             raise TemplateError(f"No export named {name} found")
-        return self.exports[name]
+        return self.other_export(name)
 
     def stack_output(self, stack: str, name: str, region: str | None) -> str:
         """Return an output of another stack; the account has one Region."""
@@ -59,5 +63,5 @@ class Scope:
     def availability_zones(self, region: str) -> list[str]:
         """Return the Availability Zones of a Region."""
         if self.zones_of is None:
-            raise TemplateError(f"Fn::GetAZs: the zones of {region} are not known here")
+            raise TemplateError(f"Fn::GetAZs: the zones of {region} are not known")
         return self.zones_of(region)

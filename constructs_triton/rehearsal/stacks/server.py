@@ -9,6 +9,7 @@ from types import TracebackType
 
 from ..custom_resources.answers import Answers
 from ..errors import ApiError
+from ..services.foreign_requests import HEADERS, refusal
 from .cloudformation_api import CloudFormationApi
 from .deployment import Deployer
 from .query_protocol import decode_request, encode_answer, encode_error
@@ -46,6 +47,8 @@ def _handler(api: CloudFormationApi, answers: Answers) -> type[BaseHTTPRequestHa
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
+            if self._is_refused():
+                return
             request = decode_request(self._body())
             try:
                 body, status = encode_answer(request.get("Action", ""), api.answer(request)), 200
@@ -56,9 +59,24 @@ def _handler(api: CloudFormationApi, answers: Answers) -> type[BaseHTTPRequestHa
             self._reply(status, body)
 
         def do_PUT(self) -> None:
+            if self._is_refused():
+                return
             token = self.path.rpartition("/")[2]
             is_expected = answers.receive(token, json.loads(self._body()))
             self._reply(200 if is_expected else 403, "")
+
+        def _is_refused(self) -> bool:
+            """Answer 403 to a request that a foreign web page has caused."""
+            found = {name: self._header(name) for name in HEADERS}
+            body = refusal(found)
+            if body is not None:
+                self.close_connection = True  # the request's body is not read
+                self._reply(403, body.decode())
+            return body is not None
+
+        def _header(self, name: str) -> str | None:
+            values = self.headers.get_all(name)
+            return None if values is None else ",".join(values)
 
         def _body(self) -> str:
             return self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()

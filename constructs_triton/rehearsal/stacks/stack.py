@@ -12,18 +12,28 @@ from constructs_triton.cloud_assembly.intrinsics import Evaluator
 from constructs_triton.cloud_assembly.template import Template
 
 from ..errors import TemplateError
+from ..opaque_values import opaque_value
 from ..providers.provider import Deployed
 from ..services.service_api import ServiceApi
+from .dynamic_references import stored_parameter
 from .scope import Scope
 
 __all__ = ["Event", "Output", "Stack", "Stacks"]
 
-_EMPTY = Template({})
-
 
 @dataclass(frozen=True)
 class Event:
-    """One event of the stack."""
+    """One event of a stack.
+
+    Args:
+        logical_id: Logical ID of the resource; the stack's name for an event of the stack.
+        type: Resource type.
+        physical_id: Physical ID of the resource, empty before it exists.
+        status: Status such as ``"CREATE_COMPLETE"``.
+        reason: Why an operation failed, or who started it.
+        id: Unique ID of the event. Default: a random one.
+        timestamp: Time in seconds since the epoch. Default: now.
+    """
 
     logical_id: str
     type: str
@@ -36,7 +46,14 @@ class Event:
 
 @dataclass(frozen=True)
 class Output:
-    """A stack output and its export name."""
+    """An output of a stack.
+
+    Args:
+        key: Name of the output in the template.
+        value: Value of the output.
+        description: Description in the template.
+        export_name: Name under which other stacks import the value. Default: it is not exported.
+    """
 
     key: str
     value: str
@@ -46,11 +63,29 @@ class Output:
 
 @dataclass
 class Stack:
-    """A stack. ``given`` are the parameters as passed, ``parameters`` their values."""
+    """A stack of the simulated account.
+
+    Args:
+        name: Name of the stack.
+        id: ARN of the stack.
+        template: The template that was deployed last. Default: an empty one.
+        given: Parameters as the deployment passed them.
+        parameters: Values of all parameters of the template.
+        tags: Tags of the stack.
+        resources: The existing resources by logical ID.
+        outputs: Outputs of the stack.
+        status: Status such as ``"UPDATE_COMPLETE"``.
+        reason: Why the last operation failed; empty after a success.
+        events: All events, oldest first.
+        created: Time of creation in seconds since the epoch. Default: now.
+        termination_protection: Whether CloudFormation's API refuses to delete the stack.
+        roll_back: Resumes a rollback of an update that failed, as ``ContinueUpdateRollback`` does. Default:
+            no rollback failed.
+    """
 
     name: str
     id: str
-    template: Template = _EMPTY
+    template: Template = field(default_factory=lambda: Template({}))
     given: dict[str, str] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
     tags: list[dict[str, str]] = field(default_factory=list)
@@ -62,19 +97,32 @@ class Stack:
     created: float = field(default_factory=time.time)
     termination_protection: bool = False
     roll_back: Callable[[], None] | None = None
-    """Resumes a rollback of an update that has failed, as ContinueUpdateRollback does."""
 
     def enter(self, status: str, reason: str = "") -> None:
-        """Set the status of the stack and record an event."""
+        """Set the status of the stack and record an event.
+
+        Args:
+            status: The new status.
+            reason: Why the stack has it.
+        """
         self.events.append(Event(self.name, "AWS::CloudFormation::Stack", self.id, status, reason))
         self.status, self.reason = status, reason
 
     def record(self, logical_id: str, type: str, physical_id: str, status: str, reason: str = "") -> None:
-        """Record an event of a resource."""
+        """Record an event of a resource.
+
+        Args:
+            logical_id: Logical ID of the resource.
+            type: Resource type.
+            physical_id: Physical ID of the resource, empty before it exists.
+            status: Status of the resource.
+            reason: Why the resource has it.
+        """
         self.events.append(Event(logical_id, type, physical_id, status, reason))
 
     @property
     def output_values(self) -> dict[str, str]:
+        """The values of the outputs by name."""
         return {output.key: output.value for output in self.outputs}
 
 
@@ -116,6 +164,7 @@ class Stacks:
             outputs={
                 (each.name, output.key): output.value for each in self._existing() for output in each.outputs
             },
+            other_export=self._opaque_export if self.api.imports_from_other_stacks else None,
             zones_of=self._availability_zones,
         )
         return Evaluator(template, scope)
@@ -141,12 +190,11 @@ class Stacks:
         if allowed is not None and value not in allowed:
             raise TemplateError(f"Parameter value {value!r} must be one of {allowed}")
         if kind.startswith("AWS::SSM::Parameter::Value<"):
-            return self.api.call("ssm", "GetParameter", Name=value)["Parameter"]["Value"]
-        if kind in ("CommaDelimitedList", "List<String>"):
+            value = stored_parameter(str(value), self.api)
+            kind = kind.removeprefix("AWS::SSM::Parameter::Value<").removesuffix(">")
+        if kind == "CommaDelimitedList" or kind.startswith("List<"):
             return str(value).split(",")
-        if kind in ("String", "Number"):
-            return value
-        raise TemplateError(f"parameter type {kind} is not supported")
+        return value
 
     def _pseudo_parameters(self, stack: Stack) -> dict[str, Any]:
         return {
@@ -157,6 +205,10 @@ class Stacks:
             "AWS::StackName": stack.name,
             "AWS::StackId": stack.id,
         }
+
+    def _opaque_export(self, name: str) -> str:
+        self.api.note_not_simulated("value of an export", "", name)
+        return opaque_value("", "", name.replace(":", "-"), self.api.account, self.api.region)
 
     def _availability_zones(self, region: str) -> list[str]:
         if region != self.api.region:

@@ -1,23 +1,27 @@
-"""Reads the text of a template, and refuses what this stand-in for CloudFormation does not know."""
+"""Reads the text of a template, and refuses what the simulated CloudFormation does not know."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 import yaml  # type: ignore[import-untyped]
 
 from constructs_triton.cloud_assembly.template import Template
 
 from ..errors import TemplateError
+from ..services.service_api import ServiceApi
 
-__all__ = ["check_template", "parse_template"]
+__all__ = ["check_template", "parse_template", "template_at"]
 
 _IGNORED_SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata"}
 _SECTIONS = {"Parameters", "Rules", "Mappings", "Conditions", "Resources", "Outputs"} | _IGNORED_SECTIONS
 _RESOURCE_SETTINGS = {"Condition", "DependsOn", "DeletionPolicy", "UpdateReplacePolicy"}
-_RESOURCE_KEYS = {"Type", "Properties", "Metadata"} | _RESOURCE_SETTINGS
+#: How CloudFormation waits, or updates what is not simulated.
+_IGNORED_KEYS = {"Type", "Properties", "Metadata", "CreationPolicy", "UpdatePolicy"}
+_RESOURCE_KEYS = _IGNORED_KEYS | _RESOURCE_SETTINGS
 _POLICIES = {"Delete", "Retain", "RetainExceptOnCreate", "Snapshot"}
 
 
@@ -30,6 +34,14 @@ def parse_template(text: str) -> Template:
     if not isinstance(body, dict):
         raise TemplateError("Template format error: unsupported structure")
     return Template(body)
+
+
+def template_at(url: str, api: ServiceApi) -> Template:
+    """Read the template at an address in S3, with the bucket in its path or in its host name."""
+    parts = urlparse(url)
+    path, (host, _, domain) = unquote(parts.path).lstrip("/"), (parts.hostname or "").partition(".s3")
+    bucket, _, key = (host, "", path) if domain else path.partition("/")
+    return parse_template(api.call("s3", "GetObject", Bucket=bucket, Key=key)["Body"].read().decode())
 
 
 def check_template(template: Template) -> None:

@@ -81,24 +81,33 @@ def test_small_resources_are_created_updated_and_deleted(aws: SimulatedAccount) 
 
 
 @pytest.mark.parametrize(
-    ("kind", "properties"),
+    ("kind", "properties", "noted"),
     [
-        ("AWS::S3::Bucket", {"WebsiteConfiguration": {"IndexDocument": "index.html"}}),
-        ("AWS::Logs::LogGroup", {"LogGroupClass": "DELIVERY"}),
-        ("AWS::KMS::Key", {"KeyPolicy": KEY_POLICY, "Origin": "EXTERNAL"}),
-        ("AWS::SNS::Topic", {"FifoTopic": True}),
-        ("AWS::StepFunctions::StateMachine", {"RoleArn": "arn", "Definition": {"StartAt": "A"}}),
+        (
+            "AWS::S3::Bucket",
+            {"WebsiteConfiguration": {"IndexDocument": "index.html"}},
+            ".WebsiteConfiguration",
+        ),
+        ("AWS::S3::Bucket", {"AccessControl": "PublicRead"}, ".AccessControl"),
+        ("AWS::Logs::LogGroup", {"LogGroupClass": "DELIVERY"}, ".LogGroupClass"),
+        ("AWS::KMS::Key", {"KeyPolicy": KEY_POLICY, "Origin": "EXTERNAL"}, ".Origin"),
+        ("AWS::SNS::Topic", {"FifoTopic": True}, ".FifoTopic"),
+        ("AWS::StepFunctions::StateMachine", {"RoleArn": "arn", "Definition": {"StartAt": "A"}}, ""),
+        ("AWS::EC2::Subnet", {"VpcId": "vpc-of-another-account", "CidrBlock": "10.0.0.0/24"}, ""),
     ],
 )
-def test_unsupported_properties_are_refused(
-    aws: SimulatedAccount, kind: str, properties: dict[str, Any]
+def test_what_a_provider_does_not_know_is_noted(
+    aws: SimulatedAccount, kind: str, properties: dict[str, Any], noted: str
 ) -> None:
-    """A property of CloudFormation that this stand-in does not pass on fails the resource."""
-    stack = aws.stacks.add(f"Refused{kind.replace(':', '')}")
+    """An unknown property, or a resource of another account, is named as not simulated."""
+    name = f"Noted{kind}{noted}".translate({ord(":"): None, ord("."): None})
     template = Template({"Resources": {"A": {"Type": kind, "Properties": properties}}})
+    stack = aws.stacks.add(name)
     aws.deployer.deploy(stack, template, {})
-    assert stack.status == "ROLLBACK_COMPLETE"
-    assert "is not supported by this stand-in" in stack.reason
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    assert f"{name}/A" in aws.not_simulated[f"{kind}{noted}"]
+    assert stack.resources["A"].physical.is_simulated == bool(noted)
+    assert aws.destroy(name).status == "DELETE_COMPLETE", stack.reason
 
 
 NETWORK: dict[str, tuple[str, dict[str, Any]]] = {

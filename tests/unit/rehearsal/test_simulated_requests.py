@@ -46,7 +46,7 @@ FUNCTION_PROPERTIES = {
 
 @pytest.fixture(scope="module")
 def account() -> Iterator[SimulatedAccount]:
-    with SimulatedAccount() as aws:
+    with SimulatedAccount(functions="python") as aws:
         yield aws
 
 

@@ -1,4 +1,4 @@
-"""Operations on stacks of the CloudFormation stand-in, with small resources and a small function."""
+"""Operations on stacks of the simulated CloudFormation, with small resources and a small function."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TRUST = {
 
 @pytest.fixture(scope="module")
 def aws() -> Iterator[SimulatedAccount]:
-    with SimulatedAccount() as account:
+    with SimulatedAccount(functions="python") as account:
         account.bootstrap()
         account.client("s3").put_object(Bucket=asset_bucket(account), Key="code.zip", Body=zipped(FUNCTION))
         yield account
@@ -137,10 +137,10 @@ def statuses(stack: Stack, logical_id: str) -> list[str]:
 
 
 def test_unknown_types_are_refused_first(aws: SimulatedAccount) -> None:
-    """A type without a provider fails the stack before any resource is created."""
-    stack = deploy(aws, "Unknown", {"A": topic(), "B": {"Type": "AWS::SQS::Queue"}})
+    """A type that CloudFormation does not have fails the stack before any resource is created."""
+    stack = deploy(aws, "Unknown", {"A": topic(), "B": {"Type": "AWS::SQS::Que"}})
     assert stack.status == "ROLLBACK_COMPLETE"
-    assert "Unrecognized resource types: [AWS::SQS::Queue]" in stack.reason
+    assert "Unrecognized resource types: [AWS::SQS::Que]" in stack.reason
     assert topics(aws, stack) == []
 
 

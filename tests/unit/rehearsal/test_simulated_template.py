@@ -9,7 +9,7 @@ import pytest
 from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.rehearsal.errors import TemplateError
 from constructs_triton.rehearsal.services.request_shapes import conform
-from constructs_triton.rehearsal.stacks.resource_schemas import resource_schema
+from constructs_triton.rehearsal.services.resource_schemas import resource_schema
 from constructs_triton.rehearsal.stacks.template_text import check_template, parse_template
 
 TOPIC = {"Type": "AWS::SNS::Topic"}
@@ -19,7 +19,7 @@ TOPIC = {"Type": "AWS::SNS::Topic"}
     ("body", "message"),
     [
         ({"Transform": "AWS::Serverless"}, "Transform is not supported"),
-        ({"Resources": {"A": {**TOPIC, "CreationPolicy": {}}}}, "CreationPolicy is not supported"),
+        ({"Resources": {"A": {**TOPIC, "Policy": {}}}}, "Policy is not supported"),
         ({"Resources": {"A": {**TOPIC, "DeletionPolicy": "Forget"}}}, "unknown policy"),
         ({"Resources": {"A": {**TOPIC, "DependsOn": "B"}}}, "Unresolved resource dependencies"),
         ({"Resources": {"A": {**TOPIC, "Condition": "No"}}}, "condition No is not declared"),

@@ -2,7 +2,7 @@
 
 Sources: botocore's service model of SageMaker; SageMaker developer guide, "Deploy models for real-time
 inference" and "Scale an endpoint to zero instances"; messages that the service has been seen to send. What no
-source settles is refused, so that no test depends on a guess.
+source settles is refused, so that no rehearsal depends on a guess.
 """
 
 from .api import InferenceComponents

@@ -1,4 +1,4 @@
-"""``InvokeEndpoint`` by the name of a component. The answer itself is moto's, or that of a test's patch."""
+"""``InvokeEndpoint`` by the name of a component. The answer itself is moto's, or that of a patch."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Runtime:
         api = self._components.fleets.api
         backend = sagemaker_backends[api.account][api.region]
         endpoint = backend.endpoints.get(endpoint_name)
-        if endpoint is None:  # tests of callers need no endpoint
+        if endpoint is None:  # calls need no endpoint in this account
             return False
         config = backend.endpoint_configs[endpoint.endpoint_config_name]
         return not any("ModelName" in each for each in config.production_variants)

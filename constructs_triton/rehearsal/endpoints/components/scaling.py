@@ -1,6 +1,6 @@
 """What Application Auto Scaling does to components: in to zero when they are idle, out by an alarm.
 
-Nothing happens by itself. A test says when a component has been idle, and when its alarms are evaluated.
+Nothing happens by itself. The user says when a component has been idle, and when its alarms are evaluated.
 """
 
 from __future__ import annotations

@@ -16,11 +16,16 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import regex  # type: ignore[import-untyped]  # reads \p{L}, which patterns of the schemas use
 
+from constructs_triton.errors import MissingDependencyError
+
 from ..errors import TemplateError
+from ..opaque_values import is_opaque
 
 __all__ = ["ResourceSchema", "resource_schema"]
 
 _REGION = "us-east-1"
+#: Their attributes are outputs of a template, or what a function responds.
+_OPEN = ("AWS::CloudFormation::Stack", "AWS::CloudFormation::CustomResource")
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,31 @@ class ResourceSchema:
     def read_only(self) -> set[str]:
         """Properties that are attributes only: a template cannot set them."""
         return {path[0] for path in self._paths("readOnlyProperties") if len(path) == 1}
+
+    @property
+    def name_property(self) -> str | None:
+        """The property that contains the name of the resource, if a template can set it."""
+        identifier = self._paths("primaryIdentifier")
+        if len(identifier) != 1 or identifier[0][0] in self.read_only:
+            return None
+        return identifier[0][0]
+
+    @property
+    def generated_identifier(self) -> str:
+        """The attribute that identifies the resource, if the service generates it; otherwise empty."""
+        identifier = self._paths("primaryIdentifier")
+        return identifier[0][0] if len(identifier) == 1 and identifier[0][0] in self.read_only else ""
+
+    @property
+    def attributes(self) -> frozenset[str] | None:
+        """The names of ``Fn::GetAtt``; ``None`` if any name may be one.
+
+        The schema does not list the properties that are attributes too, so all properties are.
+        """
+        if not self.body or self.type in _OPEN:
+            return None
+        nested = {".".join(path) for path in self._paths("readOnlyProperties") if "*" not in path}
+        return frozenset(nested | self.body.get("properties", {}).keys())
 
     def check(self, properties: Mapping[str, Any]) -> None:
         """Raise ``TemplateError`` if a property is unknown, missing or of the wrong type."""
@@ -57,6 +87,8 @@ class ResourceSchema:
         for name in sorted(self.read_only & properties.keys()):
             yield f"#: extraneous key [{name}] is not permitted, it is read-only"
         for error in _Validator(self.body).iter_errors(properties):
+            if _concerns_opaque_value(error):
+                continue
             yield f"#/{'/'.join(map(str, error.absolute_path))}: {error.message[:300]}"
 
     def _paths(self, key: str) -> list[tuple[str, ...]]:
@@ -65,18 +97,37 @@ class ResourceSchema:
 
 @cache
 def resource_schema(type: str) -> ResourceSchema:
-    """The schema of a type; raises ``TemplateError`` for a type that CloudFormation does not have."""
+    """The schema of a type, which is empty for types that AWS does not define.
+
+    Raises:
+        TemplateError: CloudFormation does not have the type.
+    """
+    if type == "AWS::CDK::Metadata" or not type.startswith(("AWS::", "Alexa::")):
+        return ResourceSchema(type, {})
     folder = _data_folder()
     index = json.loads((folder / "providers" / f"{_REGION}.json").read_text())
     if type not in index:
-        raise TemplateError(f"Template format error: Unrecognized resource types: [{type}]")
+        raise TemplateError(
+            f"Template format error: Unrecognized resource types: [{type}]; "
+            "correct the type, or run `pip install --upgrade cfn-lint` if it is new"
+        )
     return ResourceSchema(type, json.loads((folder / "resources" / f"{index[type]}.json").read_text()))
+
+
+def _concerns_opaque_value(error: jsonschema.ValidationError) -> bool:
+    """Whether the value, or one in an alternative, is of a resource that is not simulated."""
+    if error.validator in ("anyOf", "oneOf", "allOf", "if"):
+        return any(map(_concerns_opaque_value, error.context or ()))
+    return is_opaque(error.instance)
 
 
 def _data_folder() -> Path:
     spec = importlib.util.find_spec("cfnlint")
-    assert spec is not None
-    assert spec.origin is not None
+    if spec is None or spec.origin is None:
+        raise MissingDependencyError(
+            "constructs_triton.rehearsal: cfn-lint is not installed; "
+            "run `pip install 'constructs-triton[rehearse]'`"
+        )
     return Path(spec.origin).parent / "data" / "schemas"
 
 

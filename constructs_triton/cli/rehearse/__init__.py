@@ -1,0 +1,1 @@
+"""``constructs-triton rehearse``: rehearse an update in a simulated AWS account."""

@@ -1,0 +1,129 @@
+"""``constructs-triton rehearse``: see what an update does, step by step, before it happens."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from constructs_triton.cli.argument_types import whole_number
+from constructs_triton.cli.deployed.aws_arguments import open_session
+from constructs_triton.cli.rehearse.serve import serve
+from constructs_triton.cli.rehearse.text import report_lines
+from constructs_triton.errors import ConstructsTritonError, InvalidValueError
+from constructs_triton.operations.stack_template import read_template
+from constructs_triton.untrusted.terminal import print_error, print_json, print_lines
+
+if TYPE_CHECKING:
+    from constructs_triton.cloud_assembly.template import Template
+
+__all__ = ["add_arguments", "run"]
+
+EXIT_FINE, EXIT_PROBLEMS, EXIT_UNREADABLE = 0, 1, 2
+_EXTRA = "It needs the extra \"rehearse\": pip install 'constructs-triton[rehearse]'."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Deploy OLD and then NEW in a simulated AWS account on this machine, and print the steps in order: "
+        "what serves, who may read which model, what happens if a step fails, and the way back. Nothing is "
+        f"changed in AWS. {_EXTRA} Exit codes: 0 no error, 1 errors were found, 2 OLD or NEW cannot be read "
+        "or rehearsed."
+    )
+    kinds = "a folder that `npx cdk synth` wrote, a template, or `none`"
+    parser.add_argument("versions", metavar="OLD NEW", nargs="*", help=f"each is {kinds}")
+    parser.add_argument(
+        "--deployed",
+        metavar="STACK",
+        help="read OLD from AWS, the template of this stack (cloudformation:GetTemplate); give only NEW",
+    )
+    parser.add_argument(
+        "--stack",
+        action="append",
+        dest="stacks",
+        default=[],
+        metavar="NAME",
+        help="only this stack; repeatable",
+    )
+    parser.add_argument(
+        "--fleet",
+        action="append",
+        type=_fleet,
+        default=[],
+        metavar="NAME=COUNT",
+        help="instances of this endpoint before the update (default: its scaling's maximum); repeatable",
+    )
+    parser.add_argument(
+        "--failures",
+        choices=("each", "none"),
+        default="each",
+        help="let each step fail once (default), or none",
+    )
+    parser.add_argument(
+        "--orders",
+        type=whole_number(),
+        choices=(1, 2),
+        default=2,
+        help="orders of independent resources to try (default: 2)",
+    )
+    parser.add_argument(
+        "--serve",
+        action="store_true",
+        help="rehearse nothing; run the simulated account until Ctrl-C, and print the environment variables "
+        "that connect `cdk`, `aws` and boto3 to it",
+    )
+    parser.add_argument("--region", metavar="REGION", help="AWS Region of --deployed")
+    parser.add_argument("--profile", metavar="PROFILE", help="AWS profile of --deployed")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the rehearsal; return 1 if it found an error."""
+    from constructs_triton.rehearsal import rehearse
+
+    try:
+        if arguments.serve:
+            _expect_nothing_to_rehearse(arguments)
+            serve(as_json=arguments.json)
+        old, new = _versions(arguments)
+        found = rehearse(
+            old,
+            new,
+            stacks=arguments.stacks,
+            fleets=dict(arguments.fleet),
+            failures=arguments.failures,
+            orders=arguments.orders,
+        )
+    except ConstructsTritonError as error:
+        print_error(error)
+        if arguments.json:
+            print_json({"error": str(error), "findings": []}, indent=None)
+        return EXIT_UNREADABLE
+    if arguments.json:
+        print_json(asdict(found))
+    else:
+        print_lines(*report_lines(found))
+    return EXIT_PROBLEMS if found.errors else EXIT_FINE
+
+
+def _expect_nothing_to_rehearse(arguments: argparse.Namespace) -> None:
+    if arguments.versions or arguments.deployed or arguments.stacks or arguments.fleet:
+        raise InvalidValueError("--serve: rehearses nothing; remove OLD, NEW and their options")
+
+
+def _versions(arguments: argparse.Namespace) -> tuple[str | Template, str]:
+    expected = 1 if arguments.deployed else 2
+    if len(arguments.versions) != expected:
+        wanted = "only NEW with --deployed" if arguments.deployed else "OLD and NEW"
+        raise InvalidValueError(f"give {wanted}, got {len(arguments.versions)} paths")
+    if arguments.deployed is None:
+        return arguments.versions[0], arguments.versions[1]
+    return read_template(open_session(arguments), arguments.deployed), arguments.versions[0]
+
+
+def _fleet(text: str) -> tuple[str, int]:
+    name, _, count = text.rpartition("=")
+    if not name or not count.isdecimal() or not count.isascii():
+        raise argparse.ArgumentTypeError(f"must be NAME=COUNT, such as digits=4, got {text!r}")
+    return name, int(count)

@@ -1,0 +1,55 @@
+"""Dynamic references, such as ``{{resolve:ssm:/models/image:2}}``, and values that templates read from SSM.
+
+Source: CloudFormation user guide, "Get values stored in other services using dynamic references".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..errors import StackError
+from ..opaque_values import opaque_value
+from ..services.service_api import ServiceApi
+
+__all__ = ["resolve_references", "stored_parameter"]
+
+_REFERENCE = re.compile(r"\{\{resolve:(ssm|ssm-secure|secretsmanager):([^}]+)\}\}")
+_BOOTSTRAP = "/cdk-bootstrap/"
+
+
+def resolve_references(value: Any, api: ServiceApi) -> Any:
+    """Replace the references in all strings. What this account does not store is not simulated."""
+    if isinstance(value, dict):
+        return {name: resolve_references(each, api) for name, each in value.items()}
+    if isinstance(value, list):
+        return [resolve_references(each, api) for each in value]
+    if not isinstance(value, str):
+        return value
+    return _REFERENCE.sub(lambda found: _value(found[1], found[2], api), value)
+
+
+def stored_parameter(name: str, api: ServiceApi) -> str:
+    """Return the value of an SSM parameter, which is not simulated if this account does not have it.
+
+    Raises:
+        StackError: it is the parameter that ``cdk bootstrap`` creates.
+    """
+    try:
+        return str(api.call("ssm", "GetParameter", Name=name)["Parameter"]["Value"])
+    except StackError:
+        if name.startswith(_BOOTSTRAP):
+            raise
+        return _opaque("AWS::SSM::Parameter", name, api)
+
+
+def _value(service: str, key: str, api: ServiceApi) -> str:
+    if service == "ssm":
+        return stored_parameter(key, api)
+    kind = "AWS::SecretsManager::Secret" if service == "secretsmanager" else "AWS::SSM::Parameter"
+    return _opaque(kind, key, api)
+
+
+def _opaque(kind: str, key: str, api: ServiceApi) -> str:
+    api.note_not_simulated(f"value of {kind}", "", key)
+    return opaque_value(kind, "", key.rpartition(":")[2], api.account, api.region)

@@ -1,0 +1,148 @@
+"""Turns what was seen at each moment into steps, instances and what callers notice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..endpoints.readings import Count, Reading
+from .recording import Moment
+from .report import Instances, RehearsedStep
+from .trial import Outcome
+
+__all__ = ["CHANGES", "Sequence"]
+
+CHANGES = ("create", "update", "replace", "delete")
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """The moments of one operation, seen against those before it.
+
+    Args:
+        outcome: The operation.
+        before: The last moment before it; ``None`` in an empty account.
+    """
+
+    outcome: Outcome
+    before: Moment | None
+
+    @cached_property
+    def _old_configs(self) -> set[str]:
+        return set() if self.before is None else set(self.before.serving.values())
+
+    @cached_property
+    def _old_models(self) -> set[str]:
+        return set() if self.before is None else {each.model for each in self.before.readings}
+
+    def label(self, config: str) -> str:
+        """``v1`` for a configuration of the time before, ``v2`` for a new one."""
+        return "v1" if config in self._old_configs else "v2"
+
+    def is_old(self, reading: Reading) -> bool:
+        """Whether a reading concerns a model of the time before."""
+        return reading.model in self._old_models
+
+    def serving(self, moment: Moment | None) -> dict[str, str]:
+        """What each endpoint serves at a moment."""
+        return {} if moment is None else {name: self.label(config) for name, config in moment.serving.items()}
+
+    def steps(self) -> tuple[RehearsedStep, ...]:
+        """The changes of resources, in order."""
+        found: list[RehearsedStep] = []
+        previous = self.before
+        for moment in self.outcome.moments:
+            if moment.step.action in CHANGES:
+                found.append(self._step(len(found) + 1, previous, moment))
+            previous = moment
+        return tuple(found)
+
+    def _step(self, number: int, previous: Moment | None, moment: Moment) -> RehearsedStep:
+        stack, logical_id = moment.stack, moment.step.subject
+        resources = self.outcome.before.resources if moment.is_cleanup else self.outcome.after.resources
+        both = {**self.outcome.after.resources, **self.outcome.before.resources, **resources}
+        earlier, later = self.serving(previous), self.serving(moment)
+        return RehearsedStep(
+            number,
+            stack,
+            moment.step.action,
+            logical_id,
+            both.get((stack, logical_id), ("", ""))[0],
+            moment.is_cleanup or moment.step.action == "delete",
+            {name: _during(earlier.get(name), later.get(name)) for name in {**earlier, **later}},
+            _all_read(each for each in moment.readings if self.is_old(each)),
+            _all_read(each for each in moment.readings if not self.is_old(each)),
+        )
+
+    def replaced(self) -> tuple[str, ...]:
+        """The logical IDs whose physical resource is another one afterwards."""
+        before, after = self.outcome.before.resources, self.outcome.after.resources
+        return tuple(
+            place[1]
+            for place, (_, identifier) in before.items()
+            if after.get(place, ("", identifier))[1] != identifier
+        )
+
+    def instances(self, types: Mapping[str, str], extra: Mapping[str, int | None]) -> tuple[Instances, ...]:
+        """The instances of each endpoint. ``extra`` is what an update adds; ``None`` is a second fleet."""
+        last = self.outcome.moments[-1] if self.outcome.moments else None
+        before, after = _totals(self.before), _totals(last)
+        seen: dict[str, list[int]] = {}
+        for moment in self.outcome.moments:
+            for name, count in _totals(moment).items():
+                seen.setdefault(name, []).append(count)
+        found = []
+        for name in {**before, **seen}:
+            first, final = before.get(name, 0), after.get(name, 0)
+            peak = max([first, *seen.get(name, [])])
+            if first and name in self._updated():
+                added = extra.get(name)
+                peak = max(peak, first + (final if added is None else added))
+            found.append(Instances(name, types.get(name, ""), first, peak, final))
+        return tuple(found)
+
+    def _updated(self) -> set[str]:
+        """The endpoints that have had another configuration."""
+        first = {} if self.before is None else self.before.serving
+        return {
+            name
+            for moment in self.outcome.moments
+            for name, config in moment.serving.items()
+            if first.get(name, config) != config
+        }
+
+    def drops(self) -> list[tuple[Count, Count]]:
+        """The variants that have fewer instances afterwards, although their initial count was exceeded."""
+        found, previous = [], _by_variant(self.before)
+        for moment in self.outcome.moments:
+            present = _by_variant(moment)
+            for place, after in present.items():
+                before = previous.get(place, after)
+                if before.count > max(after.count, before.initial_count):
+                    found.append((before, after))
+            previous = {**previous, **present}
+        return found
+
+
+def _by_variant(moment: Moment | None) -> dict[tuple[str, str], Count]:
+    return {} if moment is None else {(each.endpoint, each.variant): each for each in moment.counts}
+
+
+def _totals(moment: Moment | None) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for each in () if moment is None else moment.counts:
+        found[each.endpoint] = found.get(each.endpoint, 0) + each.count
+    return found
+
+
+def _during(earlier: str | None, later: str | None) -> str:
+    if earlier == later or later is None:
+        return earlier or ""
+    return f"{earlier}, {later}" if earlier else f"{later} starts"
+
+
+def _all_read(readings: Iterable[Any]) -> bool | None:
+    refusals = [each.refusal for each in readings]
+    return None if not refusals else not any(refusals)

@@ -1,0 +1,116 @@
+"""What is seen of an account at each step of an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from moto.sagemaker.models import sagemaker_backends
+
+from ..account import SimulatedAccount
+from ..endpoints.readings import Count, Reading
+from ..stacks.stack import Event, Stack
+from ..steps import Step
+from .report import Leftover
+
+__all__ = ["Moment", "Recorder", "State", "leftovers"]
+
+_REMAINS = ("DELETE_SKIPPED", "DELETE_FAILED")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What was seen after one step.
+
+    Args:
+        stack: Name of the stack that the operation concerns.
+        step: The step.
+        serving: The configuration that answers the requests of each endpoint.
+        readings: What an instance could read, had it been launched.
+        counts: Instances of each variant.
+        is_cleanup: Whether the operation can no longer be undone.
+    """
+
+    stack: str
+    step: Step
+    serving: Mapping[str, str]
+    readings: tuple[Reading, ...]
+    counts: tuple[Count, ...]
+    is_cleanup: bool
+
+
+@dataclass(frozen=True)
+class State:
+    """The resources of all stacks: type and physical ID by stack and logical ID."""
+
+    resources: Mapping[tuple[str, str], tuple[str, str]]
+
+    @classmethod
+    def of(cls, account: SimulatedAccount) -> State:
+        """Return the present state."""
+        return cls(
+            {
+                (stack.name, logical_id): (deployed.request.type, deployed.physical.id)
+                for stack in account.stacks.all
+                if stack.status != "DELETE_COMPLETE"
+                for logical_id, deployed in stack.resources.items()
+            }
+        )
+
+
+@dataclass
+class Recorder:
+    """Replaces the inspection of an account, and keeps what it saw."""
+
+    account: SimulatedAccount
+    stack: str = ""
+    moments: list[Moment] = field(default_factory=list)
+    _is_cleanup: bool = False
+
+    def attach(self) -> None:
+        """Look at the account after each step from now on."""
+        deployer = self.account.deployer
+        deployer.inspect, deployer.begin_cleanup = self.inspect, self._begin_cleanup
+
+    def begin(self, stack: str) -> None:
+        """Begin an operation on a stack."""
+        self.stack, self._is_cleanup = stack, False
+
+    def inspect(self, step: Step) -> None:
+        """Record the account as it is after a step."""
+        fleets = self.account.fleets
+        readings, counts = len(fleets.readings), len(fleets.counts)
+        fleets.inspect(step)
+        moment = Moment(
+            self.stack,
+            step,
+            self._serving(),
+            tuple(fleets.readings[readings:]),
+            tuple(fleets.counts[counts:]),
+            self._is_cleanup,
+        )
+        self.moments.append(moment)
+
+    def _begin_cleanup(self) -> None:
+        self._is_cleanup = True
+        self.account.fleets.begin_cleanup()
+
+    def _serving(self) -> dict[str, str]:
+        api = self.account.api
+        endpoints = sagemaker_backends[api.account][api.region].endpoints
+        return {name: endpoint.endpoint_config_name for name, endpoint in list(endpoints.items())}
+
+
+def leftovers(stack: Stack, since: int) -> tuple[Leftover, ...]:
+    """What the operation that began at an event has left without a stack."""
+    remaining: dict[str, Event] = {}
+    for event in stack.events[since:]:
+        if event.status in _REMAINS:
+            remaining[event.physical_id] = event
+        elif event.status == "DELETE_COMPLETE":
+            remaining.pop(event.physical_id, None)
+    for deployed in stack.resources.values():
+        remaining.pop(deployed.physical.id, None)
+    return tuple(
+        Leftover(each.logical_id, each.type, each.physical_id, each.reason) for each in remaining.values()
+    )

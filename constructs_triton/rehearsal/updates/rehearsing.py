@@ -1,0 +1,122 @@
+"""``rehearse``: the entry to rehearsals, which simulates in a process of its own."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from constructs_triton.cloud_assembly.template import Template
+from constructs_triton.errors import ConstructsTritonError, InvalidValueError
+
+from .report import Rehearsal
+from .request import Failures, Request
+from .versions import Version, read_version
+
+__all__ = ["rehearse"]
+
+_LOCK = threading.Lock()
+_WORKER = "constructs_triton.rehearsal.updates.worker"
+
+
+def rehearse(
+    old: str | os.PathLike[str] | Template | Version | None,
+    new: str | os.PathLike[str] | Template | Version | None,
+    *,
+    stacks: Iterable[str] = (),
+    fleets: Mapping[str, int] | None = None,
+    failures: Failures = "each",
+    orders: int = 2,
+) -> Rehearsal:
+    """Rehearse an update in a simulated account.
+
+    Args:
+        old: The deployed version: a folder of a cloud assembly, a template, or ``None`` before the first
+            deployment. Of a template alone, neither functions nor models are known.
+        new: The version to deploy; ``None`` for a deletion.
+        stacks: Names of the stacks to rehearse. Default: all.
+        fleets: Instances of endpoints before the update, by name. Default: the highest number of an endpoint
+            with scaling, the initial number of others.
+        failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
+        orders: Number of orders of independent resources to try, 1 or 2. The second also does the opposite
+            where AWS does not document what it does.
+
+    Raises:
+        TemplateError: a version cannot be read, or OLD cannot be deployed.
+        InvalidValueError: a stack or an argument does not exist.
+        MissingDependencyError: the extra ``rehearse`` is not installed.
+    """
+    if failures not in ("each", "none"):
+        raise InvalidValueError(f"failures: must be 'each' or 'none', got {failures!r}")
+    if orders not in (1, 2):
+        raise InvalidValueError(f"orders: must be 1 or 2, got {orders!r}")
+    before, after = read_version(old), read_version(new)
+    _expect_stacks(stacks := tuple(stacks), before, after)
+    request = Request(before.only(stacks), after.only(stacks), dict(fleets or {}), failures, orders)
+    return _asked(_paired(request))
+
+
+def _expect_stacks(names: tuple[str, ...], *versions: Version) -> None:
+    known = {name for version in versions for stack in version.stacks for name in (stack.name, *stack.names)}
+    for name in names:
+        if name not in known:
+            raise InvalidValueError(
+                f"stack {name!r} is in neither version; pass one of {', '.join(sorted(known))}"
+            )
+    if not known:
+        raise InvalidValueError("OLD and NEW are both none; pass an assembly or a template as one of them")
+
+
+def _paired(request: Request) -> Request:
+    """Give a template alone the name of the one stack that it is compared with."""
+    old, new = request.old, request.new
+    if len(old.stacks) != 1 or len(new.stacks) != 1:
+        return request
+    if not old.has_assets:
+        return Request(old.named(new.stacks[0].name), new, request.fleets, request.failures, request.orders)
+    if not new.has_assets:
+        return Request(old, new.named(old.stacks[0].name), request.fleets, request.failures, request.orders)
+    return request
+
+
+def _asked(request: Request) -> Rehearsal:
+    with _LOCK:
+        process = _process()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            pickle.dump(request, process.stdin)
+            process.stdin.flush()
+            answer = pickle.load(process.stdout)
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            _process.cache_clear()
+            raise ConstructsTritonError(
+                "the process that rehearses stopped; its messages are on standard error, rehearse again"
+            ) from None
+    if isinstance(answer, BaseException):
+        raise answer
+    if not isinstance(answer, Rehearsal):
+        raise TypeError(f"unexpected answer {type(answer).__name__}")
+    return answer
+
+
+@cache
+def _process() -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    process = subprocess.Popen(
+        [sys.executable, "-m", _WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    )
+    atexit.register(_stop, process)
+    return process
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+    process.wait()

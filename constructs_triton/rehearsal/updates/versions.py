@@ -1,0 +1,117 @@
+"""OLD and NEW: the stacks of a cloud assembly, a single template, or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from constructs_triton.cloud_assembly.assembly import Assembly
+from constructs_triton.cloud_assembly.template import Template
+from constructs_triton.errors import TemplateError
+
+__all__ = ["NONE", "StackVersion", "Version", "read_version"]
+
+_UNKNOWN = ("", "unknown-account", "unknown-region")
+_HINT = "pass a folder that `npx cdk synth` wrote, a template, or `none`"
+
+
+@dataclass(frozen=True)
+class StackVersion:
+    """One version of a stack.
+
+    Args:
+        name: Name of the stack.
+        template: Its template.
+        directory: Folder of the cloud assembly; ``None`` for a template alone.
+        account: Account ID; empty if the stack is not bound to one.
+        region: Region; empty if the stack is not bound to one.
+        names: All names that select it.
+    """
+
+    name: str
+    template: Template
+    directory: Path | None = None
+    account: str = ""
+    region: str = ""
+    names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Version:
+    """The stacks of OLD or NEW.
+
+    Args:
+        stacks: The stacks, each after those that it depends on. Default: none.
+    """
+
+    stacks: tuple[StackVersion, ...] = ()
+
+    def only(self, names: Iterable[str]) -> Version:
+        """Return the version with only these stacks.
+
+        Args:
+            names: Names that select stacks; none selects all.
+        """
+        wanted = set(names)
+        return Version(tuple(each for each in self.stacks if not wanted or wanted & each.names))
+
+    def named(self, name: str) -> Version:
+        """Return the version of one stack with this name.
+
+        Args:
+            name: Name of the stack.
+        """
+        return Version(tuple(replace(each, name=name, names=each.names | {name}) for each in self.stacks))
+
+    @property
+    def has_assets(self) -> bool:
+        """Whether the code of functions and the models are known."""
+        return all(each.directory is not None for each in self.stacks)
+
+
+NONE = Version()
+"""No stacks: OLD before the first deployment, NEW of a deletion."""
+
+
+def read_version(source: str | os.PathLike[str] | Template | Version | None) -> Version:
+    """Read OLD or NEW.
+
+    Args:
+        source: Folder of a cloud assembly, path of a template, a template, or ``none``.
+
+    Raises:
+        TemplateError: it cannot be read.
+    """
+    if isinstance(source, Version):
+        return source
+    if source is None or source == "none":
+        return NONE
+    if isinstance(source, Template):
+        return Version((StackVersion("Stack", source),))
+    path = Path(source)
+    if path.is_dir():
+        found = tuple(_of_assembly(Assembly(path)))
+        if not found:
+            raise TemplateError(f"{path}: contains no stack; {_HINT}")
+        return Version(found)
+    if not path.is_file():
+        raise TemplateError(f"{path}: does not exist; {_HINT}")
+    name = path.name.split(".")[0]
+    return Version((StackVersion(name, Template.read(path), names=frozenset({name})),))
+
+
+def _of_assembly(assembly: Assembly) -> Iterator[StackVersion]:
+    for artifact in assembly.stacks():
+        account, _, region = assembly.environment(artifact).removeprefix("aws://").partition("/")
+        yield StackVersion(
+            assembly.stack_name(artifact),
+            assembly.template(artifact),
+            assembly.directory,
+            "" if account in _UNKNOWN else account,
+            "" if region in _UNKNOWN else region,
+            assembly.stack(artifact).names,
+        )
+    for stage in assembly.stages():
+        yield from _of_assembly(stage)

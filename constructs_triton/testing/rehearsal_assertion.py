@@ -1,0 +1,97 @@
+"""Rehearses an update in a test, and asserts that it finds no error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from aws_cdk import Stack, Stage
+
+from constructs_triton.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from constructs_triton.rehearsal.updates.report import Rehearsal
+    from constructs_triton.rehearsal.updates.versions import Version
+
+__all__ = ["assert_update_keeps_serving", "rehearse"]
+
+Source = Stack | Stage | Path | str | None
+
+
+def rehearse(
+    old: Source,
+    new: Source,
+    *,
+    fleets: Mapping[str, int] | None = None,
+    failures: Literal["each", "none"] = "each",
+    orders: Literal[1, 2] = 2,
+) -> Rehearsal:
+    """Rehearse an update of a stack or an app in a simulated account.
+
+    Args:
+        old: The deployed version: a stack or an app, which is synthesized, the folder of a cloud assembly, or
+            the path of a template; ``None`` before the first deployment. Of a template alone, neither
+            functions nor models are known.
+        new: The version to deploy; ``None`` for a deletion.
+        fleets: Instances of endpoints before the update, by name. Default: the highest number of an endpoint
+            with scaling, the initial number of others.
+        failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
+        orders: Number of orders of independent resources to try.
+
+    Raises:
+        TemplateError: a version cannot be read, or ``old`` cannot be deployed.
+        InvalidValueError: a stack is in no app.
+        MissingDependencyError: the extra ``rehearse`` is not installed.
+    """
+    from constructs_triton.rehearsal import rehearse as rehearse_versions
+
+    return rehearse_versions(_version(old), _version(new), fleets=fleets, failures=failures, orders=orders)
+
+
+def assert_update_keeps_serving(
+    old: Source,
+    new: Source,
+    *,
+    fleets: Mapping[str, int] | None = None,
+    failures: Literal["each", "none"] = "each",
+    orders: Literal[1, 2] = 2,
+) -> None:
+    """Check that a rehearsal of an update finds no error.
+
+    The arguments are those of :meth:`rehearse`.
+
+    Args:
+        old: The deployed version.
+        new: The version to deploy.
+        fleets: Instances of endpoints before the update, by name.
+        failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
+        orders: Number of orders of independent resources to try.
+
+    Raises:
+        AssertionError: the rehearsal found errors. The message has each with its fix.
+        TemplateError: a version cannot be read, or ``old`` cannot be deployed.
+        InvalidValueError: a stack is in no app.
+        MissingDependencyError: the extra ``rehearse`` is not installed.
+    """
+    __tracebackhide__ = True  # pytest shows the line of the test
+    found = rehearse(old, new, fleets=fleets, failures=failures, orders=orders).errors
+    if found:
+        lines = "\n".join(f"  {each.code}: {each.path}: {each.message}; {each.hint}" for each in found)
+        raise AssertionError(
+            f"the rehearsal of the update found {len(found)} error{'s'[: len(found) != 1]}\n{lines}"
+        )
+
+
+def _version(source: Source) -> Path | str | Version | None:
+    from constructs_triton.rehearsal.updates.versions import read_version
+
+    if not isinstance(source, Stack | Stage):
+        return source
+    stage = source if isinstance(source, Stage) else Stage.of(source)
+    if stage is None:
+        raise InvalidValueError(
+            f"{source.node.path}: cannot be synthesized, because it is in no app; create it in a cdk.App()"
+        )
+    version = read_version(Path(stage.synth().directory))
+    return version.only([source.artifact_id]) if isinstance(source, Stack) else version

@@ -1,0 +1,62 @@
+"""``constructs-triton rehearse --serve``: an account for the tools of AWS."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+import boto3
+import pytest
+
+from constructs_triton.cli import main
+from constructs_triton.cli.rehearse.serve import _shell_lines
+
+COMMAND = [sys.executable, "-m", "constructs_triton.cli", "rehearse", "--serve", "--json"]
+TEMPLATE = {"Resources": {"Jobs": {"Type": "AWS::SQS::Queue"}, "News": {"Type": "AWS::SNS::Topic"}}}
+
+
+@pytest.mark.e2e
+def test_served_account_is_used_by_its_variables_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """boto3 deploys with the printed variables alone; Ctrl-C ends both servers with exit code 130."""
+    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        variables = json.loads(process.stdout.readline())
+        for name in [each for each in os.environ if each.startswith("AWS_")]:
+            monkeypatch.delenv(name)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        cloudformation = boto3.session.Session().client("cloudformation")
+        cloudformation.create_change_set(
+            StackName="Shop", ChangeSetName="first", ChangeSetType="CREATE", TemplateBody=json.dumps(TEMPLATE)
+        )
+        cloudformation.execute_change_set(StackName="Shop", ChangeSetName="first")
+        waiter = cloudformation.get_waiter("stack_create_complete")
+        waiter.wait(StackName="Shop", WaiterConfig={"Delay": 1})
+        assert len(boto3.session.Session().client("sns").list_topics()["Topics"]) == 1
+        process.send_signal(signal.SIGINT)
+        _, notes = process.communicate()
+    assert (process.returncode, notes) == (130, "not simulated: AWS::SQS::Queue Shop/Jobs\n")
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_CLOUDFORMATION"):
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", int(urlsplit(variables[name]).port or 0)))
+
+
+def test_shell_lines_set_the_variables_in_a_shell() -> None:
+    """The lines replace a profile of the user, and bash reads the values as they are."""
+    wanted = {"AWS_ENDPOINT_URL": "http://127.0.0.1:5000", "AWS_CONFIG_FILE": "/dev/null"}
+    script = "\n".join([*_shell_lines(wanted), "env"])
+    environment = {"PATH": os.environ["PATH"], "AWS_PROFILE": "work"}
+    run = subprocess.run(["bash", "-ec", script], capture_output=True, text=True, env=environment, check=True)
+    found = dict(line.split("=", 1) for line in run.stdout.splitlines() if line.startswith("AWS_"))
+    assert found == wanted
+
+
+def test_serve_takes_nothing_to_rehearse(capsys: pytest.CaptureFixture[str]) -> None:
+    """OLD and NEW beside ``--serve`` are an error, and nothing is started."""
+    assert main(["rehearse", "--serve", "old", "new"]) == 2
+    assert "--serve: rehearses nothing; remove OLD, NEW" in capsys.readouterr().err

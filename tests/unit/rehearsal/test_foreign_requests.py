@@ -1,0 +1,68 @@
+"""The servers of a simulated account, and what a foreign web page can make a browser send to them."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from constructs_triton.rehearsal import SimulatedAccount
+
+pytestmark = pytest.mark.e2e
+FOREIGN = [
+    {"Host": "attacker.example:5000"},
+    {"Host": "127.0.0.1.attacker.example"},
+    {"Host": ""},
+    {"Origin": "https://attacker.example"},
+    {"Origin": "null"},
+    {"Sec-Fetch-Site": "cross-site"},
+]
+OWN = [{}, {"Host": "localhost:80"}, {"Origin": "http://localhost:3000", "Sec-Fetch-Site": "cross-site"}]
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[SimulatedAccount]:
+    with SimulatedAccount() as account:
+        yield account
+
+
+def ask(url: str, method: str, headers: dict[str, str]) -> tuple[int, str]:
+    """Send a request that creates a topic, or lists stacks, if it is answered."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    body = "Action=ListStacks&Version=2010-05-15"
+    sent = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+    connection.putrequest(method, "/", skip_host="Host" in headers)
+    for name, value in {**sent, "Content-Length": str(len(body))}.items():
+        connection.putheader(name, value)
+    connection.endheaders(body.encode())
+    response = connection.getresponse()
+    found = response.status, response.read().decode()
+    connection.close()
+    return found
+
+
+@pytest.mark.parametrize("headers", FOREIGN, ids=str)
+def test_requests_of_foreign_pages_are_refused(aws: SimulatedAccount, headers: dict[str, str]) -> None:
+    """Both servers answer 403 and name the header; a stack or a response of a function is not looked at."""
+    for url, method in ((aws.endpoint_url, "POST"), (aws.server.url, "POST"), (aws.server.url, "PUT")):
+        status, text = ask(url, method, headers)
+        (name,) = headers
+        assert status == 403
+        assert f'"{name}: must be ' in text
+
+
+@pytest.mark.parametrize("headers", OWN, ids=str)
+def test_requests_of_this_machine_are_answered(aws: SimulatedAccount, headers: dict[str, str]) -> None:
+    """Programs send no origin, and pages of this machine their own."""
+    status, text = ask(aws.server.url, "POST", headers)
+    assert status == 200
+    assert "<ListStacksResult>" in text
+    assert ask(aws.endpoint_url, "POST", headers)[0] != 403
+
+
+def test_servers_listen_on_loopback_only(aws: SimulatedAccount) -> None:
+    """Another machine reaches neither server."""
+    for url in (aws.endpoint_url, aws.server.url):
+        assert urlsplit(url).hostname == "127.0.0.1"

@@ -1,0 +1,142 @@
+"""Nested stacks, stored values, and values of what is not simulated, within one operation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from constructs_triton.cloud_assembly.template import Template
+from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.stacks.stack import Stack
+
+pytestmark = pytest.mark.e2e
+BUCKET = "templates"
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[SimulatedAccount]:
+    with SimulatedAccount() as account:
+        account.client("s3").create_bucket(Bucket=BUCKET)
+        yield account
+
+
+def inner(**topic: Any) -> dict[str, Any]:
+    """Return a template with a topic and a queue, whose output is the name that its parameter gives."""
+    return {
+        "Parameters": {"Label": {"Type": "String"}},
+        "Resources": {
+            "Topic": {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": {"Ref": "Label"}, **topic}},
+            "Queue": {"Type": "AWS::SQS::Queue"},
+        },
+        "Outputs": {"Topic": {"Value": {"Ref": "Topic"}}, "Queue": {"Value": {"Fn::GetAtt": "Queue.Arn"}}},
+    }
+
+
+def deploy(
+    aws: SimulatedAccount, name: str, template: dict[str, Any], *, dashboard: str = "{}"
+) -> tuple[Stack, Stack]:
+    """Deploy a stack with a nested stack of this template, and with a dashboard that depends on it."""
+    body = json.dumps(template)
+    key = f"{abs(hash(body))}.json"
+    aws.client("s3").put_object(Bucket=BUCKET, Key=key, Body=body)
+    url = f"https://{BUCKET}.s3.us-east-1.amazonaws.com/{key}"
+    nested = {"TemplateURL": url, "Parameters": {"Label": "a label"}}
+    resources = {
+        "Nested": {"Type": "AWS::CloudFormation::Stack", "Properties": nested},
+        "Dashboard": {
+            "Type": "AWS::CloudWatch::Dashboard",
+            "Properties": {"DashboardBody": dashboard},
+            "DependsOn": "Nested",
+        },
+    }
+    outputs = {"Topic": {"Value": {"Fn::GetAtt": ["Nested", "Outputs.Topic"]}}}
+    stack = aws.stacks.find(name) or aws.stacks.add(name)
+    aws.deployer.deploy(stack, Template({"Resources": resources, "Outputs": outputs}), {})
+    found = aws.stacks.find(stack.resources["Nested"].physical.id) if stack.resources else None
+    return stack, found or stack
+
+
+def topics(aws: SimulatedAccount) -> list[str]:
+    return [each["TopicArn"].rpartition(":")[2] for each in aws.client("sns").list_topics()["Topics"]]
+
+
+def test_nested_stack_is_a_part_of_the_operation_on_its_parent(aws: SimulatedAccount) -> None:
+    """It is created with its parameters, updated before what depends on it, and deleted with its parent."""
+    stack, nested = deploy(aws, "Parent", inner(TopicName="one"))
+    assert (stack.status, nested.status) == ("CREATE_COMPLETE", "CREATE_COMPLETE"), stack.reason
+    arn = stack.output_values["Topic"]
+    assert aws.client("sns").get_topic_attributes(TopicArn=arn)["Attributes"]["DisplayName"] == "a label"
+
+    stack, again = deploy(aws, "Parent", inner(TopicName="two"))
+    assert (stack.status, again.id) == ("UPDATE_COMPLETE", nested.id), stack.reason
+    assert stack.output_values["Topic"].endswith(":two")
+    assert topics(aws) == ["two"]
+    ends = [(each.logical_id, each.status) for each in nested.events]
+    assert ends.index(("Topic", "UPDATE_COMPLETE")) < ends.index(("Topic", "DELETE_COMPLETE"))
+
+    assert aws.destroy("Parent").status == "DELETE_COMPLETE"
+    assert (nested.status, topics(aws)) == ("DELETE_COMPLETE", [])
+
+
+def test_nested_stack_is_rolled_back_with_its_parent(aws: SimulatedAccount) -> None:
+    """After a failure of the parent the nested stack has its old resources, which were never deleted."""
+    _, nested = deploy(aws, "Restored", inner(TopicName="old"))
+    before = {name: each.physical.id for name, each in nested.resources.items()}
+    stack, _ = deploy(aws, "Restored", inner(TopicName="new"), dashboard="{")
+    assert (stack.status, nested.status) == ("UPDATE_ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")
+    assert {name: each.physical.id for name, each in nested.resources.items()} == before
+    assert topics(aws) == ["old"]
+    deleted = {each.physical_id for each in nested.events if each.status == "DELETE_COMPLETE"}
+    assert before["Topic"] not in deleted
+    assert deploy(aws, "Restored", inner(TopicName="new"))[0].status == "UPDATE_COMPLETE"
+    assert aws.destroy("Restored").status == "DELETE_COMPLETE"
+
+
+def test_failed_nested_stack_fails_its_parent(aws: SimulatedAccount) -> None:
+    """The reason contains that of the nested stack, and nothing is left."""
+    stack, _ = deploy(aws, "Failing", inner(Unknown="property"))
+    assert stack.status == "ROLLBACK_COMPLETE"
+    assert "was not successfully created" in stack.reason
+    assert "Unknown" in stack.reason
+    assert topics(aws) == []
+
+
+def test_values_of_resources_that_are_not_simulated_stay_opaque(aws: SimulatedAccount) -> None:
+    """They pass patterns and enumerations, are replaced as the schema says, and never equal a known value."""
+
+    def versions(fifo: bool) -> Stack:
+        stack = aws.stacks.find("Opaque") or aws.stacks.add("Opaque")
+        name = {"Ref": "Domain"}
+        queue = {"Type": "AWS::SQS::Queue", "Properties": {"FifoQueue": True} if fifo else {}}
+        group = {"LogGroupName": name, "RetentionInDays": 7, "KmsKeyId": {"Fn::GetAtt": "Other.KeyArn"}}
+        resources = {
+            "Queue": queue,
+            "Domain": {"Type": "AWS::SageMaker::Space", "Properties": {"DomainId": "d-1", "SpaceName": "s"}},
+            "Other": {"Type": "Datadog::Monitors::Monitor", "Properties": {"Anything": {"Ref": "Queue"}}},
+            "Group": {"Type": "AWS::Logs::LogGroup", "Properties": group},
+            "Value": {
+                "Type": "AWS::SSM::Parameter",
+                "Properties": {"Type": "String", "Value": "{{resolve:ssm:/absent:1}}"},
+            },
+        }
+        aws.deployer.deploy(stack, Template({"Resources": resources}), {})
+        return stack
+
+    created = versions(fifo=False)
+    assert created.status == "CREATE_COMPLETE", created.reason
+    before = created.resources["Queue"].physical
+    assert before.attributes["Arn"].startswith("arn:aws:sqs:us-east-1:123456789012:not-simulated-")
+    assert "QueueArn" not in before.attributes
+    assert (
+        "not-simulated"
+        in aws.client("ssm").get_parameter(Name=created.resources["Value"].physical.id)["Parameter"]["Value"]
+    )
+    updated = versions(fifo=True)
+    assert updated.status == "UPDATE_COMPLETE", updated.reason
+    assert updated.resources["Queue"].physical.id != before.id
+    assert aws.not_simulated["Datadog::Monitors::Monitor"] == ["Opaque/Other"]
+    assert aws.not_simulated["value of AWS::SSM::Parameter"] == ["/absent:1"]
+    assert aws.destroy("Opaque").status == "DELETE_COMPLETE"

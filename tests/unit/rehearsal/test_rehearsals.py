@@ -1,0 +1,170 @@
+"""What a rehearsal of an update reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from small_assembly import Resources, endpoint, write_assembly
+
+from constructs_triton.rehearsal.updates.problems import CODES
+from constructs_triton.rehearsal.updates.report import Rehearsal
+from constructs_triton.rehearsal.updates.request import Failures, Request
+from constructs_triton.rehearsal.updates.simulation import simulate
+from constructs_triton.rehearsal.updates.versions import read_version
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
+
+OLD = endpoint()
+BUCKET = {"Type": "AWS::S3::Bucket", "DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+
+
+def rehearsal(
+    folder: Path,
+    old: Resources | None,
+    new: Resources | None,
+    *,
+    failures: Failures = "none",
+    orders: int = 1,
+    **fleets: int,
+) -> Rehearsal:
+    versions = [
+        read_version(None if resources is None else write_assembly(folder / name, resources))
+        for name, resources in (("old", old), ("new", new))
+    ]
+    return simulate(Request(versions[0], versions[1], fleets, failures, orders))
+
+
+def codes(found: Rehearsal) -> set[str]:
+    assert {each.code for each in found.problems} <= CODES.keys()
+    return {each.code for each in found.problems}
+
+
+def test_codes_are_in_the_reference() -> None:
+    """The page lists each code with its meaning."""
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "rehearsal_problems.md").read_text()
+    assert [line for line in page.splitlines() if line.startswith("| `")] == [
+        f"| `{code}` | {meaning} |" for code, meaning in CODES.items()
+    ]
+
+
+def test_update_of_a_model_is_reported_step_by_step(tmp_path: Path) -> None:
+    """New content replaces model and configuration, and the old ones are deleted at the end."""
+    found = rehearsal(tmp_path, OLD, endpoint(archive="two.tar.gz"), failures="each")
+    assert [(step.action, step.logical_id, step.is_cleanup) for step in found.steps] == [
+        ("replace", "Model", False),
+        ("replace", "Config", False),
+        ("update", "Endpoint", False),
+        ("delete", "Config", True),
+        ("delete", "Model", True),
+    ]
+    assert found.point_of_no_return == 4
+    assert found.replaced == ("Model", "Config")
+    assert [step.serving["digits"] for step in found.steps] == ["v1", "v1", "v1, v2", "v2", "v2"]
+    assert [(step.may_read_old, step.may_read_new) for step in found.steps][2:4] == [
+        (True, True),
+        (None, True),
+    ]
+    assert [(each.logical_id, each.event, each.status) for each in found.failures] == [
+        ("Model", "fails", "UPDATE_ROLLBACK_COMPLETE"),
+        ("Config", "fails", "UPDATE_ROLLBACK_COMPLETE"),
+        ("Endpoint", "fails", "UPDATE_ROLLBACK_COMPLETE"),
+        ("Endpoint", "reverts", "UPDATE_COMPLETE"),
+    ]
+    assert found.way_back is not None
+    assert found.way_back.succeeds
+    assert codes(found) == {"rehearse-revert-unnoticed"}
+    assert found.errors == []
+
+
+def test_policy_that_no_longer_reads_the_served_model_is_an_error(tmp_path: Path) -> None:
+    """A policy that changes in place takes the old model from the fleet that serves it."""
+    new = endpoint(archive="two.tar.gz", readable="two.tar.gz")
+    found = rehearsal(tmp_path, endpoint(readable="one.tar.gz"), new)
+    (problem,) = found.problems
+    assert problem.code == "rehearse-reader-loses-access"
+    assert problem.path == "endpoint digits"
+    assert "from step 1 (update Policy) on" in problem.message
+    assert [step.may_read_old for step in found.steps][:3] == [False, False, False]
+    assert found.steps[-1].may_read_new is True
+
+
+def test_endpoint_with_another_name_is_replaced(tmp_path: Path) -> None:
+    """Callers of the old name get errors; the report names the new endpoint."""
+    found = rehearsal(tmp_path, OLD, endpoint(name="letters"))
+    (problem,) = found.problems
+    assert problem.code == "rehearse-endpoint-replaced"
+    assert "the new endpoint is letters" in problem.message
+    assert found.callers == ("endpoint digits no longer exists", "endpoint letters is new")
+
+
+def test_renamed_construct_collides_with_its_own_name(tmp_path: Path) -> None:
+    """Another logical ID with the same endpoint name cannot be created while the old endpoint exists."""
+    new = endpoint()
+    new["Other"] = new.pop("Endpoint")
+    found = rehearsal(tmp_path, OLD, new)
+    assert codes(found) == {"rehearse-name-collision"}
+    assert found.status == {"S": "UPDATE_ROLLBACK_COMPLETE"}
+
+
+def test_removed_endpoint_stops_serving(tmp_path: Path) -> None:
+    """An endpoint that no other takes the place of is an error, but not if everything is deleted."""
+    new = {name: each for name, each in OLD.items() if name != "Endpoint"}
+    assert codes(rehearsal(tmp_path, OLD, new)) == {"rehearse-serving-stops"}
+    (tmp_path / "deletion").mkdir()
+    deleted = rehearsal(tmp_path / "deletion", OLD, None)
+    assert deleted.status == {"S": "DELETE_COMPLETE"}
+    assert codes(deleted) == set()
+
+
+def test_removed_scaling_may_shrink_the_fleet(tmp_path: Path) -> None:
+    """AWS does not document whether the endpoint is updated, so the problem depends on it."""
+    found = rehearsal(tmp_path, endpoint(scaled_to=4), OLD, orders=2)
+    (problem,) = found.problems
+    assert problem.code == "rehearse-fleet-shrinks"
+    assert problem.message.startswith("depending on AWS: ")
+    assert "it has 4" in problem.message
+    assert any("rehearse-fleet-shrinks" in each for each in found.depends_on_aws)
+
+
+def test_instance_type_of_a_scaled_variant_is_refused(tmp_path: Path) -> None:
+    """The reason is SageMaker's, and the hint names the property that makes the update possible."""
+    found = rehearsal(tmp_path, endpoint(scaled_to=4), endpoint(scaled_to=4, instance_type="ml.g6.xlarge"))
+    (problem,) = found.problems
+    assert problem.code == "rehearse-update-fails"
+    assert "scaling_guard=True" in problem.hint
+
+
+def test_second_fleet_needs_quota(tmp_path: Path) -> None:
+    """A new fleet starts beside the old one, without retained counts with its initial number."""
+    found = rehearsal(tmp_path, OLD, endpoint(archive="two.tar.gz"), digits=3)
+    (counted,) = found.instances
+    assert (counted.before, counted.peak, counted.instance_type) == (3, 4, "ml.g5.xlarge")
+    assert codes(found) == {"rehearse-fleet-shrinks"}
+
+
+def test_failed_first_deployment_leaves_a_retained_bucket(tmp_path: Path) -> None:
+    """A bucket that the template retains remains after each attempt, and costs money."""
+    found = rehearsal(tmp_path, None, {"Bucket": BUCKET, **OLD}, failures="each")
+    left = {each.logical_id: [left.logical_id for left in each.leftovers] for each in found.failures}
+    assert left["Endpoint"] == ["Bucket"]
+    assert codes(found) == {"rehearse-leftover"}
+    assert found.errors == []
+
+
+def test_retained_endpoint_whose_role_is_deleted_is_an_error(tmp_path: Path) -> None:
+    """After the deletion of the stack, the retained endpoint cannot start an instance."""
+    kept = {"Endpoint", "Config", "Model"}
+    new = {name: each | ({"DeletionPolicy": "Retain"} if name in kept else {}) for name, each in OLD.items()}
+    assert codes(rehearsal(tmp_path, OLD, new)) == {"rehearse-retained-needs"}
+
+
+def test_template_alone_makes_no_statement_about_readers(tmp_path: Path) -> None:
+    """Of a template alone the models are not known, so no reader is reported."""
+    folder = write_assembly(tmp_path / "old", OLD)
+    new = write_assembly(tmp_path / "new", endpoint(archive="two.tar.gz", readable="nothing"))
+    request = Request(read_version(folder / "S.template.json"), read_version(new / "S.template.json"))
+    found = simulate(request)
+    assert {step.may_read_old for step in found.steps} == {None}
+    assert "functions and models" in found.not_simulated[0]
+    assert codes(found) == {"rehearse-revert-unnoticed"}

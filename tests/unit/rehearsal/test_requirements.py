@@ -1,0 +1,47 @@
+"""What a rehearsal needs: the packages of the extra, and a release of moto that it can adapt."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from constructs_triton.errors import MissingDependencyError
+from constructs_triton.rehearsal.replacement import replaced
+
+
+@pytest.mark.parametrize("package", ["moto", "jsonschema"])
+def test_missing_package_names_the_extra(package: str) -> None:
+    """Without a package of the extra, the error names the package and the command that installs it."""
+    code = f"""
+import sys
+sys.modules[{package!r}] = None
+import constructs_triton.rehearsal as rehearsal
+from constructs_triton.errors import MissingDependencyError
+try:
+    rehearsal.SimulatedAccount
+except MissingDependencyError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith(f"constructs_triton.rehearsal: {package} is not installed")
+    assert "run `pip install 'constructs-triton[rehearse]'`" in run.stdout
+
+
+def test_unsupported_release_of_moto_names_the_fix() -> None:
+    """A member that this release of moto does not have is an error with the command that installs another."""
+
+    class FakeBackend:
+        pass
+
+    with (
+        pytest.raises(
+            MissingDependencyError, match=r"moto 5\.2\S* is not supported, its .*FakeBackend has no"
+        ),
+        replaced(FakeBackend, "validate", None),
+    ):
+        pass
+    with replaced(FakeBackend, "validate", 1, is_new=True):
+        assert vars(FakeBackend)["validate"] == 1
+    assert "validate" not in vars(FakeBackend)
