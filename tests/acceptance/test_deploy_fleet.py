@@ -12,6 +12,7 @@ from fleet_app import STACK, FleetState, synthesize
 from stack_view import StackView
 
 from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.steps import Step
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]
@@ -77,8 +78,8 @@ def test_retained_endpoint_has_all_that_it_needs(aws: SimulatedAccount, deploy: 
     role = view.model("SingleName")["ExecutionRoleArn"].rpartition("/")[2]
     view.set_desired_instance_count("SingleName", 4)
     assert aws.destroy(STACK).status == "DELETE_COMPLETE"
-    aws.fleets.losses.clear()
-    aws.fleets.inspect("after the deletion")
+    aws.fleets.forget()
+    aws.fleets.inspect(Step("end", "DELETE_COMPLETE"))
     assert aws.fleets.losses == []
     iam = aws.client("iam")
     assert len(iam.list_role_policies(RoleName=role)["PolicyNames"]) == 1  # the grant of the app

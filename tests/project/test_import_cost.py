@@ -90,8 +90,8 @@ def test_pytest_plugin_starts_nothing() -> None:
     code = """
 import os, pytest
 os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-options = ["-p", "constructs_triton.testing.plugin", "-c", os.devnull, "--rootdir", "/", "--help"]
-assert pytest.main(options) == 0
+options = ["-p", "constructs_triton.testing.plugin", "-c", os.devnull, "--rootdir", "/"]
+assert pytest.main([*options, "--noconftest", "--help"]) == 0
 """
     loaded = _loaded(code)
     assert not loaded & (HEAVY | {"boto3", "botocore", "numpy", "syrupy", "cfnlint", "aiohttp"})
