@@ -11,10 +11,12 @@ from cdk_apps import make_stack
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests of this folder in one process: each loads the CDK's validation rules in five seconds."""
+    """Run the tests of this folder in two processes: each loads the CDK's validation rules for seconds."""
+    here = Path(__file__).parent
     for item in items:
-        if Path(__file__).parent in item.path.parents and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group("examples"))
+        if here in item.path.parents and not item.get_closest_marker("xdist_group"):
+            is_endpoint = here / "endpoint" in item.path.parents
+            item.add_marker(pytest.mark.xdist_group("endpoints" if is_endpoint else "examples"))
 
 
 @pytest.fixture

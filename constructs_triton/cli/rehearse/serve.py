@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Mapping
 from typing import NoReturn
@@ -14,7 +15,9 @@ _POLL_SECONDS = 0.5
 
 
 def serve(*, as_json: bool) -> NoReturn:
-    """Run an account on loopback until Ctrl-C, and print the environment variables that connect to it.
+    """Run an account on loopback, and print the environment variables that connect to it.
+
+    SIGINT (Ctrl-C), SIGTERM and SIGHUP end it.
 
     Raises:
         MissingDependencyError: the extra ``rehearse`` is not installed.
@@ -22,6 +25,9 @@ def serve(*, as_json: bool) -> NoReturn:
     """
     from constructs_triton.rehearsal import SimulatedAccount
 
+    # A shell that starts a program in the background lets it ignore Ctrl-C.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     with SimulatedAccount() as account:
         if as_json:
             print_json(account.variables(), indent=None)

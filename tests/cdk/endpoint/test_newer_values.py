@@ -199,6 +199,7 @@ def test_inferentia_needs_an_image_of_your_own(path: Path, name: str) -> None:
 def test_backend_of_another_image_is_an_error(tmp_path: Path) -> None:
     """``backend: "vllm"`` needs an image of your own, which the error names."""
     write_model(tmp_path, "other", config='backend: "vllm"')
+    (tmp_path / "other" / "1" / "model.json").write_text('{"model": "Qwen/Qwen3-0.6B"}')
     with pytest.raises(RepositoryError, match=r"nvcr\.io/nvidia/tritonserver:26\.05-vllm-python-py3"):
         make(make_stack(), tmp_path)
     image = TritonImage.from_registry("registry/vllm:1", triton_version="26.05")
