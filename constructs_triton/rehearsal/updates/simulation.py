@@ -10,6 +10,7 @@ from constructs_triton.findings import Finding
 
 from ..behaviour import CALM, Behaviour
 from .analysis import Sequence
+from .construct_paths import construct_paths
 from .endpoint_facts import extra_instances, instance_types
 from .problems import deletion_problems, failure_problems, leftover_problems, revert_problems, update_problems
 from .recording import Moment
@@ -68,7 +69,7 @@ class _Pass:
         old, new = self.request.old, self.request.new
         with self._prepared() as (trial, before):
             calm = Sequence(trial.deploy(new, old), before)
-            steps = calm.steps()
+            steps = self._typed(calm.steps())
             way_back, deletion = self._afterwards(trial, calm)
             opaque = _opaque(trial.account.not_simulated)
         failures, problems = self._failures(steps)
@@ -81,6 +82,7 @@ class _Pass:
             failures=tuple(failures),
             instances=calm.instances(instance_types(new, old), extra_instances(new)),
             callers=_callers(calm),
+            leftovers=calm.outcome.leftovers,
             way_back=None if way_back is None else _operation(way_back.outcome),
             deletion=None if deletion is None else _operation(deletion.outcome),
             not_simulated=(*opaque, *_not_simulated(self.request)),
@@ -90,6 +92,19 @@ class _Pass:
                 *problems,
                 *(() if deletion is None else deletion_problems(deletion)),
             ),
+            construct_paths=construct_paths(old, new),
+        )
+
+    def _typed(self, steps: tuple[RehearsedStep, ...]) -> tuple[RehearsedStep, ...]:
+        """Add the types of resources that a rollback has deleted, from the templates."""
+        declared = {
+            (stack.name, logical_id): resource.type
+            for version in (self.request.old, self.request.new)
+            for stack in version.stacks
+            for logical_id, resource in stack.template.resources.items()
+        }
+        return tuple(
+            replace(each, type=each.type or declared.get((each.stack, each.logical_id), "")) for each in steps
         )
 
     def _prepared(self) -> _Prepared:

@@ -100,10 +100,14 @@ def test_endpoint_with_another_name_is_replaced(tmp_path: Path) -> None:
 
 def test_renamed_construct_collides_with_its_own_name(tmp_path: Path) -> None:
     """Another logical ID with the same endpoint name cannot be created while the old endpoint exists."""
-    new = endpoint()
+    new = {"Topic": {"Type": "AWS::SNS::Topic"}, **endpoint()}
     new["Other"] = new.pop("Endpoint")
     found = rehearsal(tmp_path, OLD, new)
     assert codes(found) == {"rehearse-name-collision"}
+    assert [(step.action, step.type) for step in found.steps] == [
+        ("create", "AWS::SNS::Topic"),
+        ("delete", "AWS::SNS::Topic"),
+    ]
     assert found.status == {"S": "UPDATE_ROLLBACK_COMPLETE"}
 
 
