@@ -20,9 +20,12 @@ __all__ = ["report_lines"]
 
 _READS = {None: "-", True: "yes", False: "NO"}
 _CLEANUP = "cleanup: CloudFormation does not undo what follows"
+_NO_CALLER = "nothing changes: the same endpoints, the same names"
 _ROLLBACK = "the next step fails with the reason above; CloudFormation rolls back"
-_LOGICAL_ID = re.compile(r"(?<![\w:/.-])[A-Za-z0-9]+(?![\w/-])")
-"""A word that may be a logical ID, and no part of a name or an ARN."""
+_LOGICAL_ID = re.compile(
+    r"(?<![\w:/.-])(?:[A-Za-z0-9-]+-(?P<generated>[A-Za-z0-9]+)-[A-Z0-9]{12}|[A-Za-z0-9]+)(?![\w/-])"
+)
+"""A word that may be a logical ID, or a name that CloudFormation generates from one; no part of an ARN."""
 _WIDTH = 100
 Named = Callable[[str], str]
 """Writes the paths of constructs in place of logical IDs."""
@@ -33,7 +36,7 @@ def report_lines(found: Rehearsal) -> Iterator[str]:
     paths = found.construct_paths
 
     def named(text: str) -> str:
-        return _LOGICAL_ID.sub(lambda match: paths.get(match[0], match[0]), text)
+        return _LOGICAL_ID.sub(lambda match: paths.get(match["generated"] or match[0], match[0]), text)
 
     yield from _summary(found, named)
     if found.steps:
@@ -72,7 +75,7 @@ def _steps(found: Rehearsal, named: Named) -> Iterator[str]:
                 step.action,
                 _short(step.type),
                 f"{step.stack}/{path}" if several else path,
-                _serving(step.serving),
+                _serving(step.serving, named),
                 _READS[step.may_read_old],
                 _READS[step.may_read_new],
             )
@@ -98,7 +101,7 @@ def _failures(failures: Iterable[Failure], named: Named) -> Iterator[str]:
     rows: list[Sequence[str]] = [("", "if this step fails", "the stack becomes", "answers", "left behind")]
     for each in failures:
         left = _counted(len(each.leftovers), "resource") if each.leftovers else "nothing"
-        rows.append((str(each.step), _event(each, named), each.status, _serving(each.serving), left))
+        rows.append((str(each.step), _event(each, named), each.status, _serving(each.serving, named), left))
     yield from _aligned(rows)
     for each in failures:
         if each.leftovers:
@@ -115,9 +118,9 @@ def _event(failure: Failure, named: Named) -> str:
 
 
 def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
-    yield from _listed("callers", found.callers or ("nothing changes: the same endpoints, the same names",))
+    yield from _listed("callers", map(named, found.callers or (_NO_CALLER,)))
     yield from _listed("left behind", [_list_of(found.leftovers, named)] if found.leftovers else [])
-    yield from _listed("instances", _instances(found))
+    yield from _listed("instances", map(named, _instances(found)))
     yield from _listed("way back", _operations(found, named))
     yield from _listed("depends on AWS", map(named, found.depends_on_aws))
     yield from _listed("not simulated", map(named, found.not_simulated))
@@ -161,10 +164,10 @@ def _wrapped(line: str, indent: int = 4) -> list[str]:
     )
 
 
-def _serving(serving: Mapping[str, str]) -> str:
+def _serving(serving: Mapping[str, str], named: Named) -> str:
     if len(set(serving.values())) == 1:
         return next(iter(serving.values()))
-    return ", ".join(f"{name} {version}" for name, version in serving.items()) or "-"
+    return ", ".join(f"{named(name)} {version}" for name, version in serving.items()) or "-"
 
 
 def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:

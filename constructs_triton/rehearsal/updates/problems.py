@@ -127,7 +127,7 @@ def _stopping(sequence: Sequence) -> Iterator[Finding]:
                 "rehearse-endpoint-replaced",
                 f"endpoint {name}",
                 f"callers of {name} get errors from {absent.step} on; the new endpoint is {successor}",
-                f"keep endpoint_name={name!r} and the construct ID, or move the callers before",
+                "keep endpoint_name and the construct ID as they are, or move the callers before",
             )
         else:
             text = f"{absent.step}: the endpoint is deleted, and none takes its place"

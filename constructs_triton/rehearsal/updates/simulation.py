@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,7 @@ from .versions import NONE
 __all__ = ["simulate"]
 
 ENDPOINT = "AWS::SageMaker::Endpoint"
+_RANDOM = re.compile(r"-[A-Z0-9]{12}$")
 OTHER = Behaviour(
     seed=1,
     random_order=True,
@@ -48,14 +50,19 @@ def simulate(request: Request) -> Rehearsal:
 
 def _compared(found: Rehearsal, other: Rehearsal) -> Rehearsal:
     """Add what only the other behaviour of AWS leads to."""
-    known = {(each.code, each.path) for each in found.problems}
-    added = [each for each in other.problems if (each.code, each.path) not in known]
+    known = {_place(each) for each in found.problems}
+    added = [each for each in other.problems if _place(each) not in known]
     marked = [replace(each, message=f"depending on AWS: {each.message}") for each in added]
     notes = [
         "the order of independent resources: two orders tried",
         *(["what AWS does not document: " + f"{each.path} ({each.code})" for each in added]),
     ]
     return replace(found, problems=(*found.problems, *marked), depends_on_aws=tuple(notes))
+
+
+def _place(problem: Finding) -> tuple[str, str]:
+    """Code and place without the random end of a generated name, which differs from account to account."""
+    return problem.code, _RANDOM.sub("", problem.path)
 
 
 @dataclass
@@ -74,13 +81,15 @@ class _Pass:
             opaque = _opaque(trial.account.not_simulated)
         failures, problems = self._failures(steps)
         is_deletion = new == NONE
+        former, present = (old, calm.outcome.before.resources), (new, calm.outcome.after.resources)
+        sources = (present, former) if calm.outcome.is_complete else (former, present)
         return Rehearsal(
             status=calm.outcome.status,
             reason=calm.outcome.reason,
             steps=steps,
             replaced=calm.replaced(),
             failures=tuple(failures),
-            instances=calm.instances(instance_types(new, old), extra_instances(new)),
+            instances=calm.instances(instance_types(*sources), extra_instances(*present)),
             callers=_callers(calm),
             leftovers=calm.outcome.leftovers,
             way_back=None if way_back is None else _operation(way_back.outcome),
