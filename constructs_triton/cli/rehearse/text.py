@@ -140,7 +140,7 @@ def _instances(found: Rehearsal) -> Iterator[str]:
 
 def _operations(found: Rehearsal, named: Named) -> Iterator[str]:
     boundary = found.point_of_no_return
-    if boundary is not None and found.way_back is not None:
+    if boundary is not None and boundary > 1 and found.way_back is not None:
         yield f"until step {boundary - 1}, CloudFormation rolls back by itself"
     if found.way_back is not None:
         yield f"deploying OLD again afterwards {_result(found.way_back, named)}"
