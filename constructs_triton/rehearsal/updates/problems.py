@@ -67,8 +67,8 @@ def _refused(outcome: Outcome) -> Finding:
     fix = "change what the reason names, and rehearse again"
     if _SCALED in outcome.reason:
         fix = (
-            "deploy first without the scaling of the variant and with endpoint.retain_instance_counts(), then "
-            "this version; with scaling_guard=True in it, later changes need one deployment"
+            "deploy first without the scaling of the variant and with endpoint.retain_instance_counts(), "
+            "then this version; with scaling_guard=True in it, later changes need one deployment"
         )
     return _error("rehearse-update-fails", name, message, fix)
 
