@@ -77,6 +77,13 @@ class Console:
         ``keep`` is a pattern of the lines to print. ``status`` is the expected exit code. ``shown`` is what
         the page shows in place of the command.
         """
+        self._print(shown or command, self._output(command, status), keep)
+
+    def prepare(self, command: str) -> None:
+        """Run a command that the page does not show."""
+        self._output(command, 0)
+
+    def _output(self, command: str, status: int) -> str:
         done = subprocess.run(
             command,
             shell=True,
@@ -90,7 +97,7 @@ class Console:
         )
         if done.returncode != status:
             raise RuntimeError(f"{command}: exit code {done.returncode}\n{done.stdout}")
-        self._print(shown or command, done.stdout, keep)
+        return done.stdout
 
     def start(self, command: str, *, until: str, keep: str = "") -> None:
         """Start a command, print what it writes until a line contains ``until``, and leave it running.

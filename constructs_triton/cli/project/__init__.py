@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "new",
         help="create a folder with an app, a model and tests",
         description="Create a folder with a CDK app of one endpoint, a model, tests with a snapshot and a "
-        "local endpoint, and a workflow for GitHub. Its README has the two commands that run the tests.",
+        "local endpoint, and workflows for GitHub. Its README has the two commands that run the tests.",
     )
     new.add_argument("directory", type=Path, metavar="DIR", help="the folder; it must be empty or not exist")
 

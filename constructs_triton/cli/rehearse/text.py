@@ -1,56 +1,81 @@
-"""The text of a rehearsal."""
+"""The text of a rehearsal. It names constructs by their paths; ``--json`` has the logical IDs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from constructs_triton.rehearsal.updates.report import Failure, Operation, Rehearsal, RehearsedStep
+    from constructs_triton.rehearsal.updates.report import (
+        Failure,
+        Leftover,
+        Operation,
+        Rehearsal,
+        RehearsedStep,
+    )
 
 __all__ = ["report_lines"]
 
 _READS = {None: "-", True: "yes", False: "NO"}
+_CLEANUP = "cleanup: CloudFormation does not undo what follows"
+_NO_CALLER = "nothing changes: the same endpoints, the same names"
+_ROLLBACK = "the next step fails with the reason above; CloudFormation rolls back"
+_LOGICAL_ID = re.compile(
+    r"(?<![\w:/.-])(?:[A-Za-z0-9-]+-(?P<generated>[A-Za-z0-9]+)-[A-Z0-9]{12}|[A-Za-z0-9]+)(?![\w/-])"
+)
+"""A word that may be a logical ID, or a name that CloudFormation generates from one; no part of an ARN."""
+_WIDTH = 100
+Named = Callable[[str], str]
+"""Writes the paths of constructs in place of logical IDs."""
 
 
 def report_lines(found: Rehearsal) -> Iterator[str]:
     """Yield the lines of a rehearsal."""
-    yield from _summary(found)
+    paths = found.construct_paths
+
+    def named(text: str) -> str:
+        return _LOGICAL_ID.sub(lambda match: paths.get(match["generated"] or match[0], match[0]), text)
+
+    yield from _summary(found, named)
     if found.steps:
         yield ""
-        yield from _steps(found)
+        yield from _steps(found, named)
     for problem in found.problems:
         yield ""
-        yield from str(problem).split("\n")
+        for line in str(problem).split("\n"):
+            yield from _wrapped(named(line))
     if found.failures:
         yield ""
-        yield from _failures(found.failures)
+        yield from _failures(found.failures, named)
     yield ""
-    yield from _facts(found)
+    yield from _facts(found, named)
     warnings = len(found.problems) - len(found.errors)
     yield f"{_counted(len(found.errors), 'error')}, {_counted(warnings, 'warning')}."
 
 
-def _summary(found: Rehearsal) -> Iterator[str]:
+def _summary(found: Rehearsal, named: Named) -> Iterator[str]:
     changed = len({(step.stack, step.logical_id) for step in found.steps})
     counts = f"{_counted(changed, 'resource')} changed, {len(found.replaced)} replaced"
     stacks = ", ".join(f"{name} {status}" for name, status in found.status.items())
     yield f"{stacks or 'nothing to do'}: {counts}. Simulated, not AWS."
     if found.reason:
-        yield f"reason: {found.reason}"
+        yield from _wrapped(f"reason: {named(found.reason)}")
 
 
-def _steps(found: Rehearsal) -> Iterator[str]:
+def _steps(found: Rehearsal, named: Named) -> Iterator[str]:
     several = len(found.status) > 1
-    rows: list[Sequence[str]] = [("", "step", "what answers while it runs", "may read v1", "may read v2")]
+    rows: list[Sequence[str]] = [("", "step", "type", "construct", "answers", "may read v1", "may read v2")]
     for step in found.steps:
-        place = f"{step.stack}/{step.logical_id}" if several else step.logical_id
-        what = f"{step.action} {step.type.removeprefix('AWS::')} {place}"
+        path = named(step.logical_id)
         rows.append(
             (
                 str(step.number),
-                what,
-                _serving(step.serving),
+                step.action,
+                _short(step.type),
+                f"{step.stack}/{path}" if several else path,
+                _serving(step.serving, named),
                 _READS[step.may_read_old],
                 _READS[step.may_read_new],
             )
@@ -60,29 +85,45 @@ def _steps(found: Rehearsal) -> Iterator[str]:
     boundary = _boundary(found.steps)
     for step, line in zip(found.steps, aligned[1:], strict=True):
         if step.number == boundary:
-            yield "    -- cleanup: CloudFormation does not undo what follows --"
+            yield f"    -- {_turn(found.status[step.stack])} --"
         yield line
+
+
+def _turn(status: str) -> str:
+    return _ROLLBACK if "ROLLBACK" in status else _CLEANUP
 
 
 def _boundary(steps: Iterable[RehearsedStep]) -> int | None:
     return next((step.number for step in steps if step.is_cleanup), None)
 
 
-def _failures(failures: Iterable[Failure]) -> Iterator[str]:
+def _failures(failures: Iterable[Failure], named: Named) -> Iterator[str]:
     rows: list[Sequence[str]] = [("", "if this step fails", "the stack becomes", "answers", "left behind")]
     for each in failures:
-        event = f"{each.logical_id} (SageMaker reverts)" if each.event == "reverts" else each.logical_id
-        left = ", ".join(f"{left.type.removeprefix('AWS::')} {left.logical_id}" for left in each.leftovers)
-        rows.append((str(each.step), event, each.status, _serving(each.serving), left or "nothing"))
+        left = _counted(len(each.leftovers), "resource") if each.leftovers else "nothing"
+        rows.append((str(each.step), _event(each, named), each.status, _serving(each.serving, named), left))
     yield from _aligned(rows)
+    for each in failures:
+        if each.leftovers:
+            left = _list_of(each.leftovers, named)
+            yield from _wrapped(f"  left behind by step {each.step}, {_event(each, named)}: {left}")
 
 
-def _facts(found: Rehearsal) -> Iterator[str]:
-    yield from _listed("callers", found.callers or ("nothing changes: the same endpoints, the same names",))
-    yield from _listed("instances", _instances(found))
-    yield from _listed("way back", _operations(found))
-    yield from _listed("depends on AWS", found.depends_on_aws)
-    yield from _listed("not simulated", found.not_simulated)
+def _list_of(leftovers: Iterable[Leftover], named: Named) -> str:
+    return ", ".join(f"{_short(each.type)} {named(each.logical_id)}" for each in leftovers)
+
+
+def _event(failure: Failure, named: Named) -> str:
+    return named(failure.logical_id) + (" (SageMaker reverts)" if failure.event == "reverts" else "")
+
+
+def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
+    yield from _listed("callers", map(named, found.callers or (_NO_CALLER,)))
+    yield from _listed("left behind", [_list_of(found.leftovers, named)] if found.leftovers else [])
+    yield from _listed("instances", map(named, _instances(found)))
+    yield from _listed("way back", _operations(found, named))
+    yield from _listed("depends on AWS", map(named, found.depends_on_aws))
+    yield from _listed("not simulated", map(named, found.not_simulated))
 
 
 def _instances(found: Rehearsal) -> Iterator[str]:
@@ -93,33 +134,45 @@ def _instances(found: Rehearsal) -> Iterator[str]:
         peaks[each.instance_type] = peaks.get(each.instance_type, 0) + each.peak
     for kind, count in peaks.items():
         if kind and count:
-            yield f'the quota "{kind} for endpoint usage" must be at least {count}'
+            quotas = " and ".join(f'"{each} for endpoint usage"' for each in kind.split(", "))
+            yield f"the quota {quotas} must be at least {count}"
 
 
-def _operations(found: Rehearsal) -> Iterator[str]:
+def _operations(found: Rehearsal, named: Named) -> Iterator[str]:
     boundary = found.point_of_no_return
-    if boundary is not None and found.way_back is not None:
+    if boundary is not None and boundary > 1 and found.way_back is not None:
         yield f"until step {boundary - 1}, CloudFormation rolls back by itself"
     if found.way_back is not None:
-        yield f"deploying OLD again afterwards {_result(found.way_back)}"
+        yield f"deploying OLD again afterwards {_result(found.way_back, named)}"
     if found.deletion is not None:
-        left = ", ".join(each.logical_id for each in found.deletion.leftovers)
-        yield f"deleting NEW later {_result(found.deletion)}{f', and leaves {left}' if left else ''}"
+        left = _list_of(found.deletion.leftovers, named)
+        yield f"deleting NEW later {_result(found.deletion, named)}{f', and leaves {left}' if left else ''}"
 
 
-def _result(operation: Operation) -> str:
-    return "works" if operation.succeeds else f"fails: {operation.status}, {operation.reason}"
+def _result(operation: Operation, named: Named) -> str:
+    return "works" if operation.succeeds else f"fails: {operation.status}, {named(operation.reason)}"
 
 
-def _serving(serving: Mapping[str, str]) -> str:
+def _short(type: str) -> str:
+    """The type without the service."""
+    return type.rpartition("::")[2]
+
+
+def _wrapped(line: str, indent: int = 4) -> list[str]:
+    return textwrap.wrap(
+        line, _WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _serving(serving: Mapping[str, str], named: Named) -> str:
     if len(set(serving.values())) == 1:
         return next(iter(serving.values()))
-    return ", ".join(f"{name} {version}" for name, version in serving.items()) or "-"
+    return ", ".join(f"{named(name)} {version}" for name, version in serving.items()) or "-"
 
 
 def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:
     for index, line in enumerate(lines):
-        yield f"  {'' if index else title:<15} {line}"
+        yield from _wrapped(f"  {'' if index else title:<15} {line}", 20)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:

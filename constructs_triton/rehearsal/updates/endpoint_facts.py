@@ -11,22 +11,25 @@ from .versions import Version
 
 __all__ = ["extra_instances", "instance_types"]
 
+Resources = Mapping[tuple[str, str], tuple[str, str]]
+"""Type and physical ID of each deployed resource, by stack and logical ID."""
+
 _ENDPOINT, _CONFIG = "AWS::SageMaker::Endpoint", "AWS::SageMaker::EndpointConfig"
 
 
-def instance_types(*versions: Version) -> dict[str, str]:
-    """The instance types of each named endpoint; those of the first version that has it."""
+def instance_types(*versions: tuple[Version, Resources]) -> dict[str, str]:
+    """The instance types of each endpoint; those of the first version that has it."""
     found: dict[str, str] = {}
-    for version in versions:
-        for name, _, variants in _endpoints(version):
+    for version, resources in versions:
+        for name, _, variants in _endpoints(version, resources):
             kinds = sorted({each["InstanceType"] for each in variants if "InstanceType" in each})
             found.setdefault(name, ", ".join(map(str, kinds)))
     return found
 
 
-def extra_instances(version: Version) -> dict[str, int | None]:
+def extra_instances(version: Version, resources: Resources) -> dict[str, int | None]:
     """The instances that an update adds: a batch, or ``None`` for a second fleet."""
-    return {name: _batch(properties) for name, properties, _ in _endpoints(version)}
+    return {name: _batch(properties) for name, properties, _ in _endpoints(version, resources)}
 
 
 def _batch(properties: Mapping[str, Any]) -> int | None:
@@ -36,17 +39,20 @@ def _batch(properties: Mapping[str, Any]) -> int | None:
     return size if kind == "INSTANCE_COUNT" and isinstance(size, int) else None
 
 
-def _endpoints(version: Version) -> Iterator[tuple[str, Mapping[str, Any], list[Mapping[str, Any]]]]:
-    """The name, the properties and the variants of each endpoint with a name in the template."""
+def _endpoints(
+    version: Version, resources: Resources
+) -> Iterator[tuple[str, Mapping[str, Any], list[Mapping[str, Any]]]]:
+    """The name, the properties and the variants of each deployed endpoint."""
     for stack in version.stacks:
         configs = stack.template.resources_of_type(_CONFIG)
-        for endpoint in stack.template.resources_of_type(_ENDPOINT).values():
-            name = endpoint.properties.get("EndpointName")
-            if isinstance(name, str):
-                used = references(endpoint.properties.get("EndpointConfigName")) & configs.keys()
-                variants = [
-                    variant
-                    for config in used
-                    for variant in configs[config].properties.get("ProductionVariants") or []
-                ]
-                yield name, endpoint.properties, variants
+        for logical_id, endpoint in stack.template.resources_of_type(_ENDPOINT).items():
+            deployed = resources.get((stack.name, logical_id))
+            if deployed is None:
+                continue
+            used = references(endpoint.properties.get("EndpointConfigName")) & configs.keys()
+            variants = [
+                variant
+                for config in used
+                for variant in configs[config].properties.get("ProductionVariants") or []
+            ]
+            yield deployed[1].rpartition("/")[2], endpoint.properties, variants

@@ -66,7 +66,10 @@ def _refused(outcome: Outcome) -> Finding:
         return _error("rehearse-name-collision", name, message, fix)
     fix = "change what the reason names, and rehearse again"
     if _SCALED in outcome.reason:
-        fix = "set scaling_guard=True on the endpoint, in a deployment before this one"
+        fix = (
+            "deploy first without the scaling of the variant and with endpoint.retain_instance_counts(), "
+            "then this version; with scaling_guard=True in it, later changes need one deployment"
+        )
     return _error("rehearse-update-fails", name, message, fix)
 
 
@@ -127,7 +130,7 @@ def _stopping(sequence: Sequence) -> Iterator[Finding]:
                 "rehearse-endpoint-replaced",
                 f"endpoint {name}",
                 f"callers of {name} get errors from {absent.step} on; the new endpoint is {successor}",
-                f"keep endpoint_name={name!r} and the construct ID, or move the callers before",
+                "keep endpoint_name and the construct ID as they are, or move the callers before",
             )
         else:
             text = f"{absent.step}: the endpoint is deleted, and none takes its place"

@@ -133,11 +133,14 @@ class Rehearsal:
         failures: What happens if a step fails; empty with ``failures="none"``.
         instances: Instances before, during and after the update.
         callers: What callers of the endpoints notice; empty if nothing changes for them.
+        leftovers: Resources that remain without a stack after the update itself.
         way_back: The result of deploying OLD again after the update; ``None`` if there is no OLD or no NEW.
         deletion: The result of deleting the stacks after the update; ``None`` if there is no NEW.
         depends_on_aws: What differs if AWS behaves differently where it documents nothing.
         not_simulated: What the rehearsal makes no statement about.
         problems: Errors and warnings, each with code, message and hint.
+        construct_paths: Path of the construct below its stack, by logical ID; a resource that the CDK did not
+            write has none.
     """
 
     status: Mapping[str, str]
@@ -147,11 +150,13 @@ class Rehearsal:
     failures: tuple[Failure, ...] = ()
     instances: tuple[Instances, ...] = ()
     callers: tuple[str, ...] = ()
+    leftovers: tuple[Leftover, ...] = ()
     way_back: Operation | None = None
     deletion: Operation | None = None
     depends_on_aws: tuple[str, ...] = ()
     not_simulated: tuple[str, ...] = ()
     problems: tuple[Finding, ...] = ()
+    construct_paths: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def errors(self) -> list[Finding]:

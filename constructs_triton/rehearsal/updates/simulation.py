@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,7 @@ from constructs_triton.findings import Finding
 
 from ..behaviour import CALM, Behaviour
 from .analysis import Sequence
+from .construct_paths import construct_paths
 from .endpoint_facts import extra_instances, instance_types
 from .problems import deletion_problems, failure_problems, leftover_problems, revert_problems, update_problems
 from .recording import Moment
@@ -21,6 +23,7 @@ from .versions import NONE
 __all__ = ["simulate"]
 
 ENDPOINT = "AWS::SageMaker::Endpoint"
+_RANDOM = re.compile(r"-[A-Z0-9]{12}$")
 OTHER = Behaviour(
     seed=1,
     random_order=True,
@@ -47,14 +50,19 @@ def simulate(request: Request) -> Rehearsal:
 
 def _compared(found: Rehearsal, other: Rehearsal) -> Rehearsal:
     """Add what only the other behaviour of AWS leads to."""
-    known = {(each.code, each.path) for each in found.problems}
-    added = [each for each in other.problems if (each.code, each.path) not in known]
+    known = {_place(each) for each in found.problems}
+    added = [each for each in other.problems if _place(each) not in known]
     marked = [replace(each, message=f"depending on AWS: {each.message}") for each in added]
     notes = [
         "the order of independent resources: two orders tried",
         *(["what AWS does not document: " + f"{each.path} ({each.code})" for each in added]),
     ]
     return replace(found, problems=(*found.problems, *marked), depends_on_aws=tuple(notes))
+
+
+def _place(problem: Finding) -> tuple[str, str]:
+    """Code and place without the random end of a generated name, which differs from account to account."""
+    return problem.code, _RANDOM.sub("", problem.path)
 
 
 @dataclass
@@ -68,19 +76,22 @@ class _Pass:
         old, new = self.request.old, self.request.new
         with self._prepared() as (trial, before):
             calm = Sequence(trial.deploy(new, old), before)
-            steps = calm.steps()
+            steps = self._typed(calm.steps())
             way_back, deletion = self._afterwards(trial, calm)
             opaque = _opaque(trial.account.not_simulated)
         failures, problems = self._failures(steps)
         is_deletion = new == NONE
+        former, present = (old, calm.outcome.before.resources), (new, calm.outcome.after.resources)
+        sources = (present, former) if calm.outcome.is_complete else (former, present)
         return Rehearsal(
             status=calm.outcome.status,
             reason=calm.outcome.reason,
             steps=steps,
             replaced=calm.replaced(),
             failures=tuple(failures),
-            instances=calm.instances(instance_types(new, old), extra_instances(new)),
+            instances=calm.instances(instance_types(*sources), extra_instances(*present)),
             callers=_callers(calm),
+            leftovers=calm.outcome.leftovers,
             way_back=None if way_back is None else _operation(way_back.outcome),
             deletion=None if deletion is None else _operation(deletion.outcome),
             not_simulated=(*opaque, *_not_simulated(self.request)),
@@ -90,6 +101,19 @@ class _Pass:
                 *problems,
                 *(() if deletion is None else deletion_problems(deletion)),
             ),
+            construct_paths=construct_paths(old, new),
+        )
+
+    def _typed(self, steps: tuple[RehearsedStep, ...]) -> tuple[RehearsedStep, ...]:
+        """Add the types of resources that a rollback has deleted, from the templates."""
+        declared = {
+            (stack.name, logical_id): resource.type
+            for version in (self.request.old, self.request.new)
+            for stack in version.stacks
+            for logical_id, resource in stack.template.resources.items()
+        }
+        return tuple(
+            replace(each, type=each.type or declared.get((each.stack, each.logical_id), "")) for each in steps
         )
 
     def _prepared(self) -> _Prepared:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -44,7 +46,7 @@ def test_versions_are_those_of_this_project(shop: Path) -> None:
     assert tested is not None
     required = (shop / "requirements.txt").read_text().splitlines()
     assert tested[0] in required
-    assert f"constructs-triton[local,testing]=={settings['project']['version']}" in required
+    assert f"constructs-triton[local,rehearse,testing]=={settings['project']['version']}" in required
     pinned = [json.loads((folder / "package.json").read_text()) for folder in (shop, PROJECT)]
     assert pinned[0]["devDependencies"]["aws-cdk"] == pinned[1]["devDependencies"]["aws-cdk"]
 
@@ -58,6 +60,38 @@ def test_workflow_reads_only_and_runs_the_two_commands(shop: Path) -> None:
     commands = [step["run"] for step in job["steps"] if "run" in step]
     assert commands == re.findall(r"^    (python .*)$", (shop / "README.md").read_text(), re.MULTILINE)
     assert len(commands) == 2
+
+
+def test_pull_request_is_rehearsed_against_its_base(shop: Path) -> None:
+    """The workflow may only read; its commands for the two assemblies and the rehearsal are in the README."""
+    workflow = yaml.safe_load((shop / ".github" / "workflows" / "rehearse.yml").read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    (job,) = workflow["jobs"].values()
+    assert "permissions" not in job
+    commands = "\n".join(step.get("run", "") for step in job["steps"])
+    readme = (shop / "README.md").read_text()
+    documented = re.findall(r"^    (?:\(cd base && )?(.*\bbase\.out\b.*?)\)?$", readme, re.MULTILINE)
+    assert len(documented) == 2
+    assert all(command in commands for command in documented)
+    assert "constructs-triton[local,rehearse" in (shop / "requirements.txt").read_text()
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_summary_has_the_rehearsal_and_the_job_its_exit_code(shop: Path, tmp_path: Path, code: int) -> None:
+    """The last step writes the text in a code block, and fails as the rehearsal does, in GitHub's shell."""
+    workflow = yaml.safe_load((shop / ".github" / "workflows" / "rehearse.yml").read_text())
+    commands = [step.get("run", "") for step in workflow["jobs"]["rehearse"]["steps"]]
+    (script,) = [command for command in commands if "$code" in command]
+    program = tmp_path / "constructs-triton"
+    program.write_text(f'#!/bin/sh\necho "$@"\nexit {code}\n')
+    program.chmod(0o755)
+    environment = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+    }
+    done = subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=False)
+    assert done.returncode == code
+    assert (tmp_path / "summary").read_text() == "```text\nrehearse base.out cdk.out\n```\n"
 
 
 def test_existing_files_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,8 @@ from constructs_triton.cli import main
 
 
 def _template(path: Path, name: str) -> str:
-    topic = {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": name}}
+    metadata = {"aws:cdk:path": "Shop/Alerts/Topic/Resource"}
+    topic = {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": name}, "Metadata": metadata}
     path.write_text(json.dumps({"Resources": {"Topic": topic}}))
     return str(path)
 
@@ -24,11 +25,13 @@ def _run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
 
 @pytest.mark.e2e
 def test_text_and_json_have_the_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A changed name replaces the topic, which is printed as a table and as JSON, in a process of its own."""
+    """A changed name replaces the topic; the table has its construct path and the JSON its logical ID."""
     old, new = _template(tmp_path / "old.json", "alerts"), _template(tmp_path / "new.json", "alarms")
     code, out, _ = _run(capsys, old, new, "--orders", "1")
     assert code == 0
-    assert "replace SNS::Topic Topic" in out
+    assert ["1", "replace", "Topic", "Alerts/Topic", "-", "-", "-"] in [
+        line.split() for line in out.splitlines()
+    ]
     assert "cleanup: CloudFormation does not undo what follows" in out
     assert "deploying OLD again afterwards works" in out
     code, out, _ = _run(capsys, old, new, "--orders", "1", "--json")
@@ -38,6 +41,7 @@ def test_text_and_json_have_the_steps(tmp_path: Path, capsys: pytest.CaptureFixt
         ("replace", "Topic"),
         ("delete", "Topic"),
     ]
+    assert found["construct_paths"] == {"Topic": "Alerts/Topic"}
     assert found["failures"][0]["status"] == "UPDATE_ROLLBACK_COMPLETE"
 
 

@@ -98,12 +98,25 @@ def test_endpoint_with_another_name_is_replaced(tmp_path: Path) -> None:
     assert found.callers == ("endpoint digits no longer exists", "endpoint letters is new")
 
 
+def test_generated_name_is_one_endpoint_in_both_orders(tmp_path: Path) -> None:
+    """The random end of a generated name differs between two orders, and the instance type is known."""
+    old = endpoint()
+    del old["Endpoint"]["Properties"]["EndpointName"]
+    found = rehearsal(tmp_path, old, endpoint(name="letters"), orders=2)
+    assert [each.code for each in found.problems] == ["rehearse-endpoint-replaced"]
+    assert [each.instance_type for each in found.instances] == ["ml.g5.xlarge", "ml.g5.xlarge"]
+
+
 def test_renamed_construct_collides_with_its_own_name(tmp_path: Path) -> None:
     """Another logical ID with the same endpoint name cannot be created while the old endpoint exists."""
-    new = endpoint()
+    new = {"Topic": {"Type": "AWS::SNS::Topic"}, **endpoint()}
     new["Other"] = new.pop("Endpoint")
     found = rehearsal(tmp_path, OLD, new)
     assert codes(found) == {"rehearse-name-collision"}
+    assert [(step.action, step.type) for step in found.steps] == [
+        ("create", "AWS::SNS::Topic"),
+        ("delete", "AWS::SNS::Topic"),
+    ]
     assert found.status == {"S": "UPDATE_ROLLBACK_COMPLETE"}
 
 
@@ -133,6 +146,7 @@ def test_instance_type_of_a_scaled_variant_is_refused(tmp_path: Path) -> None:
     (problem,) = found.problems
     assert problem.code == "rehearse-update-fails"
     assert "scaling_guard=True" in problem.hint
+    assert [each.instance_type for each in found.instances] == ["ml.g5.xlarge"]
 
 
 def test_second_fleet_needs_quota(tmp_path: Path) -> None:

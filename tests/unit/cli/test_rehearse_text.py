@@ -1,0 +1,66 @@
+"""The text of a rehearsal."""
+
+from __future__ import annotations
+
+from constructs_triton.cli.rehearse.text import report_lines
+from constructs_triton.findings import Finding, Severity
+from constructs_triton.rehearsal.updates.report import Failure, Instances, Leftover, Rehearsal, RehearsedStep
+
+MODEL = "EndpointModel0F230181"
+ARN = f"arn:aws:sagemaker:us-east-1:123456789012:model/Shop-{MODEL}-7T5M0LKXXV08"
+WARNING = Finding(
+    "rehearse-leftover",
+    Severity.WARNING,
+    MODEL,
+    f"{ARN} stays, as Shop-{MODEL}-7T5M0LKXXV08 " + "is in use " * 9,
+    "wait",
+)
+
+
+def _text(found: Rehearsal) -> list[str]:
+    lines = list(report_lines(found))
+    assert max(map(len, lines)) <= 100
+    return lines
+
+
+def test_constructs_have_their_paths_and_arns_stay() -> None:
+    """Logical IDs and names generated from them become paths, also in sentences, but not inside an ARN."""
+    left = Leftover(MODEL, "AWS::SageMaker::Model", ARN)
+    lines = _text(
+        Rehearsal(
+            {"Shop": "UPDATE_COMPLETE"},
+            steps=(RehearsedStep(1, "Shop", "replace", MODEL, "AWS::SageMaker::Model"),),
+            failures=(Failure(1, MODEL, "reverts", "UPDATE_COMPLETE", leftovers=(left, left)),),
+            leftovers=(left,),
+            problems=(WARNING,),
+            construct_paths={MODEL: "Endpoint/Model"},
+        )
+    )
+    assert "  1  replace  Model  Endpoint/Model  -        -            -" in lines
+    text = " ".join(line.strip() for line in lines)
+    assert f"Endpoint/Model: warning[rehearse-leftover]: {ARN} stays, as Endpoint/Model is" in text
+    assert "  1  Endpoint/Model (SageMaker reverts)  UPDATE_COMPLETE    -        2 resources" in lines
+    assert "  left behind     Model Endpoint/Model" in lines
+    assert MODEL not in text.replace(ARN, "")
+
+
+def test_rollback_is_no_cleanup() -> None:
+    """Where an update fails, the steps after it are those of the rollback."""
+    steps = (
+        RehearsedStep(1, "Shop", "create", MODEL, "AWS::SageMaker::Model"),
+        RehearsedStep(2, "Shop", "delete", MODEL, "AWS::SageMaker::Model", is_cleanup=True),
+    )
+    failed = _text(Rehearsal({"Shop": "UPDATE_ROLLBACK_COMPLETE"}, "no", steps))
+    assert "    -- the next step fails with the reason above; CloudFormation rolls back --" in failed
+    assert not any("cleanup" in line for line in failed)
+
+
+def test_each_instance_type_has_its_quota() -> None:
+    """An endpoint with two instance types names the quota of each."""
+    lines = _text(
+        Rehearsal(
+            {"Shop": "UPDATE_COMPLETE"}, instances=(Instances("a", "ml.c5.xlarge, ml.c6i.xlarge", 2, 4, 2),)
+        )
+    )
+    text = '"ml.c5.xlarge for endpoint usage" and "ml.c6i.xlarge for endpoint usage"'
+    assert text in " ".join(line.strip() for line in lines)
