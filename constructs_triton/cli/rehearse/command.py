@@ -52,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_fleet,
         default=[],
         metavar="NAME=COUNT",
-        help="instances of this endpoint before the update (default: its scaling's maximum); repeatable",
+        help="instances of the endpoint with this name or logical ID before the update (default: its scaling's "
+        "maximum); repeatable",
     )
     parser.add_argument(
         "--failures",
