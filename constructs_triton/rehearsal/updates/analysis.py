@@ -91,7 +91,9 @@ class Sequence:
         before, after = _totals(self.before), _totals(moments[-1] if moments else self.before)
         found = []
         for name in dict.fromkeys([*before, *(name for each in moments for name in _totals(each))]):
-            seen = [each for moment in moments for each in (_totals(moment).get(name), moment.peaks.get(name))]
+            seen = [
+                each for moment in moments for each in (_totals(moment).get(name), moment.peaks.get(name))
+            ]
             first = before.get(name, 0)
             peak = max([first, *(each for each in seen if each is not None)])
             found.append(Instances(name, self._instance_type(name), first, peak, after.get(name, 0)))

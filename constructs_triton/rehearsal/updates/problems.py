@@ -44,6 +44,7 @@ _PAID = (
     "AWS::EC2::NatGateway",
     "AWS::EC2::VPCEndpoint",
 )
+_IMPORTED = re.compile(r"[Ee]xport \S+ .*as it is in use by")
 _SCALED = "must be deregistered as scalable targets"
 
 
@@ -67,6 +68,10 @@ def _refused(outcome: Outcome) -> Finding:
     fix = "change what the reason names, and rehearse again"
     if _SCALED in outcome.reason:
         fix = "set scaling_guard=True on the endpoint, in a deployment before this one"
+    if _IMPORTED.search(outcome.reason):
+        fix = (
+            "keep the export for one more deployment, with Stack.export_value, and remove it in the next one"
+        )
     return _error("rehearse-update-fails", name, message, fix)
 
 
