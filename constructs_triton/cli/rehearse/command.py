@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_fleet,
         default=[],
         metavar="NAME=COUNT",
-        help="instances of the endpoint with this name or logical ID before the update (default: its scaling's "
-        "maximum); repeatable",
+        help="instances of the endpoint with this name or logical ID before the update (default: the maximum "
+        "of its scaling); repeatable",
     )
     parser.add_argument(
         "--failures",

@@ -1,7 +1,7 @@
 """The exports of stacks, which CloudFormation protects while other stacks import them.
 
-An update that removes or changes one is rolled back before its cleanup; a deletion is not begun, and the stack
-keeps its status (aws-cdk issue 4777, serverless issue 3589).
+An update that removes or changes one is rolled back before its cleanup. A deletion is not begun, and the
+stack keeps its status (aws-cdk issue 4777, serverless pull request 3935, stax issue 40).
 """
 
 from __future__ import annotations

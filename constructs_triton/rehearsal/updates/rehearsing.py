@@ -40,8 +40,8 @@ def rehearse(
             deployment. Of a template alone, neither functions nor models are known.
         new: The version to deploy; ``None`` for a deletion.
         stacks: Names of the stacks to rehearse. Default: all.
-        fleets: Instances of endpoints before the update, by name or logical ID. Default: the highest number of an endpoint
-            with scaling, the initial number of others.
+        fleets: Instances of endpoints before the update, by name or logical ID. Default: the highest number
+            of an endpoint with scaling, the initial number of others.
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try, 1 or 2. The second also does the opposite
             where AWS does not document what it does.

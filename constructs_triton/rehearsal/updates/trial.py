@@ -165,11 +165,10 @@ class Trial:
 
     def _expect_known(self, fleets: Mapping[str, int], endpoints: Mapping[str, str]) -> None:
         known = ", ".join(f"{name} ({logical_id})" for name, logical_id in endpoints.items())
+        fix = f"pass the name or logical ID of {known}" if known else "it has none; remove this"
         for name in fleets:
             if name not in endpoints and name not in endpoints.values():
-                raise InvalidValueError(
-                    f"fleet {name!r}: OLD has no such endpoint; pass a name or logical ID of {known or 'none'}"
-                )
+                raise InvalidValueError(f"fleet {name!r}: OLD has no such endpoint; {fix}")
 
     def _maximum(self, endpoint: str, variant: str) -> int | None:
         targets = self.account.client("application-autoscaling").describe_scalable_targets(

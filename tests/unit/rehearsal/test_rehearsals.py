@@ -169,7 +169,7 @@ def test_fleet_of_an_unknown_endpoint_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match=r"'letters'.*digits \(Endpoint\)"):
         rehearsal(tmp_path, OLD, OLD, letters=2)
     (tmp_path / "first").mkdir()
-    with pytest.raises(InvalidValueError, match="logical ID of none"):
+    with pytest.raises(InvalidValueError, match="OLD has no such endpoint"):
         rehearsal(tmp_path / "first", None, OLD, digits=2)
 
 
