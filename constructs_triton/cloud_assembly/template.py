@@ -63,10 +63,10 @@ class Resource:
 
 
 class Template:
-    """A template. ``body`` is its JSON."""
+    """A template. ``body`` is its JSON, ``text`` is what it was read from, if that is known."""
 
-    def __init__(self, body: Mapping[str, Any]) -> None:
-        self.body = body
+    def __init__(self, body: Mapping[str, Any], text: str = "") -> None:
+        self.body, self.text = body, text
         self.parameters: Mapping[str, Mapping[str, Any]] = body.get("Parameters") or {}
         self.rules: Mapping[str, Any] = body.get("Rules") or {}
         self.mappings: Mapping[str, Any] = body.get("Mappings") or {}

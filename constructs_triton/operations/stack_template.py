@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
 from typing import TYPE_CHECKING
 
-from constructs_triton.cloud_assembly.shapes import TEMPLATE, check_shape
-from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.errors import TemplateError
 from constructs_triton.operations.aws_reader import AwsReader
 
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["read_template"]
-
-_HINT = "keep the folder that `npx cdk synth` wrote, and pass it as OLD"
+__all__ = ["read_template_text"]
 
 
-def read_template(session: boto3.Session, stack: str) -> Template:
-    """Read the template of a deployed stack with ``cloudformation:GetTemplate``.
+def read_template_text(session: boto3.Session, stack: str) -> str:
+    """Read the template of a deployed stack with ``cloudformation:GetTemplate``, after its transforms.
 
     Args:
         session: boto3 session with the Region and credentials.
         stack: Name or ARN of the stack.
 
     Raises:
-        TemplateError: the stack does not exist, cannot be read, or its template is not JSON.
+        TemplateError: the stack does not exist, or the credentials may not read it.
         InvalidValueError: AWS cannot be reached.
     """
-    reader = AwsReader(session)
-    body = reader.read("cloudformation", "get_template", StackName=stack).get("TemplateBody")
-    if reader.not_read:
-        raise TemplateError(f"stack {stack}: {reader.not_read[0]}; check its name and --region")
-    if not isinstance(body, Mapping):
-        raise TemplateError(f"stack {stack}: its template is not JSON; {_HINT}")
-    check_shape(body, TEMPLATE, f"stack {stack}", _HINT)
-    return Template(body)
+    from botocore.exceptions import ClientError
+
+    request = {"StackName": stack, "TemplateStage": "Processed"}
+    try:
+        body = AwsReader(session).require("cloudformation", "get_template", **request)["TemplateBody"]
+    except ClientError as error:
+        details = error.response["Error"]
+        reason = f"{details['Code']}: {details.get('Message', '')}"
+        raise TemplateError(
+            f"stack {stack}: cloudformation:GetTemplate failed ({reason}); "
+            "check the name, --region and --profile"
+        ) from None
+    return body if isinstance(body, str) else json.dumps(body)  # boto3 has parsed what is JSON

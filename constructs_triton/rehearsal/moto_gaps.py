@@ -50,7 +50,7 @@ def patches(check: ExecutionRoleCheck) -> list[Any]:
     return [
         replaced(DomainDispatcherApplication, "get_backend_for_host", _FINDING_SERVICE),
         replaced(FakeEndpointConfig, "validate_instance_type", lambda *_: None),
-        replaced(FakeBucket, "_log_permissions_enabled_policy", lambda *_: True),
+        replaced(FakeBucket, "_log_permissions_enabled_policy", lambda *_, **__: True),
         replaced(SageMakerResponse, "create_model", _create_model(check)),
         replaced(ApplicationAutoscalingBackend, "deregister_scalable_target", _deregistering()),
         replaced(SageMakerResponse, "describe_model", _describing_kept(_models, "ModelName")),

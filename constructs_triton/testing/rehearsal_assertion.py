@@ -34,8 +34,8 @@ def rehearse(
             the path of a template; ``None`` before the first deployment. Of a template alone, neither
             functions nor models are known.
         new: The version to deploy; ``None`` for a deletion.
-        fleets: Instances of endpoints before the update, by name. Default: the highest number of an endpoint
-            with scaling, the initial number of others.
+        fleets: Instances of endpoints before the update, by name or logical ID. Default: the highest number
+            of an endpoint with scaling, the initial number of others.
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try.
 
@@ -64,7 +64,7 @@ def assert_update_keeps_serving(
     Args:
         old: The deployed version.
         new: The version to deploy.
-        fleets: Instances of endpoints before the update, by name.
+        fleets: Instances of endpoints before the update, by name or logical ID.
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try.
 

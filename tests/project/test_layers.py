@@ -57,6 +57,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "behaviour",
         "opaque_values",
         "replacement",
+        "template_parsing",
         "services",
         "function_process",
         "permissions",

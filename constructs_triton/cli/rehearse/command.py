@@ -11,11 +11,11 @@ from constructs_triton.cli.deployed.aws_arguments import open_session
 from constructs_triton.cli.rehearse.serve import serve
 from constructs_triton.cli.rehearse.text import report_lines
 from constructs_triton.errors import ConstructsTritonError, InvalidValueError
-from constructs_triton.operations.stack_template import read_template
+from constructs_triton.operations.stack_template import read_template_text
 from constructs_triton.untrusted.terminal import print_error, print_json, print_lines
 
 if TYPE_CHECKING:
-    from constructs_triton.cloud_assembly.template import Template
+    from constructs_triton.rehearsal.updates.versions import Version
 
 __all__ = ["add_arguments", "run"]
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"changed in AWS. {_EXTRA} Exit codes: 0 no error, 1 errors were found, 2 OLD or NEW cannot be read "
         "or rehearsed."
     )
-    kinds = "a folder that `npx cdk synth` wrote, a template, or `none`"
+    kinds = "a folder that `npx cdk synth` wrote, a template in JSON or YAML, or `none`"
     parser.add_argument("versions", metavar="OLD NEW", nargs="*", help=f"each is {kinds}")
     parser.add_argument(
         "--deployed",
@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_fleet,
         default=[],
         metavar="NAME=COUNT",
-        help="instances of each variant of this endpoint before the update (default: its scaling's maximum); "
-        "repeatable",
+        help="instances of each variant of the endpoint with this name or logical ID before the update "
+        "(default: the maximum of its scaling); repeatable",
     )
     parser.add_argument(
         "--failures",
@@ -81,9 +81,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the rehearsal; return 1 if it found an error."""
-    from constructs_triton.rehearsal import rehearse
-
     try:
+        from constructs_triton.rehearsal import rehearse
+
         if arguments.serve:
             _expect_nothing_to_rehearse(arguments)
             serve(as_json=arguments.json)
@@ -113,14 +113,17 @@ def _expect_nothing_to_rehearse(arguments: argparse.Namespace) -> None:
         raise InvalidValueError("--serve: rehearses nothing; remove OLD, NEW and their options")
 
 
-def _versions(arguments: argparse.Namespace) -> tuple[str | Template, str]:
+def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:
     expected = 1 if arguments.deployed else 2
     if len(arguments.versions) != expected:
         wanted = "only NEW with --deployed" if arguments.deployed else "OLD and NEW"
         raise InvalidValueError(f"give {wanted}, got {len(arguments.versions)} paths")
     if arguments.deployed is None:
         return arguments.versions[0], arguments.versions[1]
-    return read_template(open_session(arguments), arguments.deployed), arguments.versions[0]
+    from constructs_triton.rehearsal.updates.versions import deployed_version
+
+    text = read_template_text(open_session(arguments), arguments.deployed)
+    return deployed_version(arguments.deployed, text), arguments.versions[0]
 
 
 def _fleet(text: str) -> tuple[str, int]:

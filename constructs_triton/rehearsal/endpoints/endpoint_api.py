@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -75,10 +76,14 @@ def _updating(fleets: Fleets, components: InferenceComponents) -> Callable[[Any]
         _expect(lambda: fleets.expect_alarms(wanted.get("DeploymentConfig", {}), new))
         _expect(lambda: fleets.update(endpoint.endpoint_name, old, new))
         is_change = old != new  # after a failed update, the return to the old configuration succeeds
+        variants = _next_variants(endpoint, config, wanted)
+        if is_change:
+            added = _added(wanted.get("DeploymentConfig", {}), endpoint.production_variants, variants)
+            fleets.peaks[endpoint.endpoint_name] = _total(endpoint.production_variants) + added
         if is_change and fleets.api.behaviour.endpoint_update == "fails":
             raise ValidationError(message=f"Update of endpoint {endpoint.endpoint_name} was rolled back")
         if fleets.api.behaviour.endpoint_update == "succeeds":
-            _run(endpoint, config, wanted)
+            endpoint.production_variants, endpoint.endpoint_config_name = variants, new
         return ActionResult({"EndpointArn": endpoint.arn})
 
     return update_endpoint
@@ -99,16 +104,28 @@ def _expect(check: Callable[[], None]) -> None:
         raise ValidationError(message=str(error)) from None
 
 
-def _run(endpoint: Any, config: Any, wanted: Mapping[str, Any]) -> None:
-    """Run the new configuration."""
-    variants = endpoint._process_production_variants(config.production_variants)
+def _next_variants(endpoint: Any, config: Any, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The variants of the new configuration, with the properties that the update retains."""
+    variants: list[dict[str, Any]] = endpoint._process_production_variants(config.production_variants)
     if wanted.get("RetainAllVariantProperties"):
         excluded = {
             each["VariantPropertyType"] for each in wanted.get("ExcludeRetainedVariantProperties", [])
         }
         _retain(endpoint.production_variants, variants, excluded)
-    endpoint.production_variants = variants
-    endpoint.endpoint_config_name = wanted["EndpointConfigName"]
+    return variants
+
+
+def _added(deployment: Mapping[str, Any], before: list[dict[str, Any]], after: list[dict[str, Any]]) -> int:
+    """The instances that an update adds: a batch of a rolling update, or a second fleet."""
+    size = deployment.get("RollingUpdatePolicy", {}).get("MaximumBatchSize")
+    if size is None:
+        return _total(after)
+    is_share = size["Type"] == "CAPACITY_PERCENT"
+    return math.ceil(_total(before) * size["Value"] / 100) if is_share else int(size["Value"])
+
+
+def _total(variants: list[dict[str, Any]]) -> int:
+    return sum(each.get("DesiredInstanceCount", 0) for each in variants)
 
 
 def _deleting_model(fleets: Fleets) -> Callable[[Any], ActionResult]:

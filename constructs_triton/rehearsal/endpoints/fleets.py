@@ -36,6 +36,8 @@ class Fleets:
     """The instances of each variant after each step."""
     drops: list[Drop] = field(default_factory=list)
     """Steps that made a scaled fleet smaller."""
+    peaks: dict[str, int] = field(default_factory=dict)
+    """The most instances of each endpoint that was updated since the last step, both fleets together."""
     models_of_components: Callable[[], Iterable[tuple[str, str]]] = tuple
     """Each inference component, by its name in messages, with each model that its copies run."""
     _leaving: dict[str, str] = field(default_factory=dict)
@@ -118,12 +120,15 @@ class Fleets:
     def _sizes(self, moment: Step) -> Iterator[Count]:
         for name, endpoint in list(self._backend.endpoints.items()):
             config = self._backend.endpoint_configs.get(endpoint.endpoint_config_name)
-            initial = {} if config is None else _initial_counts(config)
+            variants = () if config is None else config.production_variants
+            declared = {each["VariantName"]: each for each in variants}
             for variant in endpoint.production_variants:
                 count = variant.get("DesiredInstanceCount")
                 if count is not None:
                     place = variant["VariantName"]
-                    yield Count(moment, name, place, count, initial.get(place, count))
+                    found = declared.get(place, {})
+                    initial = found.get("InitialInstanceCount", 0 if found else count)
+                    yield Count(moment, name, place, count, initial, found.get("InstanceType", ""))
 
     def update(self, endpoint_name: str, old: str, new: str) -> None:
         """Start the fleet of a new configuration beside the old one.
@@ -202,8 +207,3 @@ class Fleets:
         if model is None:
             raise PermissionError(f"Could not find model {name}")
         return model
-
-
-def _initial_counts(config: Any) -> dict[str, int]:
-    """The numbers of instances that an endpoint configuration declares, by variant."""
-    return {each["VariantName"]: each.get("InitialInstanceCount", 0) for each in config.production_variants}

@@ -44,6 +44,7 @@ class Count:
         variant: Name of the variant.
         count: The desired number of instances.
         initial_count: The number in the endpoint configuration that runs.
+        instance_type: The instance type.
     """
 
     moment: Step
@@ -51,6 +52,7 @@ class Count:
     variant: str
     count: int
     initial_count: int
+    instance_type: str = ""
 
 
 @dataclass(frozen=True)

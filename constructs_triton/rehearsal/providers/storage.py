@@ -31,7 +31,8 @@ def _logging(value: Mapping[str, Any]) -> dict[str, Any]:
     names = {"DestinationBucketName": "TargetBucket", "LogFilePrefix": "TargetPrefix"}
     if value.keys() - names.keys():
         raise NotSimulatedError(f"LoggingConfiguration: {sorted(value.keys() - names.keys())}")
-    return {"BucketLoggingStatus": {"LoggingEnabled": {names[name]: each for name, each in value.items()}}}
+    target = {"TargetPrefix": "", **{names[name]: each for name, each in value.items()}}
+    return {"BucketLoggingStatus": {"LoggingEnabled": target}}
 
 
 def _lifecycle(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from ..services.resource_schemas import resource_schema
 from ..steps import Step
 from .dynamic_references import resolve_references
 from .engine import Engine, failing
+from .exports import expect_kept
 from .order import creation_order, deletion_order
 from .stack import Output, Stack
 
@@ -75,7 +76,9 @@ class Change:
             deployed = self.stack.resources.pop(logical_id)
             self.superseded.append((deployed, deployed.deletion_policy in RETAINING))
         self.superseded.sort(key=lambda each: places.index(each[0].request.logical_id))
-        self.stack.outputs = self._outputs()
+        outputs = self._outputs()
+        expect_kept(self.engine.stacks, self.stack, outputs)
+        self.stack.outputs = outputs
 
     def _is_wanted(self, resource: Resource) -> bool:
         return resource.condition is None or self._evaluator().condition(resource.condition)

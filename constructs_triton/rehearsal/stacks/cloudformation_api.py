@@ -11,11 +11,12 @@ from uuid import uuid4
 from constructs_triton.cloud_assembly.template import Template
 
 from ..errors import FAILURES, ApiError
+from ..template_parsing import parse_template
 from .change_sets import ChangeSet, resource_changes
 from .deployment import Deployer
 from .query_protocol import encode_time
 from .stack import Stack, Stacks
-from .template_text import parse_template, template_at
+from .template_text import template_at
 
 __all__ = ["CloudFormationApi"]
 
@@ -58,7 +59,8 @@ class CloudFormationApi:
         return {"StackSummaries": [{name: each[name] for name in names} for each in described]}
 
     def _GetTemplate(self, request: _Request) -> _Answer:  # noqa: N802
-        body = json.dumps(self._stack(request).template.body)
+        template = self._stack(request).template
+        body = template.text or json.dumps(template.body)
         return {"TemplateBody": body, "StagesAvailable": ["Original", "Processed"]}
 
     def _DescribeStackEvents(self, request: _Request) -> _Answer:  # noqa: N802

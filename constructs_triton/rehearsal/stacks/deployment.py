@@ -19,6 +19,7 @@ from ..providers.provider import Deployed
 from ..steps import Step
 from .change import RETAINING, Change
 from .engine import Engine, failing
+from .exports import expect_deletable
 from .order import creation_order, deletion_order
 from .stack import Output, Stack
 
@@ -94,7 +95,13 @@ class Deployer(Engine):
 
     def delete(self, stack: Stack) -> None:
         """Delete what is not retained, in reverse order; stops at a resource that cannot be deleted."""
+        before = stack.status
         self._begin(stack, "DELETE_IN_PROGRESS")
+        try:
+            expect_deletable(self.stacks, stack)
+        except StackError as error:
+            self._end(stack, before, str(error))
+            return
         for deployed in self._backwards(stack):
             logical_id = deployed.request.logical_id
             try:

@@ -1,20 +1,18 @@
-"""Reads the text of a template, and refuses what the simulated CloudFormation does not know."""
+"""Reads a template in S3, and refuses what the simulated CloudFormation does not know."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urlparse
-
-import yaml  # type: ignore[import-untyped]
 
 from constructs_triton.cloud_assembly.template import Template
 
 from ..errors import TemplateError
 from ..services.service_api import ServiceApi
+from ..template_parsing import parse_template
 
-__all__ = ["check_template", "parse_template", "template_at"]
+__all__ = ["check_template", "template_at"]
 
 _IGNORED_SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata"}
 _SECTIONS = {"Parameters", "Rules", "Mappings", "Conditions", "Resources", "Outputs"} | _IGNORED_SECTIONS
@@ -23,17 +21,6 @@ _RESOURCE_SETTINGS = {"Condition", "DependsOn", "DeletionPolicy", "UpdateReplace
 _IGNORED_KEYS = {"Type", "Properties", "Metadata", "CreationPolicy", "UpdatePolicy"}
 _RESOURCE_KEYS = _IGNORED_KEYS | _RESOURCE_SETTINGS
 _POLICIES = {"Delete", "Retain", "RetainExceptOnCreate", "Snapshot"}
-
-
-def parse_template(text: str) -> Template:
-    """Read JSON, or YAML with CloudFormation's short forms."""
-    try:
-        body = json.loads(text)
-    except ValueError:
-        body = yaml.load(text, _ShortForms)  # a SafeLoader with CloudFormation's tags
-    if not isinstance(body, dict):
-        raise TemplateError("Template format error: unsupported structure")
-    return Template(body)
 
 
 def template_at(url: str, api: ServiceApi) -> Template:
@@ -68,26 +55,3 @@ def _expect_known(where: str, given: Mapping[str, Any], known: set[str]) -> None
     unknown = sorted(given.keys() - known)
     if unknown:
         raise TemplateError(f"{where}: {', '.join(unknown)} is not supported; supported are {sorted(known)}")
-
-
-class _ShortForms(yaml.SafeLoader):  # type: ignore[misc]  # untyped
-    """YAML in which ``!Sub x`` means ``{"Fn::Sub": "x"}``."""
-
-
-def _construct_short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Any:
-    value: Any
-    if isinstance(node, yaml.ScalarNode):
-        value = loader.construct_scalar(node)
-    elif isinstance(node, yaml.SequenceNode):
-        value = loader.construct_sequence(node, deep=True)
-    else:
-        assert isinstance(node, yaml.MappingNode)
-        value = loader.construct_mapping(node, deep=True)
-    if suffix == "GetAtt" and isinstance(value, str):
-        value = value.split(".", 1)
-    return {suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}": value}
-
-
-_ShortForms.add_multi_constructor("!", _construct_short_form)
-# Dates stay strings, such as the policy version "2012-10-17".
-_ShortForms.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.construct_yaml_str)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -85,33 +85,28 @@ class Sequence:
             if after.get(place, ("", identifier))[1] != identifier
         )
 
-    def instances(self, types: Mapping[str, str], extra: Mapping[str, int | None]) -> tuple[Instances, ...]:
-        """The instances of each endpoint. ``extra`` is what an update adds; ``None`` is a second fleet."""
-        last = self.outcome.moments[-1] if self.outcome.moments else None
-        before, after = _totals(self.before), _totals(last)
-        seen: dict[str, list[int]] = {}
-        for moment in self.outcome.moments:
-            for name, count in _totals(moment).items():
-                seen.setdefault(name, []).append(count)
+    def instances(self) -> tuple[Instances, ...]:
+        """The instances of each endpoint before, during and after the operation."""
+        moments = self.outcome.moments
+        before, after = _totals(self.before), _totals(moments[-1] if moments else self.before)
         found = []
-        for name in {**before, **seen}:
-            first, final = before.get(name, 0), after.get(name, 0)
-            peak = max([first, *seen.get(name, [])])
-            if first and name in self._updated():
-                added = extra.get(name)
-                peak = max(peak, first + (final if added is None else added))
-            found.append(Instances(name, types.get(name, ""), first, peak, final))
+        for name in dict.fromkeys([*before, *(name for each in moments for name in _totals(each))]):
+            seen = [
+                each for moment in moments for each in (_totals(moment).get(name), moment.peaks.get(name))
+            ]
+            first = before.get(name, 0)
+            peak = max([first, *(each for each in seen if each is not None)])
+            found.append(Instances(name, self._instance_type(name), first, peak, after.get(name, 0)))
         return tuple(found)
 
-    def _updated(self) -> set[str]:
-        """The endpoints that have had another configuration."""
-        first = {} if self.before is None else self.before.serving
-        return {
-            name
-            for moment in self.outcome.moments
-            for name, config in moment.serving.items()
-            if first.get(name, config) != config
-        }
+    def _instance_type(self, endpoint: str) -> str:
+        """The instance types of its variants when they were last seen."""
+        moments = [*reversed(self.outcome.moments), *([] if self.before is None else [self.before])]
+        for moment in moments:
+            kinds = {each.instance_type for each in moment.counts if each.endpoint == endpoint}
+            if kinds:
+                return ", ".join(sorted(filter(None, kinds)))
+        return ""
 
     def drops(self) -> list[tuple[Count, Count]]:
         """The variants that have fewer instances afterwards, although their initial count was exceeded."""

@@ -44,6 +44,7 @@ _PAID = (
     "AWS::EC2::NatGateway",
     "AWS::EC2::VPCEndpoint",
 )
+_IMPORTED = re.compile(r"[Ee]xport \S+ .*as it is in use by")
 _SCALED = "must be deregistered as scalable targets"
 
 
@@ -69,6 +70,10 @@ def _refused(outcome: Outcome) -> Finding:
         fix = (
             "deploy first without the scaling of the variant and with endpoint.retain_instance_counts(), "
             "then this version; with scaling_guard=True in it, later changes need one deployment"
+        )
+    if _IMPORTED.search(outcome.reason):
+        fix = (
+            "keep the export for one more deployment, with Stack.export_value, and remove it in the next one"
         )
     return _error("rehearse-update-fails", name, message, fix)
 

@@ -29,6 +29,7 @@ class Moment:
         readings: What an instance could read, had it been launched.
         counts: Instances of each variant.
         is_cleanup: Whether the operation can no longer be undone.
+        peaks: The most instances of each endpoint that the step has updated.
     """
 
     stack: str
@@ -37,6 +38,7 @@ class Moment:
     readings: tuple[Reading, ...]
     counts: tuple[Count, ...]
     is_cleanup: bool
+    peaks: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,9 @@ class Recorder:
             tuple(fleets.readings[readings:]),
             tuple(fleets.counts[counts:]),
             self._is_cleanup,
+            dict(fleets.peaks),
         )
+        fleets.peaks.clear()
         self.moments.append(moment)
 
     def _begin_cleanup(self) -> None:

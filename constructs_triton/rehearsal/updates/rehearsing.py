@@ -16,7 +16,7 @@ from constructs_triton.errors import ConstructsTritonError, InvalidValueError
 
 from .report import Rehearsal
 from .request import Failures, Request
-from .versions import Version, read_version
+from .versions import NONE, Version, read_version
 
 __all__ = ["rehearse"]
 
@@ -40,8 +40,8 @@ def rehearse(
             deployment. Of a template alone, neither functions nor models are known.
         new: The version to deploy; ``None`` for a deletion.
         stacks: Names of the stacks to rehearse. Default: all.
-        fleets: Instances of endpoints before the update, by name. Default: the highest number of an endpoint
-            with scaling, the initial number of others.
+        fleets: Instances of endpoints before the update, by name or logical ID. Default: the highest number
+            of an endpoint with scaling, the initial number of others.
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try, 1 or 2. The second also does the opposite
             where AWS does not document what it does.
@@ -55,10 +55,8 @@ def rehearse(
         raise InvalidValueError(f"failures: must be 'each' or 'none', got {failures!r}")
     if orders not in (1, 2):
         raise InvalidValueError(f"orders: must be 1 or 2, got {orders!r}")
-    before, after = read_version(old), read_version(new)
-    _expect_stacks(stacks := tuple(stacks), before, after)
-    request = Request(before.only(stacks), after.only(stacks), dict(fleets or {}), failures, orders)
-    return _asked(_paired(request))
+    before, after = _chosen(read_version(old), read_version(new), tuple(stacks))
+    return _asked(Request(before, after, dict(fleets or {}), failures, orders))
 
 
 def _expect_stacks(names: tuple[str, ...], *versions: Version) -> None:
@@ -72,16 +70,28 @@ def _expect_stacks(names: tuple[str, ...], *versions: Version) -> None:
         raise InvalidValueError("OLD and NEW are both none; pass an assembly or a template as one of them")
 
 
-def _paired(request: Request) -> Request:
+def _chosen(old: Version, new: Version, stacks: tuple[str, ...]) -> tuple[Version, Version]:
+    """The stacks to rehearse; a template alone is compared with one stack of the other version."""
+    _expect_stacks(stacks, old, new)
+    if NONE not in (old, new):
+        if old.is_template:
+            return _paired(old, new, stacks)
+        if new.is_template:
+            new, old = _paired(new, old, stacks)
+            return old, new
+    return old.only(stacks), new.only(stacks)
+
+
+def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Version, Version]:
     """Give a template alone the name of the one stack that it is compared with."""
-    old, new = request.old, request.new
-    if len(old.stacks) != 1 or len(new.stacks) != 1:
-        return request
-    if not old.has_assets:
-        return Request(old.named(new.stacks[0].name), new, request.fleets, request.failures, request.orders)
-    if not new.has_assets:
-        return Request(old, new.named(old.stacks[0].name), request.fleets, request.failures, request.orders)
-    return request
+    named = other.only(stacks or alone.stacks[0].names)
+    chosen = named if named.stacks or stacks else other
+    if len(chosen.stacks) != 1:
+        names = ", ".join(each.name for each in other.stacks)
+        raise InvalidValueError(
+            f"template {alone.stacks[0].name}: is compared with one stack; pass --stack with one of {names}"
+        )
+    return alone.named(chosen.stacks[0].name), chosen
 
 
 def _asked(request: Request) -> Rehearsal:

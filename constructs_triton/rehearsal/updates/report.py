@@ -118,7 +118,7 @@ class Operation:
     @property
     def succeeds(self) -> bool:
         """Whether the operation succeeds."""
-        return self.status.endswith("_COMPLETE") and "ROLLBACK" not in self.status
+        return self.status.endswith("_COMPLETE") and "ROLLBACK" not in self.status and not self.reason
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ class Request:
     Args:
         old: The deployed version.
         new: The version to deploy.
-        fleets: Instances of endpoints before the update, by name.
+        fleets: Instances of endpoints before the update, by name or logical ID.
         failures: Whether each step fails once.
         orders: 1 for a calm account, 2 for another order of independent resources too.
     """

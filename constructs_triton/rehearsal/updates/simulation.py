@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from constructs_triton.errors import TemplateError
@@ -12,17 +13,15 @@ from constructs_triton.findings import Finding
 from ..behaviour import CALM, Behaviour
 from .analysis import Sequence
 from .construct_paths import construct_paths
-from .endpoint_facts import extra_instances, instance_types
 from .problems import deletion_problems, failure_problems, leftover_problems, revert_problems, update_problems
 from .recording import Moment
 from .report import Failure, Operation, Rehearsal, RehearsedStep
 from .request import Request
-from .trial import Outcome, Trial, opened
+from .trial import ENDPOINT, Outcome, Trial, opened
 from .versions import NONE
 
 __all__ = ["simulate"]
 
-ENDPOINT = "AWS::SageMaker::Endpoint"
 _RANDOM = re.compile(r"-[A-Z0-9]{12}$")
 OTHER = Behaviour(
     seed=1,
@@ -81,15 +80,13 @@ class _Pass:
             opaque = _opaque(trial.account.not_simulated)
         failures, problems = self._failures(steps)
         is_deletion = new == NONE
-        former, present = (old, calm.outcome.before.resources), (new, calm.outcome.after.resources)
-        sources = (present, former) if calm.outcome.is_complete else (former, present)
         return Rehearsal(
             status=calm.outcome.status,
             reason=calm.outcome.reason,
             steps=steps,
             replaced=calm.replaced(),
             failures=tuple(failures),
-            instances=calm.instances(instance_types(*sources), extra_instances(*present)),
+            instances=calm.instances(),
             callers=_callers(calm),
             leftovers=calm.outcome.leftovers,
             way_back=None if way_back is None else _operation(way_back.outcome),
@@ -116,8 +113,16 @@ class _Pass:
             replace(each, type=each.type or declared.get((each.stack, each.logical_id), "")) for each in steps
         )
 
-    def _prepared(self) -> _Prepared:
-        return _Prepared(self.request, self.behaviour)
+    @contextmanager
+    def _prepared(self) -> Iterator[tuple[Trial, Moment | None]]:
+        """A trial in which OLD is deployed and the fleets have their sizes, with the last moment of it."""
+        request = self.request
+        with opened([request.old, request.new], self.behaviour) as trial:
+            outcome = trial.deploy(request.old, NONE)
+            if not outcome.is_complete:
+                raise TemplateError(f"OLD cannot be deployed in the simulated account: {outcome.reason}")
+            trial.set_fleets(request.fleets)
+            yield trial, None if request.old == NONE else trial.look()
 
     def _afterwards(self, trial: Trial, calm: Sequence) -> tuple[Sequence | None, Sequence | None]:
         """Deploy OLD again, then NEW, and delete it."""
@@ -163,29 +168,6 @@ class _Pass:
         if reverts:
             return replace(self.behaviour, endpoint_update="reverts")
         return replace(self.behaviour, failing={step.logical_id: "after"})
-
-
-class _Prepared:
-    """A trial in which OLD is deployed and the fleets have their sizes, with the last moment of it."""
-
-    def __init__(self, request: Request, behaviour: Behaviour) -> None:
-        self._request, self._behaviour = request, behaviour
-
-    def __enter__(self) -> tuple[Trial, Moment | None]:
-        request = self._request
-        self._context = opened([request.old, request.new], self._behaviour)
-        trial = self._context.__enter__()
-        if request.old == NONE:
-            return trial, None
-        outcome = trial.deploy(request.old, NONE)
-        if not outcome.is_complete:
-            self._context.__exit__(None, None, None)
-            raise TemplateError(f"OLD cannot be deployed in the simulated account: {outcome.reason}")
-        trial.set_fleets(request.fleets)
-        return trial, trial.look()
-
-    def __exit__(self, *error: object) -> None:
-        self._context.__exit__(None, None, None)
 
 
 def _last(sequence: Sequence) -> Moment | None:

@@ -12,6 +12,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton.cloud_assembly.assembly import Assembly
+from constructs_triton.errors import InvalidValueError
 
 from ..account import REGION, SimulatedAccount
 from ..behaviour import Behaviour
@@ -23,7 +24,9 @@ from .recording import Moment, Recorder, State, leftovers
 from .report import Leftover
 from .versions import StackVersion, Version
 
-__all__ = ["Outcome", "Trial", "opened"]
+__all__ = ["ENDPOINT", "Outcome", "Trial", "opened"]
+
+ENDPOINT = "AWS::SageMaker::Endpoint"
 
 _ARCHIVE = re.compile(r"\b[0-9a-f]{64}\.tar\.gz\b")
 """A model. Functions and nested stacks whose assets are absent are not simulated."""
@@ -135,13 +138,37 @@ class Trial:
         return self._recorder.moments[-1]
 
     def set_fleets(self, fleets: Mapping[str, int]) -> None:
-        """Set the instances of endpoints by name; those with scaling get their maximum by default."""
-        api = self.account.api
+        """Set the instances of endpoints, by default those with scaling to their maximum.
+
+        Args:
+            fleets: Instances by name or logical ID of the endpoint.
+
+        Raises:
+            InvalidValueError: no endpoint has such a name.
+        """
+        api, found = self.account.api, self._endpoints()
+        self._expect_known(fleets, found)
         for name, endpoint in sagemaker_backends[api.account][api.region].endpoints.items():
+            wanted = fleets.get(name, fleets.get(found.get(name, name)))
             for variant in endpoint.production_variants:
-                count = fleets.get(name, self._maximum(name, variant["VariantName"]))
+                count = self._maximum(name, variant["VariantName"]) if wanted is None else wanted
                 if count is not None and "DesiredInstanceCount" in variant:
                     variant["DesiredInstanceCount"] = variant["CurrentInstanceCount"] = count
+
+    def _endpoints(self) -> dict[str, str]:
+        """The logical ID of each endpoint by its name, which a template may leave to CloudFormation."""
+        return {
+            identifier.rpartition("/")[2]: logical_id
+            for (_, logical_id), (kind, identifier) in State.of(self.account).resources.items()
+            if kind == ENDPOINT
+        }
+
+    def _expect_known(self, fleets: Mapping[str, int], endpoints: Mapping[str, str]) -> None:
+        known = ", ".join(f"{name} ({logical_id})" for name, logical_id in endpoints.items())
+        fix = f"pass the name or logical ID of {known}" if known else "it has none; remove this"
+        for name in fleets:
+            if name not in endpoints and name not in endpoints.values():
+                raise InvalidValueError(f"fleet {name!r}: OLD has no such endpoint; {fix}")
 
     def _maximum(self, endpoint: str, variant: str) -> int | None:
         targets = self.account.client("application-autoscaling").describe_scalable_targets(

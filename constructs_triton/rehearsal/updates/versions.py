@@ -11,10 +11,12 @@ from constructs_triton.cloud_assembly.assembly import Assembly
 from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.errors import TemplateError
 
-__all__ = ["NONE", "StackVersion", "Version", "read_version"]
+from ..template_parsing import parse_template, read_template_file
+
+__all__ = ["NONE", "StackVersion", "Version", "deployed_version", "read_version"]
 
 _UNKNOWN = ("", "unknown-account", "unknown-region")
-_HINT = "pass a folder that `npx cdk synth` wrote, a template, or `none`"
+_HINT = "pass a folder that `npx cdk synth` wrote, a template in JSON or YAML, or `none`"
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,11 @@ class Version:
         return Version(tuple(replace(each, name=name, names=each.names | {name}) for each in self.stacks))
 
     @property
+    def is_template(self) -> bool:
+        """Whether it is a template alone."""
+        return len(self.stacks) == 1 and not self.has_assets
+
+    @property
     def has_assets(self) -> bool:
         """Whether the code of functions and the models are known."""
         return all(each.directory is not None for each in self.stacks)
@@ -99,7 +106,23 @@ def read_version(source: str | os.PathLike[str] | Template | Version | None) -> 
     if not path.is_file():
         raise TemplateError(f"{path}: does not exist; {_HINT}")
     name = path.name.split(".")[0]
-    return Version((StackVersion(name, Template.read(path), names=frozenset({name})),))
+    return Version((StackVersion(name, read_template_file(path, _HINT), names=frozenset({name})),))
+
+
+def deployed_version(stack: str, text: str) -> Version:
+    """Read the template of a deployed stack.
+
+    Args:
+        stack: Name or ARN of the stack.
+        text: The template, in JSON or YAML.
+
+    Raises:
+        TemplateError: it cannot be read.
+    """
+    name = stack.split("/")[1] if stack.startswith("arn:") and "/" in stack else stack
+    hint = "keep the folder that `npx cdk synth` wrote, and pass it as OLD"
+    template = parse_template(text, f"stack {name}", hint)
+    return Version((StackVersion(name, template, names=frozenset({name})),))
 
 
 def _of_assembly(assembly: Assembly) -> Iterator[StackVersion]:

@@ -35,6 +35,7 @@ def serve() -> None:
 def _answer(request: object) -> object:
     try:
         _ = rehearsal.SimulatedAccount  # raises MissingDependencyError without moto
+        import_module("constructs_triton.rehearsal.services.shared_models").share_service_models()
         return import_module("constructs_triton.rehearsal.updates.simulation").simulate(request)
     except ConstructsTritonError as error:
         return error

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +67,22 @@ def test_input_that_cannot_be_read_is_exit_code_2(
     assert code == 2
     assert message in err
     assert message in json.loads(out)["error"]
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("package", ["moto", "cfnlint", "yaml"])
+def test_missing_package_of_the_extra_is_one_sentence(package: str, tmp_path: Path) -> None:
+    """Also a package that only the process of the rehearsal uses is an error with the command to run."""
+    (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules[{package!r}] = None\n")
+    template = _template(tmp_path / "new.json", "alerts")
+    run = subprocess.run(
+        [sys.executable, "-m", "constructs_triton.cli", "rehearse", "none", template, "--json"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 2
+    (line,) = run.stderr.splitlines()
+    assert line.endswith("run `pip install 'constructs-triton[rehearse]'`")
+    assert json.loads(run.stdout)["error"] in line

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from small_assembly import Resources, endpoint, write_assembly
 
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.rehearsal.updates.problems import CODES
 from constructs_triton.rehearsal.updates.report import Rehearsal
 from constructs_triton.rehearsal.updates.request import Failures, Request
@@ -155,6 +156,35 @@ def test_second_fleet_needs_quota(tmp_path: Path) -> None:
     (counted,) = found.instances
     assert (counted.before, counted.peak, counted.instance_type) == (3, 4, "ml.g5.xlarge")
     assert codes(found) == {"rehearse-fleet-shrinks"}
+
+
+@pytest.mark.parametrize(("size", "peak"), [(("INSTANCE_COUNT", 2), 7), (("CAPACITY_PERCENT", 30), 7)])
+def test_rolling_update_of_a_generated_name_adds_one_batch(
+    size: tuple[str, int], peak: int, tmp_path: Path
+) -> None:
+    """An endpoint without a name is meant by its logical ID; 30 percent of five are two instances."""
+    versions = [endpoint(), endpoint(archive="two.tar.gz")]
+    policy = {"MaximumBatchSize": {"Type": size[0], "Value": size[1]}, "WaitIntervalInSeconds": 60}
+    for each in versions:
+        properties = each["Endpoint"]["Properties"]
+        del properties["EndpointName"]
+        properties |= {
+            "RetainAllVariantProperties": True,
+            "DeploymentConfig": {"RollingUpdatePolicy": policy},
+        }
+    (counted,) = rehearsal(tmp_path, versions[0], versions[1], Endpoint=5).instances
+    assert counted.endpoint.startswith("S-Endpoint-")
+    assert (counted.before, counted.peak, counted.after) == (5, peak, 5)
+    assert counted.instance_type == "ml.g5.xlarge"
+
+
+def test_fleet_of_an_unknown_endpoint_is_an_error(tmp_path: Path) -> None:
+    """The error lists what the old version has."""
+    with pytest.raises(InvalidValueError, match=r"'letters'.*digits \(Endpoint\)"):
+        rehearsal(tmp_path, OLD, OLD, letters=2)
+    (tmp_path / "first").mkdir()
+    with pytest.raises(InvalidValueError, match="OLD has no such endpoint"):
+        rehearsal(tmp_path / "first", None, OLD, digits=2)
 
 
 def test_failed_first_deployment_leaves_a_retained_bucket(tmp_path: Path) -> None:

@@ -53,12 +53,19 @@ def resources(value: str, days: int) -> dict[str, tuple[str, dict[str, Any]]]:
         "Images": ("AWS::ECR::Repository", {"RepositoryName": "small"}),
         "Role": ("AWS::IAM::Role", {"AssumeRolePolicyDocument": TRUST}),
         "Managed": ("AWS::IAM::ManagedPolicy", {"PolicyDocument": POLICY, "Roles": [{"Ref": "Role"}]}),
-        "Bucket": ("AWS::S3::Bucket", {"Tags": [{"Key": "value", "Value": value}]}),
+        "Bucket": (
+            "AWS::S3::Bucket",
+            {
+                "Tags": [{"Key": "value", "Value": value}],
+                "LoggingConfiguration": {"DestinationBucketName": "access-logs"},
+            },
+        ),
     }
 
 
 def test_small_resources_are_created_updated_and_deleted(aws: SimulatedAccount) -> None:
     """Each is created as declared, updated without a replacement, and deleted."""
+    aws.client("s3").create_bucket(Bucket="access-logs")
     stack = deploy(aws, resources("one", 7))
     assert stack.status == "CREATE_COMPLETE", stack.reason
     physical = {name: each.physical.id for name, each in stack.resources.items()}

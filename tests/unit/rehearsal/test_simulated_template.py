@@ -10,7 +10,8 @@ from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.rehearsal.errors import TemplateError
 from constructs_triton.rehearsal.services.request_shapes import conform
 from constructs_triton.rehearsal.services.resource_schemas import resource_schema
-from constructs_triton.rehearsal.stacks.template_text import check_template, parse_template
+from constructs_triton.rehearsal.stacks.template_text import check_template
+from constructs_triton.rehearsal.template_parsing import parse_template
 
 TOPIC = {"Type": "AWS::SNS::Topic"}
 
@@ -97,3 +98,32 @@ def test_requests_are_checked_against_the_service_model() -> None:
     text = "; ".join(errors)
     for part in ("EndpointConfigName is missing", "unknown member Colour", "ml.bogus.large", "no spaces"):
         assert part in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: &a [1]\nb: *a\n", "knows no aliases"),
+        ("a: " + "[" * 120 + "]" * 120, "nested more than 100 deep"),
+        ("# " + "x" * 1_000_000, "more than 1000000 bytes"),
+        ("Resources: !!python/object/apply:os.getcwd []", "could not determine a constructor"),
+        ("Resources: {A: .nan}", "a number must be finite"),
+        ("Resources: !!binary aGk=", "not JSON serializable"),
+        ("[", "cannot be read as YAML"),
+        ('{"Resources": ', "cannot be read as JSON"),
+        ("- Resources", "must be an object"),
+    ],
+)
+def test_template_beyond_the_bounds_is_refused(text: str, message: str) -> None:
+    """The error is one sentence with the place."""
+    with pytest.raises(TemplateError, match=message) as caught:
+        parse_template(text, "stack Shop")
+    assert str(caught.value).startswith("stack Shop: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_names_in_yaml_are_strings() -> None:
+    """An account ID is a name in a mapping, not a number."""
+    assert parse_template("Mappings: {A: {123456789012: {k: on}}}").mappings == {
+        "A": {"123456789012": {"k": True}}
+    }

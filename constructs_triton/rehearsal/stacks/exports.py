@@ -1,0 +1,70 @@
+"""The exports of stacks, which CloudFormation protects while other stacks import them.
+
+An update that removes or changes one is rolled back before its cleanup. A deletion is not begun, and the
+stack keeps its status (aws-cdk issue 4777, serverless pull request 3935, stax issue 40).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..errors import FAILURES, StackError
+from .stack import Output, Stack, Stacks
+
+__all__ = ["expect_deletable", "expect_kept"]
+
+
+def expect_kept(stacks: Stacks, stack: Stack, outputs: Iterable[Output]) -> None:
+    """Raise ``StackError`` if the outputs lack, or change, an export that another stack imports."""
+    after = {each.export_name: each.value for each in outputs}
+    for output, users in _imported(stacks, stack):
+        name = output.export_name
+        if after.get(name) != output.value:
+            change = "updated" if name in after else "deleted"
+            raise StackError(f"Export {name} cannot be {change} as it is in use by {users}")
+
+
+def expect_deletable(stacks: Stacks, stack: Stack) -> None:
+    """Raise ``StackError`` if another stack imports an export of the stack."""
+    for output, users in _imported(stacks, stack):
+        raise StackError(
+            f"Delete canceled. Cannot delete export {output.export_name} as it is in use by {users}"
+        )
+
+
+def _imported(stacks: Stacks, stack: Stack) -> Iterator[tuple[Output, str]]:
+    """The exports of a stack that other stacks import, with these stacks."""
+    exports = [each for each in stack.outputs if each.export_name is not None]
+    others = [each for each in stacks.all if each is not stack and each.resources] if exports else []
+    imports = {each.name: _imports(stacks, each) for each in others}
+    for output in exports:
+        users = [name for name, found in imports.items() if output.export_name in found]
+        if users:
+            yield output, " and ".join(users)
+
+
+def _imports(stacks: Stacks, stack: Stack) -> set[str]:
+    """The exports that the resources and outputs of a stack import."""
+    template = stack.template
+    evaluator = stacks.evaluator(stack, template, stack.parameters, stack.resources)
+    used = [template.resources[name].properties for name in stack.resources if name in template.resources]
+    found = set()
+    for argument in _arguments([*used, *template.outputs.values()]):
+        try:
+            found.add(str(evaluator.evaluate(argument)))
+        except FAILURES:  # in an output whose condition is false
+            continue
+    return found
+
+
+def _arguments(value: Any) -> Iterator[Any]:
+    match value:
+        case {"Fn::ImportValue": argument} if len(value) == 1:
+            yield argument
+        case dict():
+            for each in value.values():
+                yield from _arguments(each)
+        case list():
+            for each in value:
+                yield from _arguments(each)

@@ -1,0 +1,90 @@
+"""``constructs-triton rehearse --deployed STACK``: OLD is the template of a stack in AWS."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.cli import main
+from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.template_parsing import parse_template
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
+
+YAML = """
+AWSTemplateFormatVersion: 2010-09-09
+Resources:
+  Topic:
+    Type: AWS::SNS::Topic
+    Properties:
+      TopicName: !Sub "${AWS::StackName}-alerts"
+"""
+
+
+@pytest.fixture(scope="module")
+def deployed() -> Iterator[SimulatedAccount]:
+    """An account with the stack ``Json`` and the stack ``Yaml``."""
+    with SimulatedAccount() as account:
+        topic = {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": "alerts"}}
+        for name, text in (("Json", json.dumps({"Resources": {"Topic": topic}})), ("Yaml", YAML)):
+            stack = account.stacks.add(name)
+            account.deployer.deploy(stack, parse_template(text), {})
+            assert stack.status == "CREATE_COMPLETE"
+        yield account
+
+
+@pytest.fixture(autouse=True)
+def connected(deployed: SimulatedAccount, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command reads from the account."""
+    for name, value in deployed.variables().items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> str:
+    """The new version of the topic, as YAML."""
+    path = tmp_path / "new.yaml"
+    path.write_text(YAML.replace("-alerts", "-alarms"))
+    return str(path)
+
+
+@pytest.mark.parametrize("stack", ["Json", "Yaml"])
+def test_deployed_template_is_old(stack: str, new: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The template of the stack, which AWS returns as JSON or YAML, is deployed under the stack's name."""
+    assert main(["rehearse", "--deployed", stack, new, "--failures", "none", "--orders", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "1 resource changed, 1 replaced" in out
+    assert "replace SNS::Topic Topic" in out
+
+
+def test_stack_is_selected_by_its_arn(
+    deployed: SimulatedAccount, new: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An ARN is accepted as a name is."""
+    arn = deployed.stack("Yaml").id
+    assert main(["rehearse", "--deployed", arn, new, "--failures", "none", "--orders", "1"]) == 0
+    assert "1 replaced" in capsys.readouterr().out
+
+
+def test_unknown_stack_is_one_sentence(new: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error has what AWS said, and the options to check."""
+    assert main(["rehearse", "--deployed", "Nothing", new]) == 2
+    err = capsys.readouterr().err
+    assert "Stack with id Nothing does not exist" in err
+    assert "check the name, --region and --profile" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_absent_credentials_are_one_sentence(
+    new: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without credentials nothing is asked of AWS."""
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    assert main(["rehearse", "--deployed", "Json", new]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "Unable to locate credentials" in line
+    assert "--profile" in line
