@@ -1,4 +1,4 @@
-"""Every example, the scaling guard and a change of KMS keys in an unfriendly AWS, with 100 seeds."""
+"""Every example, the scaling guard and a change of KMS keys in an unfriendly AWS, with 30 seeds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from seeded_runs import assemblies, case_of, replay_command, run_in_processes, r
 BUDGET_MINUTES = 10
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 
-SEEDS = range(100)
+SEEDS = range(30)
 
 
 def test_stacks_survive_an_unfriendly_aws(tmp_path: Path) -> None:
