@@ -13,7 +13,7 @@ from constructs_triton_client.generated_events import GenerateEvent
 from constructs_triton_client.server_sent_events import iterate_events
 from constructs_triton_client.wire import EncodedRequest
 
-__all__ = ["encode_generation", "read_generation"]
+__all__ = ["encode_generation", "read_event", "read_generation"]
 
 # What Triton answers, with status 200, if inference type generate meets a model with 0 or several responses.
 _SEVERAL = "generate expects model to produce exactly 1 response"
@@ -44,24 +44,29 @@ def _to_json(value: object) -> object:
 
 
 def read_generation(parts: Iterable[bytes]) -> Generator[GenerateEvent]:
-    """Yield the events of a response.
+    """Yield the events of a response; errors as those of ``read_event`` and ``iterate_events``."""
+    for index, data in enumerate(iterate_events(parts)):
+        yield read_event(index, data)
+
+
+def read_event(index: int, data: str) -> GenerateEvent:
+    """Read an event of a response; ``index`` is its number, for messages.
 
     An error has status 200 once the stream has begun. Triton's errors have no ``model_name``, while a
     response may have an output named ``error``.
 
     Raises:
-        InvocationError: an event reports an error of the model.
-        ResponseDecodingError: an event is cut off, is not UTF-8 or is not a JSON object.
+        InvocationError: the event reports an error of the model.
+        ResponseDecodingError: the event is not a JSON object.
     """
-    for index, data in enumerate(iterate_events(parts)):
-        event = _parse(index, data)
-        if "error" in event and "model_name" not in event:
-            said = str(event["error"])
-            raise InvocationError(
-                f"event {index}: the model failed, got {said:.500}; {_hint(said)}",
-                model_message=said,
-            )
-        yield GenerateEvent(event)
+    event = _parse(index, data)
+    if "error" in event and "model_name" not in event:
+        said = str(event["error"])
+        raise InvocationError(
+            f"event {index}: the model failed, got {said:.500}; {_hint(said)}",
+            model_message=said,
+        )
+    return GenerateEvent(event)
 
 
 def _parse(index: int, data: str) -> dict[str, Any]:

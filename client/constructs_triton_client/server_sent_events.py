@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from constructs_triton_client.errors import ResponseDecodingError
 
-__all__ = ["iterate_events"]
+__all__ = ["EventReader", "iterate_events"]
 
 MAXIMUM_EVENT_BYTES = 64 * 1024 * 1024
 # What may arrive between two events: comments, empty lines and parts. A part costs time, however small it is.
@@ -29,78 +29,92 @@ def iterate_events(parts: Iterable[bytes]) -> Iterator[str]:
         ResponseDecodingError: an event is cut off, is not UTF-8, is larger than ``MAXIMUM_EVENT_BYTES``, or
             does not come; or a line is no part of an event.
     """
-    wait = _Wait()
-    data = bytearray()  # each line ends with a newline
-    size = lines = 0
-    for line in _iterate_lines(wait.count(parts)):
+    reader = EventReader()
+    for part in parts:
+        yield from reader.feed(part)
+    yield from reader.finish()
+
+
+class EventReader:
+    """Reads events from parts that are fed one after the other; ``iterate_events`` has the errors."""
+
+    def __init__(self) -> None:
+        self._lines = _Lines()
+        self._data = bytearray()  # each line ends with a newline
+        self._size = self._count = 0
+        self._left = MAXIMUM_BYTES_BETWEEN_EVENTS
+
+    def feed(self, part: bytes) -> Iterator[str]:
+        """Yield the events that end in this part."""
+        self._left -= len(part) + _BYTES_OF_A_PART
+        if self._left < 0:
+            raise ResponseDecodingError(
+                "event stream: has too many comments and empty parts without an event; "
+                "check that the endpoint runs a model that generates events"
+            )
+        for line in self._lines.feed(part):
+            yield from self._read(line)
+
+    def finish(self) -> Iterator[str]:
+        """Yield the event that ends with the stream; there are no further parts."""
+        for line in self._lines.rest():
+            yield from self._read(line)
+        if self._data:
+            last = bytes(self._data[:-1]).rpartition(b"\n")[2]
+            raise ResponseDecodingError(
+                f"event stream: the last event is incomplete, got {last[:40]!r}; "
+                "the stream was cut off, so send the request again"
+            )
+
+    def _read(self, line: bytes) -> Iterator[str]:
         if line.startswith(b"data:"):
             text = line[5:].removeprefix(b" ")
-            size, lines = size + len(text), lines + 1
-            _check_size(max(size, lines))
-            data += text
-            data += b"\n"
-        elif not line and data:
-            yield _decode(data[:-1])
-            data.clear()
-            size = lines = 0
-            wait.begin()
-        elif line.startswith(b"{") and not data:
+            self._size, self._count = self._size + len(text), self._count + 1
+            _check_size(max(self._size, self._count))
+            self._data += text
+            self._data += b"\n"
+        elif not line and self._data:
+            yield _decode(self._data[:-1])
+            self._data.clear()
+            self._size = self._count = 0
+            self._left = MAXIMUM_BYTES_BETWEEN_EVENTS
+        elif line.startswith(b"{") and not self._data:
             yield _decode(line)
-            wait.begin()
+            self._left = MAXIMUM_BYTES_BETWEEN_EVENTS
         elif line.partition(b":")[0] not in _FIELDS:
             raise ResponseDecodingError(
                 f"event stream: a line must begin with data:, got {line[:40]!r}; "
                 "check that the endpoint runs with inference_type generate_stream"
             )
-    if data:
-        last = bytes(data[:-1]).rpartition(b"\n")[2]
-        raise ResponseDecodingError(
-            f"event stream: the last event is incomplete, got {last[:40]!r}; "
-            "the stream was cut off, so send the request again"
-        )
 
 
-class _Wait:
-    """The wait for the next event, measured by what arrives."""
+class _Lines:
+    """Cuts parts into lines. Each byte is searched once, however small the parts of a long line are."""
 
     def __init__(self) -> None:
-        self.begin()
+        self._line = bytearray()
+        self._ended_with_return = False
 
-    def begin(self) -> None:
-        """Begin to wait for another event."""
-        self._left = MAXIMUM_BYTES_BETWEEN_EVENTS
-
-    def count(self, parts: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the parts."""
-        for part in parts:
-            self._left -= len(part) + _BYTES_OF_A_PART
-            if self._left < 0:
-                raise ResponseDecodingError(
-                    "event stream: has too many comments and empty parts without an event; "
-                    "check that the endpoint runs a model that generates events"
-                )
-            yield part
-
-
-def _iterate_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
-    # Each byte is searched once, however small the parts of a long line are.
-    line = bytearray()
-    ended_with_return = False
-    for part in parts:
-        start = 1 if ended_with_return and part.startswith(b"\n") else 0  # the second half of "\r\n"
+    def feed(self, part: bytes) -> Iterator[bytes]:
+        """Yield the lines that end in this part."""
+        # The second half of "\r\n" may be in another part than the first.
+        start = 1 if self._ended_with_return and part.startswith(b"\n") else 0
+        self._ended_with_return = part.endswith(b"\r") or (self._ended_with_return and not part)
         for end in _LINE_END.finditer(part, start):
-            if line:
-                line += part[start : end.start()]
-                yield bytes(line)
-                line.clear()
+            if self._line:
+                self._line += part[start : end.start()]
+                yield bytes(self._line)
+                self._line.clear()
             else:
                 yield part[start : end.start()]
             start = end.end()
-        ended_with_return = part.endswith(b"\r") or (ended_with_return and not part)
-        line += part[start:]
-        _check_size(len(line))
-    if line:
-        yield bytes(line)
+        self._line += part[start:]
+        _check_size(len(self._line))
+
+    def rest(self) -> Iterator[bytes]:
+        """Yield the last line, if nothing ends it."""
+        if self._line:
+            yield bytes(self._line)
 
 
 def _check_size(size: int) -> None:

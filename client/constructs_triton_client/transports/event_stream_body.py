@@ -8,7 +8,7 @@ from typing import Any
 from constructs_triton_client.errors import InvocationError
 from constructs_triton_client.transports.bounded_reader import BoundedReader
 
-__all__ = ["EventStreamBody"]
+__all__ = ["EventStreamBody", "UnreadBytes"]
 
 _SIZE_BYTES = 4
 
@@ -31,7 +31,7 @@ class EventStreamBody:
         Raises:
             InvocationError: the body is too long, or ends within a message, which botocore ignores.
         """
-        unread = _UnreadBytes()
+        unread = UnreadBytes()
         for part in self._reader.iterate_parts(self._response):
             yield part
             unread.follow(part)
@@ -45,7 +45,7 @@ class EventStreamBody:
         self._response.close()
 
 
-class _UnreadBytes:
+class UnreadBytes:
     """How much of the current message has not arrived; a message begins with its size in four bytes."""
 
     def __init__(self) -> None:
