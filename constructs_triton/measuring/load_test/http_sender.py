@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import ssl
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton.errors import InvocationError, MissingDependencyError
+from constructs_triton.errors import ConstructsTritonError, InvocationError, MissingDependencyError
 from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest
-from constructs_triton.measuring.load_test.step import OK
+from constructs_triton.measuring.load_test.samples import OK, count_tokens
+from constructs_triton.measuring.load_test.stream_reader import StreamReader
 from constructs_triton.operations.aws_reader import make_session
 from constructs_triton_client.transports.sagemaker_transport import READ_TIMEOUT_SECONDS
 
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["HttpSender", "Signer"]
 
 _SHOWN_BYTES = 300
+# SageMaker ends a response stream after 8 minutes.
+_STREAM_SECONDS = 490
 _SKIPPED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
@@ -87,17 +92,53 @@ class HttpSender:
     async def send(self, request: PreparedRequest) -> tuple[int, str]:
         """Send one request and read its response; return the status, and a message after an error."""
         aiohttp = import_aiohttp()
-        from yarl import URL
-
-        headers = self._signer.sign(request) if self._signer else request.headers
         try:
-            # The path is escaped already, and the signature is about these characters.
-            url = URL(request.url, encoded=True)
-            async with self._session.post(url, data=request.body, headers=headers) as response:
+            async with self._post(request) as response:
                 body = await response.read()
                 return response.status, "" if response.status == OK else _describe(response.status, body)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return 0, f"{type(error).__name__}: {error}"
+
+    async def stream(
+        self, request: PreparedRequest, note: Callable[[float, int | None], None]
+    ) -> tuple[int, str]:
+        """Send one request and note the events of its response as they arrive.
+
+        An error within the stream has status 200 and a message.
+
+        Args:
+            request: The request.
+            note: Called for each event with the time of the event loop at which it arrived, and its tokens.
+        """
+        aiohttp = import_aiohttp()
+        clock = asyncio.get_running_loop().time
+        status = 0
+        try:
+            timeout = aiohttp.ClientTimeout(total=_STREAM_SECONDS, sock_read=READ_TIMEOUT_SECONDS)
+            async with self._post(request, timeout=timeout) as response:
+                status = response.status
+                if status != OK:
+                    return status, _describe(status, await response.content.read(_SHOWN_BYTES))
+                reader = StreamReader(response.content_type)
+                async for part in response.content.iter_any():
+                    arrived = clock()
+                    for event in reader.feed(part):
+                        note(arrived, count_tokens(event))
+                for event in reader.finish():
+                    note(clock(), count_tokens(event))
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            return status, f"{type(error).__name__}: {error}"
+        except ConstructsTritonError as error:
+            return status, str(error)
+        return OK, ""
+
+    def _post(self, request: PreparedRequest, **options: Any) -> Any:
+        from yarl import URL
+
+        headers = self._signer.sign(request) if self._signer else request.headers
+        # The path is escaped already, and the signature is about these characters.
+        url = URL(request.url, encoded=True)
+        return self._session.post(url, data=request.body, headers=headers, **options)
 
 
 def _describe(status: int, body: bytes) -> str:

@@ -46,7 +46,11 @@ class PreparedRequest:
 
 
 def prepare(
-    transport: SageMakerTransport | HttpTransport, invocation: Invocation, *, weight: float = 1.0
+    transport: SageMakerTransport | HttpTransport,
+    invocation: Invocation,
+    *,
+    weight: float = 1.0,
+    is_stream: bool = False,
 ) -> PreparedRequest:
     """Return the request that a transport would send for an invocation. Nothing is sent.
 
@@ -57,6 +61,7 @@ def prepare(
         transport: Transport of the endpoint; nothing is sent over it.
         invocation: The request.
         weight: Share of the mix, relative to the other requests.
+        is_stream: Whether to call InvokeEndpointWithResponseStream in place of InvokeEndpoint.
 
     Raises:
         InvalidValueError: an option is not a parameter of InvokeEndpoint, or ``weight`` is not positive.
@@ -68,13 +73,13 @@ def prepare(
         headers = {"Content-Type": invocation.content_type, **container_headers(invocation.options)}
         url = transport.url + container_path(invocation.options)
         return PreparedRequest(url, headers, invocation.body, weight=weight)
-    sent = _capture(transport, invocation)
+    sent = _capture(transport, invocation, is_stream=is_stream)
     headers = {name: _text(value) for name, value in sent.headers.items()}
     kept = {name: value for name, value in headers.items() if name.lower() not in _RENEWED | _PER_ATTEMPT}
     return PreparedRequest(sent.url, kept, invocation.body, _scope(headers), weight)
 
 
-def _capture(transport: SageMakerTransport, invocation: Invocation) -> Any:
+def _capture(transport: SageMakerTransport, invocation: Invocation, *, is_stream: bool) -> Any:
     """Let boto3 make the whole request, and take it before it is sent."""
     captured: list[Any] = []
 
@@ -86,10 +91,14 @@ def _capture(transport: SageMakerTransport, invocation: Invocation) -> Any:
         return AWSResponse(request.url, 200, HTTPHeaders(), _EmptyBody())
 
     events = transport.client("sagemaker-runtime").meta.events
-    name = "before-send.sagemaker-runtime.InvokeEndpoint"
+    operation = "InvokeEndpointWithResponseStream" if is_stream else "InvokeEndpoint"
+    name = f"before-send.sagemaker-runtime.{operation}"
     events.register(name, answer)
     try:
-        transport.invoke(invocation)
+        if is_stream:
+            list(transport.stream(invocation))
+        else:
+            transport.invoke(invocation)
     finally:
         events.unregister(name, answer)
     return captured[0]

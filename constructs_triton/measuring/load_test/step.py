@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.load_test.samples import Recording, percentile_ms
+from constructs_triton.measuring.load_test.stream_figures import StreamFigures, StreamLimits, compute_figures
 
-__all__ = ["Limits", "Recording", "Sample", "StepResult", "StepSettings", "Verdict", "evaluate"]
+__all__ = ["Limits", "StepResult", "StepSettings", "Verdict", "evaluate"]
 
-OK = 200
 #: A 99th percentile of fewer requests rests on fewer than ten of them.
 REQUESTS_FOR_P99 = 1000
 # The generator is busy above this share of one CPU: what it measures is then partly itself.
@@ -40,6 +41,7 @@ class Limits:
     Args:
         latency_ms: Highest latency, in milliseconds, counted from when a request was due.
         percentile: Percentile of the latency that must be in the limit, 50 to 99.
+        stream: Further limits of streams. Default: the requests are not streams.
 
     Raises:
         InvalidValueError: the limit is not positive, or the percentile is not from 50 to 99.
@@ -47,6 +49,7 @@ class Limits:
 
     latency_ms: float
     percentile: float = 95
+    stream: StreamLimits | None = None
 
     def __post_init__(self) -> None:
         if not self.latency_ms > 0:
@@ -65,6 +68,11 @@ class StepSettings:
         max_in_flight: Requests that may be unanswered at a time. Further ones are not sent, but counted.
         seed: Start of the random arrivals; the same seed gives the same arrivals.
         constant: Whether requests arrive at equal distances. Otherwise they are random (a Poisson process).
+        by_concurrency: Whether a number of requests is kept open, each followed by the next, in place of a
+            rate.
+        most_requests: The step ends early after so many measured requests. Default: it does not.
+        grace_seconds: How long open requests may take after the last one was sent, before they are closed.
+            Default: to their end.
 
     Raises:
         InvalidValueError: a number is out of range.
@@ -75,6 +83,9 @@ class StepSettings:
     max_in_flight: int = 256
     seed: int = 0
     constant: bool = False
+    by_concurrency: bool = False
+    most_requests: int | None = None
+    grace_seconds: float | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.seconds <= 3600:
@@ -87,27 +98,12 @@ class StepSettings:
             raise InvalidValueError(
                 f"max_in_flight: must be from 1 to 10000, got {self.max_in_flight}; use 256"
             )
-
-
-class Sample(NamedTuple):
-    """One request: how late it was sent, its latency from when it was due, in seconds, and the status.
-
-    The status is 0 if there was no response.
-    """
-
-    late: float
-    latency: float
-    status: int
-
-
-@dataclass(slots=True)
-class Recording:
-    """What one process recorded in a step. ``cpu`` is its share of a CPU."""
-
-    samples: list[Sample] = field(default_factory=list)
-    shed: int = 0
-    cpu: float = 0.0
-    first_error: str = ""
+        if self.most_requests is not None and self.most_requests < 1:
+            raise InvalidValueError(f"most_requests: must be at least 1, got {self.most_requests}; use 100")
+        if self.grace_seconds is not None and not 0 <= self.grace_seconds <= 3600:
+            raise InvalidValueError(
+                f"grace_seconds: must be from 0 to 3600, got {self.grace_seconds}; use 30"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +111,12 @@ class StepResult:
     """The result of a step. Latencies are in milliseconds, counted from when a request was due.
 
     Args:
-        rate: Requests per second that were planned.
+        rate: Requests per second that were planned, or with ``by_concurrency`` the requests that were kept
+            open.
         seconds: How long they were measured.
         requests: Requests that were due.
-        good: Requests that were answered with status 200.
-        errors: Requests that failed.
+        good: Requests that were answered with status 200 and, of streams, arrived whole.
+        errors: Requests that failed, also within a stream.
         shed: Requests that were not sent because too many were in flight.
         latency_ms: Percentile of the limits.
         p50_ms: Median.
@@ -131,6 +128,8 @@ class StepResult:
         first_error: Text of the first error; empty if there was none.
         verdict: Whether the rate was held, was not held, or the measurement is void.
         reason: Why it was not held or is void; empty if it was held.
+        by_concurrency: Whether a number of requests was kept open in place of a rate.
+        stream: Figures of streams; ``None`` for other requests.
     """
 
     rate: float
@@ -149,16 +148,23 @@ class StepResult:
     first_error: str
     verdict: Verdict
     reason: str
+    by_concurrency: bool = False
+    stream: StreamFigures | None = None
 
     @property
     def good_per_second(self) -> float:
-        """Requests per second that were answered with status 200."""
+        """Requests per second that were answered with status 200 and, of streams, arrived whole."""
         return self.good / self.seconds
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as values that ``json.dumps`` accepts."""
         values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        return {**values, "verdict": str(self.verdict), "good_per_second": round(self.good_per_second, 2)}
+        values |= {"verdict": str(self.verdict), "good_per_second": round(self.good_per_second, 2)}
+        del values["by_concurrency"], values["stream"]
+        if self.stream is None:
+            return values
+        load = {"rate": None, "concurrency": self.rate} if self.by_concurrency else {}
+        return {**values, **self.stream.to_dict(), **load}
 
 
 def evaluate(
@@ -167,43 +173,49 @@ def evaluate(
     """Merge what the processes recorded, and decide what it means.
 
     Args:
-        rate: Requests per second that were planned.
+        rate: Requests per second that were planned, or requests that were kept open.
         settings: How the step was run.
         limits: When the rate is held.
         recordings: What each process recorded.
     """
     samples = [sample for recording in recordings for sample in recording.samples]
-    good = [sample for sample in samples if sample.status == OK]
+    good = [sample for sample in samples if sample.is_good]
+    failed = [sample for sample in samples if not sample.is_good and not sample.is_closed]
     latencies = sorted(sample.latency for sample in good)
+    seconds = max((each.seconds for each in recordings), default=0.0) or settings.seconds
     values: dict[str, Any] = {
-        "errors": len(samples) - len(good),
+        "errors": len(failed),
         "shed": sum(recording.shed for recording in recordings),
-        "latency_ms": _percentile(latencies, limits.percentile),
-        "service_ms": _percentile(sorted(each.latency - each.late for each in good), limits.percentile),
-        "late_p99_ms": _percentile(sorted(sample.late for sample in samples), 99),
+        "latency_ms": percentile_ms(latencies, limits.percentile),
+        "service_ms": percentile_ms(sorted(each.latency - each.late for each in good), limits.percentile),
+        "late_p99_ms": percentile_ms(sorted(sample.late for sample in samples), 99),
         "cpu": round(max((recording.cpu for recording in recordings), default=0.0), 3),
+        "stream": _figures(rate, settings, limits, recordings, seconds),
     }
     verdict, reason = _decide(limits, **values) if samples or values["shed"] else (Verdict.VOID, _EMPTY)
     return StepResult(
         rate=rate,
-        seconds=settings.seconds,
+        seconds=seconds,
         requests=len(samples) + values["shed"],
         good=len(good),
-        p50_ms=_percentile(latencies, 50),
-        p99_ms=_percentile(latencies, 99) if len(latencies) >= REQUESTS_FOR_P99 else None,
-        statuses=dict(Counter(sample.status for sample in samples if sample.status != OK)),
+        p50_ms=percentile_ms(latencies, 50),
+        p99_ms=percentile_ms(latencies, 99) if len(latencies) >= REQUESTS_FOR_P99 else None,
+        statuses=dict(Counter(sample.status for sample in failed)),
         first_error=next((each.first_error for each in recordings if each.first_error), ""),
         verdict=verdict,
         reason=reason,
+        by_concurrency=settings.by_concurrency,
         **values,
     )
 
 
-def _percentile(values: Sequence[float], percent: float) -> float:
-    """A percentile of sorted seconds, in milliseconds; 0 for no values."""
-    if not values:
-        return 0.0
-    return round(values[min(len(values) - 1, int(percent / 100 * len(values)))] * 1000, 2)
+def _figures(
+    rate: float, settings: StepSettings, limits: Limits, recordings: Sequence[Recording], seconds: float
+) -> StreamFigures | None:
+    if limits.stream is None:
+        return None
+    concurrency = rate if settings.by_concurrency else None
+    return compute_figures(recordings, seconds, limits.stream, limits.percentile, concurrency)
 
 
 def _decide(
@@ -215,24 +227,34 @@ def _decide(
     service_ms: float,
     late_p99_ms: float,
     cpu: float,
+    stream: StreamFigures | None,
 ) -> tuple[Verdict, str]:
-    missed = list(_misses(limits, errors, shed, latency_ms))
+    missed = list(_misses(limits, errors, shed, latency_ms, stream))
     if not missed:
         return Verdict.HELD, ""
     if cpu > _BUSY_CPU:
         return Verdict.VOID, f"the generator used {cpu:.0%} of a CPU; use --processes, or another machine"
+    limit, service = limits.latency_ms, service_ms
+    if stream and limits.stream and stream.first_token_ms > limits.stream.first_token_ms:
+        limit, service = limits.stream.first_token_ms, stream.first_token_ms - late_p99_ms
     # Lateness delays both the sending and the reading of the answer, so it is in the latency twice.
-    without_generator = service_ms - late_p99_ms
-    is_late = late_p99_ms > _LATE_SHARE * limits.latency_ms
-    if is_late and not errors and without_generator <= limits.latency_ms:
+    without_generator = service - late_p99_ms
+    if late_p99_ms > _LATE_SHARE * limit and not errors and without_generator <= limit:
         return Verdict.VOID, f"the generator was {late_p99_ms:.0f} ms late; use another machine"
     return Verdict.NOT_HELD, ", ".join(missed)
 
 
-def _misses(limits: Limits, errors: int, shed: int, latency_ms: float) -> Iterable[str]:
+def _misses(
+    limits: Limits, errors: int, shed: int, latency_ms: float, stream: StreamFigures | None
+) -> Iterable[str]:
     if errors:
         yield f"{errors} errors"
     if shed:
         yield f"{shed} not sent, too many in flight"
+    if stream and limits.stream:
+        if stream.first_token_ms > limits.stream.first_token_ms:
+            yield f"p{limits.percentile:g} first token {stream.first_token_ms:.0f} ms"
+        if stream.between_tokens_ms > limits.stream.between_tokens_ms:
+            yield f"p{limits.percentile:g} between {stream.unit} {stream.between_tokens_ms:.0f} ms"
     if latency_ms > limits.latency_ms:
         yield f"p{limits.percentile:g} {latency_ms:.0f} ms"

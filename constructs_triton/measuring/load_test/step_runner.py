@@ -8,14 +8,15 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from urllib.parse import urlsplit
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.http_sender import HttpSender, Signer, import_aiohttp
 from constructs_triton.measuring.load_test.open_loop import LiveFigures, OpenLoop
 from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest
-from constructs_triton.measuring.load_test.step import Limits, Recording, StepResult, StepSettings, evaluate
+from constructs_triton.measuring.load_test.samples import Recording
+from constructs_triton.measuring.load_test.step import Limits, StepResult, StepSettings, evaluate
 from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
 
 __all__ = ["StepRunner"]
@@ -25,7 +26,7 @@ Show = Callable[[float, float, LiveFigures], None]
 
 
 class StepRunner:
-    """Measures one rate after the other.
+    """Measures one rate after the other, or one number of open requests after the other.
 
     ``requests``
         What is sent, at random by their weights.
@@ -36,7 +37,7 @@ class StepRunner:
         Called twice a second with the rate, the seconds since the start and the figures so far. Not called
         with several processes.
     ``limits``
-        When a rate is held.
+        When a rate is held. With limits of streams, the responses are read as streams.
 
     Raises:
         InvalidValueError: there are no requests, or ``processes`` is below 1.
@@ -66,43 +67,77 @@ class StepRunner:
             Signer.of_default_session()
 
     def measure(self, rate: float, settings: StepSettings) -> StepResult:
-        """Send requests at one rate and return what was measured.
+        """Send requests at one rate, or keep so many open, and return what was measured.
 
         Args:
-            rate: Requests per second.
+            rate: Requests per second, or requests to keep open if ``settings`` are ``by_concurrency``.
             settings: How the step is run.
         """
         # Each step draws its own arrivals; the same test draws the same ones again.
         settings = replace(settings, seed=settings.seed + 1000 * self._steps)
         self._steps += 1
-        if self._processes == 1:
-            recordings = [asyncio.run(_record(self._requests, rate, settings, self._show))]
+        shares = _share(rate, settings, self._processes)
+        is_stream = self._limits.stream is not None
+        if len(shares) == 1:
+            recordings = [asyncio.run(_record(self._requests, *shares[0], is_stream, self._show))]
         else:
-            recordings = self._measure_in_processes(rate, settings)
+            recordings = self._measure_in_processes(shares, is_stream)
         return evaluate(rate, settings, self._limits, recordings)
 
-    def _measure_in_processes(self, rate: float, settings: StepSettings) -> list[Recording]:
-        share = replace(settings, max_in_flight=max(1, settings.max_in_flight // self._processes))
+    def _measure_in_processes(
+        self, shares: Sequence[tuple[float, StepSettings]], is_stream: bool
+    ) -> list[Recording]:
+        others = active_children()
         # Started afresh: a fork would copy the threads' locks of the AWS SDK.
-        with ProcessPoolExecutor(self._processes, get_context("spawn")) as pool:
-            parts = [
-                pool.submit(
-                    _record_in_process,
-                    self._requests,
-                    rate / self._processes,
-                    replace(share, seed=settings.seed + number),
-                )
-                for number in range(self._processes)
-            ]
-            return [part.result() for part in parts]
+        with ProcessPoolExecutor(len(shares), get_context("spawn")) as pool:
+            parts = [pool.submit(_record_in_process, self._requests, *share, is_stream) for share in shares]
+            try:
+                return [part.result() for part in parts]
+            except KeyboardInterrupt:
+                # Their requests are closed with them. A terminal interrupts them too, other programs do not.
+                for process in active_children():
+                    if process not in others:
+                        process.terminate()
+                raise
 
 
-def _record_in_process(requests: Sequence[PreparedRequest], rate: float, settings: StepSettings) -> Recording:
-    return asyncio.run(_record(requests, rate, settings, None))
+def _share(rate: float, settings: StepSettings, processes: int) -> list[tuple[float, StepSettings]]:
+    """The rate and the settings of each process, each with its own random arrivals."""
+    processes = min(processes, settings.most_requests or processes)
+    if settings.by_concurrency:
+        processes = min(processes, int(rate))
+    requests = None if settings.most_requests is None else _split(settings.most_requests, processes)
+    rates = _split(int(rate), processes) if settings.by_concurrency else [rate / processes] * processes
+    return [
+        (
+            rates[number],
+            replace(
+                settings,
+                max_in_flight=max(1, settings.max_in_flight // processes),
+                most_requests=None if requests is None else requests[number],
+                seed=settings.seed + number,
+            ),
+        )
+        for number in range(processes)
+    ]
+
+
+def _split(total: int, parts: int) -> list[int]:
+    return [total // parts + (number < total % parts) for number in range(parts)]
+
+
+def _record_in_process(
+    requests: Sequence[PreparedRequest], rate: float, settings: StepSettings, is_stream: bool
+) -> Recording:
+    return asyncio.run(_record(requests, rate, settings, is_stream, None))
 
 
 async def _record(
-    requests: Sequence[PreparedRequest], rate: float, settings: StepSettings, show: Show | None
+    requests: Sequence[PreparedRequest],
+    rate: float,
+    settings: StepSettings,
+    is_stream: bool,
+    show: Show | None,
 ) -> Recording:
     signer = Signer.of_default_session() if any(request.scope for request in requests) else None
     # What exists now is never garbage; looking at it again would delay the requests that are due meanwhile.
@@ -110,7 +145,7 @@ async def _record(
     gc.freeze()
     is_local = all(urlsplit(request.url).hostname in LOOPBACK_HOSTS for request in requests)
     async with HttpSender(signer, is_local=is_local) as sender:
-        loop = OpenLoop(requests, sender.send, settings)
+        loop = OpenLoop(requests, sender.send, settings, stream=sender.stream if is_stream else None)
         if show is None:
             return await loop.run(rate)
         display = asyncio.create_task(_keep_showing(show, rate, loop.live))

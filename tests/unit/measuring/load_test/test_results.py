@@ -11,10 +11,9 @@ import pytest
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.locust_file import format_locustfile
 from constructs_triton.measuring.load_test.results_file import BenchmarkMetadata, write_results
+from constructs_triton.measuring.load_test.samples import Recording, Sample
 from constructs_triton.measuring.load_test.step import (
     Limits,
-    Recording,
-    Sample,
     StepResult,
     StepSettings,
     evaluate,

@@ -12,6 +12,7 @@ import pytest
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.arrivals import due_times
+from constructs_triton.measuring.load_test.samples import Recording, Sample
 from constructs_triton.measuring.load_test.search import (
     GENERATOR_WAS_BUSY,
     NO_HIGHER_RATE,
@@ -20,8 +21,6 @@ from constructs_triton.measuring.load_test.search import (
 )
 from constructs_triton.measuring.load_test.step import (
     Limits,
-    Recording,
-    Sample,
     StepResult,
     StepSettings,
     evaluate,

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.load_test.samples import Recording, Sample
 from constructs_triton.measuring.load_test.step import (
     Limits,
-    Recording,
-    Sample,
     StepResult,
     StepSettings,
     evaluate,
