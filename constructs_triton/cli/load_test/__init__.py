@@ -10,13 +10,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from constructs_triton.cli.load_test.arguments import add_arguments
-from constructs_triton.cli.load_test.progress import Progress
+from constructs_triton.cli.load_test.progress import Progress, describe_streams, explain_unit
+from constructs_triton.cli.load_test.streams import GRACE_SECONDS, check_arguments, invoke_once, read_limits
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.locust_file import format_locustfile
 from constructs_triton.measuring.load_test.prepared_requests import prepare
 from constructs_triton.measuring.load_test.results_file import BenchmarkMetadata, write_results
 from constructs_triton.measuring.load_test.search import GENERATOR_WAS_BUSY, HeldSteps, Search
-from constructs_triton.measuring.load_test.step import Limits, StepResult, StepSettings
+from constructs_triton.measuring.load_test.step import StepResult, StepSettings
 from constructs_triton.measuring.load_test.step_runner import StepRunner
 from constructs_triton.measuring.load_test.target import describe_target
 from constructs_triton.measuring.plots.figure import check_path
@@ -29,6 +30,7 @@ from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOS
 __all__ = ["add_arguments", "run"]
 
 EXIT_FINE, EXIT_NOT_HELD, EXIT_LIMITED, EXIT_INTERRUPTED = 0, 1, 3, 130
+_FIRST_RATE, _FIRST_CONCURRENCY = 4, 1
 _LEAD_SECONDS = 1.0  # what is left out of each later step
 # A percentile of fewer requests depends on one or two of them.
 _LEAST_REQUESTS, _LONGEST_SECONDS = 40, 60
@@ -37,6 +39,7 @@ _LEAST_REQUESTS, _LONGEST_SECONDS = 40, 60
 def run(arguments: argparse.Namespace) -> int:
     """Run the test and write its results, also after Ctrl-C."""
     _check_output(arguments)
+    check_arguments(arguments)
     transport = _transport(arguments)
     invocations = _invocations(arguments)
     if arguments.export_locust:
@@ -44,7 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
     metadata = _metadata(arguments, transport)
     # Shows what is wrong before the test, and loads each target model.
     for invocation in {str(each.options): each for _, each in invocations}.values():
-        transport.invoke(invocation)
+        if arguments.stream:
+            invoke_once(transport, invocation)
+        else:
+            transport.invoke(invocation)
     test = _Test(arguments, transport, invocations)
     exit_code = test.run()
     _write(arguments, metadata, test)
@@ -78,16 +84,15 @@ def _invocations(arguments: argparse.Namespace) -> Any:
         "InferenceComponentName": arguments.inference_component,
     }
     options = {name: value for name, value in chosen.items() if value is not None}
-    binary = not arguments.json_tensors
+    tensors = load_requests.BodyForm.JSON if arguments.json_tensors else load_requests.BodyForm.BINARY
+    form = load_requests.BodyForm.GENERATE if arguments.stream else tensors
     if arguments.random == [""]:
-        return load_requests.sample_invocations(arguments, options, binary=binary)
+        return load_requests.sample_invocations(arguments, options, form=form)
     if arguments.random:
-        return load_requests.random_invocations(arguments.random, options, seed=arguments.seed, binary=binary)
+        return load_requests.random_invocations(arguments.random, options, seed=arguments.seed, form=form)
     if arguments.requests:
-        return load_requests.read_lines(
-            arguments.requests, options, with_batch=arguments.batch, binary=binary
-        )
-    return load_requests.read_inputs(arguments.inputs, options, with_batch=arguments.batch, binary=binary)
+        return load_requests.read_lines(arguments.requests, options, with_batch=arguments.batch, form=form)
+    return load_requests.read_inputs(arguments.inputs, options, with_batch=arguments.batch, form=form)
 
 
 def _export(arguments: argparse.Namespace, invocations: Any) -> int:
@@ -167,15 +172,23 @@ class _Test:
 
     def __init__(self, arguments: argparse.Namespace, transport: Any, invocations: Any) -> None:
         self._arguments = arguments
-        self.limits = Limits(latency_ms=arguments.latency_ms, percentile=arguments.percentile)
-        self._progress = Progress(self.limits, quiet=arguments.json)
+        self.limits = read_limits(arguments)
+        self._by_concurrency = arguments.concurrency is not None
+        self._loads = arguments.concurrency or arguments.rates or ()
+        self._progress = Progress(self.limits, quiet=arguments.json, by_concurrency=self._by_concurrency)
         self._runner = StepRunner(
-            [prepare(transport, invocation, weight=weight) for weight, invocation in invocations],
+            [
+                prepare(transport, invocation, weight=weight, is_stream=arguments.stream)
+                for weight, invocation in invocations
+            ],
             self.limits,
             processes=arguments.processes,
             show=self._progress.show if sys.stderr.isatty() else None,
         )
-        self._search = Search(self._measure, start=arguments.start, maximum=arguments.maximum)
+        start = arguments.start or (_FIRST_CONCURRENCY if self._by_concurrency else _FIRST_RATE)
+        self._search = Search(
+            self._measure, start=start, maximum=arguments.maximum, is_whole=self._by_concurrency
+        )
         self.steps: list[StepResult] = []
         self.is_interrupted = False
         self.started = datetime.now(UTC)
@@ -183,7 +196,7 @@ class _Test:
     @property
     def best(self) -> StepResult | None:
         """The highest rate that was held; with a search, the confirmed one."""
-        if not self._arguments.rates:
+        if not self._loads:
             return self._search.best
         held = [step for step in self.steps if step.verdict == "held"]
         return max(held, key=lambda step: step.rate, default=None)
@@ -208,9 +221,9 @@ class _Test:
         return EXIT_FINE if self.best else EXIT_NOT_HELD
 
     def _iterate(self) -> Iterator[StepResult]:
-        if not self._arguments.rates:
+        if not self._loads:
             yield from self._search.run()
-        for rate in self._arguments.rates or ():
+        for rate in self._loads:
             yield self._measure(rate, 1)
 
     def _measure(self, rate: float, times: float) -> StepResult:
@@ -218,34 +231,43 @@ class _Test:
 
     def _settings(self, rate: float, times: float) -> StepSettings:
         arguments = self._arguments
-        least = min(_LEAST_REQUESTS / rate, _LONGEST_SECONDS)
+        least = 0 if self._by_concurrency else min(_LEAST_REQUESTS / rate, _LONGEST_SECONDS)
+        grace = GRACE_SECONDS if arguments.grace_seconds is None else arguments.grace_seconds
         return StepSettings(
             seconds=max(arguments.step_seconds, round(least, 1)) * times,
             warm_up_seconds=_LEAD_SECONDS if self.steps else arguments.warm_up_seconds,
             max_in_flight=arguments.max_in_flight,
             seed=arguments.seed,
             constant=arguments.constant,
+            by_concurrency=self._by_concurrency,
+            most_requests=arguments.step_requests,
+            grace_seconds=grace if arguments.stream else None,
         )
 
-    def summary(self) -> str:
-        """One sentence about the result."""
+    def summary(self) -> list[str]:
+        """One sentence about the result, and for streams one about what is a token."""
         if self.is_interrupted:
-            return "interrupted: the steps above were measured"
+            return ["interrupted: the steps above were measured"]
         best = self.best
         if best is None:
-            return "no rate was held; raise --latency-ms, use longer steps, or look at the errors"
+            what, option = ("load", "--goodput") if self.limits.stream else ("rate", "--latency-ms")
+            return [f"no {what} was held; raise {option}, use longer steps, or look at the errors"]
         reason = self.lower_bound_reason
-        return (
-            f"highest rate held: {'at least ' if reason else ''}{best.good_per_second:.1f} "
-            "requests per second "
-            f"(p{self.limits.percentile:g} {best.latency_ms:.1f} ms over {best.seconds:g} s)"
-            f"{f', because {reason}; {self._remedy(reason)}' if reason else ''}"
-        )
+        why = f", because {reason}; {self._remedy(reason)}" if reason else ""
+        at_least = "at least " if reason else ""
+        if best.stream is not None:
+            return [f"{describe_streams(best, self.limits, at_least)}{why}", explain_unit(best.stream)]
+        return [
+            f"highest rate held: {at_least}{best.good_per_second:.1f} requests per second "
+            f"(p{self.limits.percentile:g} {best.latency_ms:.1f} ms over {best.seconds:g} s){why}"
+        ]
 
     def _remedy(self, reason: str) -> str:
         if reason == GENERATOR_WAS_BUSY:
             return "set --processes"
-        return "add a higher rate to --rates" if self._arguments.rates else "raise --to"
+        option = "--concurrency" if self._by_concurrency else "--rates"
+        what = "number" if self._by_concurrency else "rate"
+        return f"add a higher {what} to {option}" if self._loads else "raise --to"
 
 
 def _write(arguments: argparse.Namespace, metadata: BenchmarkMetadata, test: _Test) -> None:
@@ -254,7 +276,7 @@ def _write(arguments: argparse.Namespace, metadata: BenchmarkMetadata, test: _Te
         best = test.best and {**test.best.to_dict(), "is_lower_bound": bool(test.lower_bound_reason)}
         print_json({"best": best, "steps": steps})
     else:
-        print_lines(test.summary())
+        print_lines(*test.summary())
     if arguments.output:
         count = write_results(
             arguments.output, metadata, test.steps, append=arguments.append, started=test.started

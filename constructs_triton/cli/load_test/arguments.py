@@ -18,9 +18,15 @@ requests:
       {"input": {"image": "@cat.png"}, "target_model": "cats.tar.gz", "weight": 3}
       {"body": {"inputs": [...]}, "inference_component": "dogs"}
 
-example:
+examples:
+  constructs-triton load-test decoder --stream --endpoint-url http://127.0.0.1:8080 \\
+      --input "text_input=Once upon a time:BYTES" --input max_tokens=40:INT32 \\
+      --concurrency 1 2 4 8 --goodput first_token=200ms,between_tokens=80ms -o benchmark.csv
   constructs-triton load-test digits --endpoint-url http://127.0.0.1:8080 --input image=@seven.png --batch \\
       --latency-ms 50 --step-seconds 10 -o benchmark.csv --plot ramp.svg
+
+With --stream, requests are flat JSON of Triton's generate extension: --input and --random give its fields,
+and "body" of a line is the whole object.
 
 Exit codes: 0 success, 1 no rate was held, 2 wrong arguments, 3 the generator was the bottleneck.
 """
@@ -31,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = (
         "Send requests at fixed rates, or search for the highest rate whose latency stays within a limit. "
-        "Latency counts from when a request was due, so waiting is part of it. Writes the CSV file that "
-        "`constructs-triton plan` reads."
+        "Latency counts from when a request was due, so waiting is part of it. With --stream, measure when "
+        "tokens arrive. Writes the CSV file that `constructs-triton plan` reads."
     )
     parser.epilog = _EPILOG
     parser.add_argument(
@@ -41,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_target(parser.add_argument_group("endpoint"))
     _add_requests(parser.add_argument_group("requests"))
     _add_load(parser.add_argument_group("load"))
+    _add_streams(parser.add_argument_group("streams"))
     _add_output(parser.add_argument_group("output"))
 
 
@@ -84,19 +91,21 @@ def _add_requests(group: argparse._ArgumentGroup) -> None:
 
 def _add_load(group: argparse._ArgumentGroup) -> None:
     # fmt: off
-    group.add_argument("--latency-ms", type=number(), default=500, metavar="MS",
-                       help="limit of the latency in milliseconds (default: %(default)s)")
+    group.add_argument("--latency-ms", type=number(), metavar="MS",
+                       help="limit of the latency in milliseconds (default: 500; no limit with --stream)")
     group.add_argument("--percentile", type=number(), default=95, metavar="P",
                        help="percentile of the latency that must be within the limit (default: %(default)s)")
     group.add_argument("--rates", type=number(), nargs="+", metavar="N",
                        help="requests per second of each step (default: search for the highest)")
-    group.add_argument("--from", type=number(), default=4, metavar="N", dest="start",
-                       help="first rate of the search (default: %(default)s)")
+    group.add_argument("--from", type=number(), metavar="N", dest="start",
+                       help="first rate of the search (default: 4), or streams (default: 1)")
     group.add_argument("--to", type=number(), default=float("inf"), metavar="N", dest="maximum",
-                       help="highest rate of the search (default: no maximum)")
+                       help="highest rate or number of streams of the search (default: no maximum)")
     group.add_argument("--step-seconds", type=number(), default=60, metavar="N",
                        help="seconds of a step that are measured; longer for less than 40 requests, "
                             "up to 60 (default: %(default)s)")
+    group.add_argument("--step-requests", type=whole_number(), metavar="N",
+                       help="end a step after N requests, if that is before --step-seconds")
     group.add_argument("--warm-up-seconds", type=number(), default=5, metavar="N",
                        help="seconds before the first step that are not measured (default: %(default)s)")
     group.add_argument("--max-in-flight", type=whole_number(), default=256, metavar="N",
@@ -108,6 +117,24 @@ def _add_load(group: argparse._ArgumentGroup) -> None:
                        help="seed of the random intervals and values (default: %(default)s)")
     group.add_argument("--processes", type=whole_number(), default=1, metavar="N",
                        help="processes that share the load (default: %(default)s)")
+    # fmt: on
+
+
+def _add_streams(group: argparse._ArgumentGroup) -> None:
+    # fmt: off
+    group.add_argument("--stream", action="store_true",
+                       help="read responses of models that generate as they arrive, over "
+                            "InvokeEndpointWithResponseStream, and measure tokens")
+    group.add_argument("--goodput", metavar="LIMITS",
+                       help="limits of a stream: first_token and between_tokens, in ms or s (default: "
+                            "first_token=500ms,between_tokens=100ms). The goodput is the requests per second "
+                            "that meet all of them. A step is held if the percentile of each is within it")
+    group.add_argument("--concurrency", type=whole_number(), nargs="*", metavar="N",
+                       help="keep N streams open in each step, in place of a rate; without N, search for the "
+                            "most")
+    group.add_argument("--grace-seconds", type=number(), metavar="N",
+                       help="seconds that open streams may take after a step, before they are closed "
+                            "(default: 30)")
     # fmt: on
 
 

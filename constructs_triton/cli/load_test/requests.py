@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,20 @@ from constructs_triton.untrusted.regular_files import read_regular
 from constructs_triton_client import Invocation
 from constructs_triton_client.bounded_json import parse_bounded_json
 from constructs_triton_client.datatypes import by_datatype
+from constructs_triton_client.generation import encode_generation
 from constructs_triton_client.wire import encode_request
 from constructs_triton_client.wire.dtypes import dtype_of
 
-__all__ = ["random_invocations", "read_inputs", "read_lines", "sample_invocations"]
+__all__ = ["BodyForm", "random_invocations", "read_inputs", "read_lines", "sample_invocations"]
+
+
+class BodyForm(StrEnum):
+    """How a request is written: as tensors, or as a flat object of Triton's generate extension."""
+
+    BINARY = "binary"
+    JSON = "json"
+    GENERATE = "generate"
+
 
 Weighted = tuple[float, Invocation]
 
@@ -36,7 +47,7 @@ _HIGHEST = 100
 
 
 def read_inputs(
-    texts: Sequence[str], options: Mapping[str, Any], *, with_batch: bool, binary: bool
+    texts: Sequence[str], options: Mapping[str, Any], *, with_batch: bool, form: BodyForm
 ) -> list[Weighted]:
     """Return one request with these inputs, in the form of ``invoke``.
 
@@ -44,13 +55,17 @@ def read_inputs(
         InvalidValueError: an input has another form, or cannot be read.
     """
     inputs = dict(read_input(text, with_batch=with_batch) for text in texts)
-    return [(1.0, _encode(inputs, options, binary))]
+    return [(1.0, _encode(inputs, options, form))]
 
 
-def _encode(inputs: Mapping[str, Any], options: Mapping[str, Any], binary: bool) -> Invocation:
+def _encode(inputs: Mapping[str, Any], options: Mapping[str, Any], form: BodyForm) -> Invocation:
+    if form is BodyForm.GENERATE:
+        # Triton derives the shape from the model's, and counts only the outer length of nested lists.
+        body = encode_generation({name: array.ravel() for name, (array, _) in inputs.items()}).body
+        return Invocation(body, "application/json", dict(options))
     datatypes = {name: "BF16" for name, (_, datatype) in inputs.items() if datatype == "BF16"}
     arrays = {name: array for name, (array, _) in inputs.items()}
-    encoded = encode_request(arrays, binary=binary, datatypes=datatypes)
+    encoded = encode_request(arrays, binary=form is BodyForm.BINARY, datatypes=datatypes)
     return Invocation(encoded.body, encoded.content_type, dict(options))
 
 
@@ -58,7 +73,7 @@ def _encode(inputs: Mapping[str, Any], options: Mapping[str, Any], binary: bool)
 
 
 def random_invocations(
-    texts: Sequence[str], options: Mapping[str, Any], *, seed: int, binary: bool
+    texts: Sequence[str], options: Mapping[str, Any], *, seed: int, form: BodyForm
 ) -> list[Weighted]:
     """Return requests with random values, from texts such as ``ids=INT64[1,128]:0..30521``.
 
@@ -67,13 +82,13 @@ def random_invocations(
     """
     rng = np.random.default_rng(seed)
     return [
-        (1.0, _encode(dict(_draw(text, rng) for text in texts), options, binary))
+        (1.0, _encode(dict(_draw(text, rng) for text in texts), options, form))
         for _ in range(RANDOM_REQUESTS)
     ]
 
 
 def sample_invocations(
-    arguments: argparse.Namespace, options: Mapping[str, Any], *, binary: bool
+    arguments: argparse.Namespace, options: Mapping[str, Any], *, form: BodyForm
 ) -> list[Weighted]:
     """Return requests with random values for every input of a model in ``--repository``.
 
@@ -92,7 +107,7 @@ def sample_invocations(
         )
         for number in range(RANDOM_REQUESTS)
     )
-    return [(1.0, _encode(sample, options, binary)) for sample in samples]
+    return [(1.0, _encode(sample, options, form)) for sample in samples]
 
 
 def _draw(text: str, rng: Any) -> tuple[str, tuple[Any, str]]:
@@ -128,11 +143,11 @@ def _values(datatype: str, shape: list[int], low: int, high: int, rng: Any) -> A
 # --- JSON lines -------------------------------------------------------------------------------------------
 
 
-def read_lines(path: Path, options: Mapping[str, Any], *, with_batch: bool, binary: bool) -> list[Weighted]:
+def read_lines(path: Path, options: Mapping[str, Any], *, with_batch: bool, form: BodyForm) -> list[Weighted]:
     """Return the requests in a file with one JSON object per line.
 
     ``{"input": {"image": "@cat.png"}, "target_model": "cats.tar.gz", "weight": 3}``. Values of ``input`` have
-    the form of ``invoke``, with files relative to this file; ``body`` instead is a whole KServe v2 request.
+    the form of ``invoke``, with files relative to this file; ``body`` instead is a whole request.
 
     Raises:
         InvalidValueError: the file cannot be read, or a line has another form.
@@ -144,7 +159,7 @@ def read_lines(path: Path, options: Mapping[str, Any], *, with_batch: bool, bina
             f"--requests: {path} cannot be read ({error}); give a readable file"
         ) from None
     found = [
-        _read_line(path, number, line, options, with_batch=with_batch, binary=binary)
+        _read_line(path, number, line, options, with_batch=with_batch, form=form)
         for number, line in enumerate(lines, 1)
         if line.strip()
     ]
@@ -154,7 +169,7 @@ def read_lines(path: Path, options: Mapping[str, Any], *, with_batch: bool, bina
 
 
 def _read_line(
-    path: Path, number: int, line: str, options: Mapping[str, Any], *, with_batch: bool, binary: bool
+    path: Path, number: int, line: str, options: Mapping[str, Any], *, with_batch: bool, form: BodyForm
 ) -> Weighted:
     place = f"{path}: line {number}"
     entry = _parse(place, line)
@@ -170,7 +185,7 @@ def _read_line(
         body = json.dumps(entry["body"], separators=(",", ":")).encode()
         return weight, Invocation(body, "application/json", options)
     inputs = dict(read_input(text, with_batch=with_batch) for text in _input_texts(place, path.parent, entry))
-    return weight, _encode(inputs, options, binary)
+    return weight, _encode(inputs, options, form)
 
 
 def _parse(place: str, line: str) -> dict[str, Any]:

@@ -113,6 +113,9 @@ class _EmptyBody:
     def read(self, *_: Any) -> bytes:
         return b""
 
+    def close(self) -> None:
+        """There is no connection."""
+
 
 def _scope(headers: dict[str, str]) -> SigningScope | None:
     match = _SCOPE.search(headers.get("Authorization", ""))

@@ -14,7 +14,7 @@ from constructs_triton.measuring.load_test.step import StepResult, Verdict
 
 __all__ = ["GENERATOR_WAS_BUSY", "NO_HIGHER_RATE", "HeldSteps", "Search"]
 
-NO_HIGHER_RATE = "no higher rate was tried"
+NO_HIGHER_RATE = "no higher load was tried"
 GENERATOR_WAS_BUSY = "the generator was the bottleneck"
 
 _VOID_ATTEMPTS = 3
@@ -37,6 +37,7 @@ class Search:
         maximum: Highest rate to try. Default: no maximum.
         precision: The search ends when the rates that are held and not held differ by this fraction, 0.01 to
             1.
+        is_whole: Whether rates are whole numbers, such as those of requests that are kept open.
         best: The confirmed step, after ``run``; ``None`` if no rate was held.
 
     Raises:
@@ -47,19 +48,26 @@ class Search:
     start: float = 4
     maximum: float = float("inf")
     precision: float = 0.1
+    is_whole: bool = False
     best: StepResult | None = None
     _held: list[StepResult] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if not _LOWEST_RATE <= self.start <= self.maximum:
+        if self.is_whole:
+            self.start = int(self.start)
+        if not self._lowest <= self.start <= self.maximum:
             raise InvalidValueError(
-                f"start: must be from {_LOWEST_RATE} to the maximum rate ({self.maximum:g}), "
+                f"start: must be from {self._lowest:g} to the maximum rate ({self.maximum:g}), "
                 f"got {self.start:g}; change one of them"
             )
         if not 0.01 <= self.precision <= 1:
             raise InvalidValueError(
                 f"precision: must be from 0.01 to 1, got {self.precision:g}; write 10 percent as 0.1"
             )
+
+    @property
+    def _lowest(self) -> float:
+        return 1 if self.is_whole else _LOWEST_RATE
 
     def run(self) -> Iterator[StepResult]:
         """Measure rate after rate, and yield each result."""
@@ -68,7 +76,7 @@ class Search:
 
     def _find(self) -> Iterator[StepResult]:
         low, high, rate = 0.0, float("inf"), self.start
-        while high > low * (1 + self.precision) and rate >= _LOWEST_RATE:
+        while high > low * (1 + self.precision) and rate >= self._lowest and rate > low:
             result = None
             for result in self._attempts(rate):
                 yield result
@@ -91,9 +99,8 @@ class Search:
                 return
 
     def _next(self, low: float, high: float) -> float:
-        if high == float("inf"):
-            return min(low * 2, self.maximum)
-        return (low + high) / 2
+        rate = (low + high) / 2 if high < inf else min(low * 2, self.maximum)
+        return float(int(rate)) if self.is_whole else rate
 
     def _confirm(self) -> Iterator[StepResult]:
         """Measure the highest rate for longer, and lower ones until one is held again."""
@@ -105,6 +112,8 @@ class Search:
                 self.best = result
                 return
             rate /= 1 + self.precision
+            if self.is_whole:
+                rate = max(1, int(rate))
 
 
 @dataclass(frozen=True, slots=True)

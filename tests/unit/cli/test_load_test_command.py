@@ -14,6 +14,7 @@ from null_server import NullServer, run_null_server
 
 from constructs_triton.cli import load_test
 from constructs_triton.cli.load_test import requests as load_requests
+from constructs_triton.cli.load_test.requests import BodyForm
 from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.measuring.load_test.target import Target
 from constructs_triton.planning import read_measurements
@@ -45,7 +46,7 @@ def test_fixed_rates_are_measured_and_written(
     assert out[0].split() == ["rate/s", "good/s", "p50", "ms", "p95", "ms", "p99", "ms", "result"]
     assert [line.split()[0] for line in out[1:3]] == ["40.0", "60.0"]
     assert out[3].startswith("highest rate held: at least ")
-    assert out[3].endswith("because no higher rate was tried; add a higher rate to --rates")
+    assert out[3].endswith("because no higher load was tried; add a higher rate to --rates")
     assert "digits holds at least" in (tmp_path / "b.svg").read_text()
     measured = read_measurements(tmp_path / "b.csv")
     assert {(each.configuration, each.instance_type) for each in measured} == {("digits", "local")}
@@ -189,7 +190,7 @@ def test_lines_are_requests_with_weights(tmp_path: Path) -> None:
         '{"body": {"inputs": []}, "inference_component": "dogs"}\n'
     )
     first, second = load_requests.read_lines(
-        tmp_path / "mix.jsonl", {"TargetModel": "all.tar.gz"}, with_batch=False, binary=True
+        tmp_path / "mix.jsonl", {"TargetModel": "all.tar.gz"}, with_batch=False, form=BodyForm.BINARY
     )
     assert (first[0], first[1].options) == (3, {"TargetModel": "cats.tar.gz"})
     assert first[1].body.endswith(b"meow")
@@ -213,15 +214,17 @@ def test_invalid_line_is_refused(tmp_path: Path, line: str, message: str) -> Non
     path = tmp_path / "mix.jsonl"
     path.write_text(line)
     with pytest.raises(InvalidValueError, match=message):
-        load_requests.read_lines(path, {}, with_batch=False, binary=True)
+        load_requests.read_lines(path, {}, with_batch=False, form=BodyForm.BINARY)
     with pytest.raises(InvalidValueError, match=r"--requests: .*absent.jsonl cannot be read"):
-        load_requests.read_lines(tmp_path / "absent.jsonl", {}, with_batch=False, binary=True)
+        load_requests.read_lines(tmp_path / "absent.jsonl", {}, with_batch=False, form=BodyForm.BINARY)
 
 
 def test_random_values_are_in_their_range() -> None:
     """The same seed gives the same sixteen requests."""
     texts = ["ids=INT64[1,128]:5..7", "x=FP32[2]", "flag=BOOL[3]", "text=BYTES[1]", "half=BF16[2]"]
-    requests, again = (load_requests.random_invocations(texts, {}, seed=1, binary=True) for _ in range(2))
+    requests, again = (
+        load_requests.random_invocations(texts, {}, seed=1, form=BodyForm.BINARY) for _ in range(2)
+    )
     assert requests == again
     assert len({invocation.body for _, invocation in requests}) == 16
 
@@ -229,7 +232,7 @@ def test_random_values_are_in_their_range() -> None:
 def test_random_tensors_have_their_shape() -> None:
     """The body of a JSON request shows shape, datatype and values."""
     ((_, invocation), *_) = load_requests.random_invocations(
-        ["ids=INT64[1,128]:5..7"], {}, seed=1, binary=False
+        ["ids=INT64[1,128]:5..7"], {}, seed=1, form=BodyForm.JSON
     )
     (tensor,) = json.loads(invocation.body)["inputs"]
     assert (tensor["name"], tensor["datatype"], tensor["shape"]) == ("ids", "INT64", [1, 128])
@@ -252,4 +255,4 @@ def test_random_inputs_of_a_repository() -> None:
 def test_invalid_random_tensor_is_refused(text: str) -> None:
     """The message has an example."""
     with pytest.raises(InvalidValueError, match=r"--random: must have the form NAME=DATATYPE\[SHAPE\], got"):
-        load_requests.random_invocations([text], {}, seed=0, binary=True)
+        load_requests.random_invocations([text], {}, seed=0, form=BodyForm.BINARY)
