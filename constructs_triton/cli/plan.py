@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Calculate for each measured configuration how many instances a load needs, the scaling target and "
-        "the cost, and mark the cheapest. Exit code 1 if no configuration meets --latency-ms."
+        "the cost, and mark the cheapest. Exit code 1 if no configuration meets the limits."
     )
     parser.add_argument(
         "benchmark",
@@ -78,18 +78,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_requirement(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    load = parser.add_mutually_exclusive_group(required=True)
+    load.add_argument(
         "--requests-per-second",
-        required=True,
         type=decimal_argument,
         metavar="N",
         help="peak load in requests per second",
+    )
+    load.add_argument(
+        "--concurrent-streams",
+        type=decimal_argument,
+        metavar="N",
+        help="most streams that are open at a time, of a benchmark by `load-test --stream`",
     )
     parser.add_argument(
         "--latency-ms",
         type=decimal_argument,
         metavar="MS",
         help="maximum latency in milliseconds (default: no limit)",
+    )
+    parser.add_argument(
+        "--first-token-ms",
+        type=decimal_argument,
+        metavar="MS",
+        help="maximum time to the first token of a stream in milliseconds (default: no limit)",
+    )
+    parser.add_argument(
+        "--between-tokens-ms",
+        type=decimal_argument,
+        metavar="MS",
+        help="maximum mean time between the tokens of a stream in milliseconds (default: no limit)",
     )
     parser.add_argument(
         "--headroom",
@@ -159,7 +177,10 @@ def _warn(plans: Iterable[Plan]) -> None:
 def _plans(arguments: argparse.Namespace) -> list[Plan]:
     requirement = Requirement(
         requests_per_second=arguments.requests_per_second,
+        concurrent_streams=arguments.concurrent_streams,
         latency_ms=arguments.latency_ms,
+        first_token_ms=arguments.first_token_ms,
+        between_tokens_ms=arguments.between_tokens_ms,
         headroom=arguments.headroom,
         safety_factor=arguments.safety_factor,
         min_capacity=arguments.min_capacity,
@@ -188,9 +209,17 @@ def _show(
     if arguments.plot:
         plot_plans(plans, arguments.plot, chosen=chosen)
     if arguments.plot_throughput:
-        bound = None if arguments.latency_ms is None else float(arguments.latency_ms)
-        measurements = [plan.measurement for plan in every]
-        plot_measurements(measurements, arguments.plot_throughput, latency_ms=bound)
+        plot_measurements(
+            [plan.measurement for plan in every],
+            arguments.plot_throughput,
+            latency_ms=_number(arguments.latency_ms),
+            first_token_ms=_number(arguments.first_token_ms),
+            between_tokens_ms=_number(arguments.between_tokens_ms),
+        )
+
+
+def _number(value: Decimal | None) -> float | None:
+    return None if value is None else float(value)
 
 
 def _print(arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | None) -> None:
@@ -205,12 +234,14 @@ def _print(arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | 
 
 def _print_table(plans: Sequence[Plan], chosen: Plan | None) -> None:
     width = get_terminal_size().columns if sys.stdout.isatty() else WIDE
-    shown = len(_COLUMNS) if width >= _NARROW else _NARROW_COLUMNS
+    columns = _stream_columns() if _are_streams(plans) else _COLUMNS
+    shown = len(columns) if width >= _NARROW else _NARROW_COLUMNS
+    cells = _stream_cells if _are_streams(plans) else _cells
     print_table(
-        _COLUMNS[:shown],
-        (_cells(plan, plan is chosen)[:shown] for plan in plans),
+        columns[:shown],
+        (cells(plan, plan is chosen)[:shown] for plan in plans),
         highlighted=next((index for index, plan in enumerate(plans) if plan is chosen), None),
-        is_narrow=shown < len(_COLUMNS),
+        is_narrow=shown < len(columns),
         width=WIDE,
     )
 
@@ -238,15 +269,66 @@ def _cells(plan: Plan, is_chosen: bool) -> tuple[str, ...]:
     )
 
 
+def _are_streams(plans: Sequence[Plan]) -> bool:
+    """Whether every plan was measured with streams, so that the table can show their figures."""
+    return all(plan.measurement.first_token_ms is not None for plan in plans)
+
+
+def _stream_columns() -> tuple[tuple[str, str], ...]:
+    """The columns of streams: what one instance has open replaces its invocations."""
+    return (
+        *_COLUMNS[:3],
+        ("open\nstreams", "right"),
+        ("first\ntoken ms", "right"),
+        ("between\ntokens ms", "right"),
+        *_COLUMNS[5:9],
+        ("cost per\nmillion tokens", "right"),
+        *_COLUMNS[10:12],
+        ("target", "right"),
+    )
+
+
+def _stream_cells(plan: Plan, is_chosen: bool) -> tuple[str, ...]:
+    measured = plan.measurement
+    at_least = ">= " if measured.is_lower_bound else ""
+    cells = _cells(plan, is_chosen)
+    cost = "" if plan.cost_per_million_tokens is None else f"{plan.cost_per_million_tokens:f}"
+    return (
+        *cells[:3],
+        "" if measured.concurrency is None else f"{at_least}{measured.concurrency:f}",
+        f"{measured.first_token_ms:f}",
+        "" if measured.between_tokens_ms is None else f"{measured.between_tokens_ms:f}",
+        *cells[5:9],
+        f"{cost} (events)" if cost and measured.token_unit == "events" else cost,
+        *cells[10:12],
+        _target(plan),
+    )
+
+
+def _target(plan: Plan) -> str:
+    """The target of scaling, for each instance."""
+    if plan.target_concurrent_requests is None:
+        return f"{plan.target_invocations_per_minute:.10g}/min"
+    return f"{plan.target_concurrent_requests:.10g} open"
+
+
 def _summary(plan: Plan) -> str:
-    bound = "" if plan.requirement.latency_ms is None else f" within {plan.requirement.latency_ms} ms"
+    names = {"latency_ms": "", "first_token_ms": "first token ", "between_tokens_ms": "between tokens "}
+    limits = plan.requirement.limits
+    bound = " and".join(f" {names[name]}within {limits[name]} ms" for name in limits)
     at_most = "at most " if plan.measurement.is_lower_bound else ""
     return (
         f"* cheapest{bound}: {plan}, {at_most}{_instances(plan.initial_instance_count)} at "
         f"{plan.cost_per_hour:f} an hour, {plan.cost_per_month:f} a month; "
         f"scale from {plan.min_capacity} to {_instances(plan.max_capacity)} "
-        f"at {plan.target_invocations_per_minute:.10g} invocations per minute and instance"
+        f"at {_scaling_target(plan)}"
     )
+
+
+def _scaling_target(plan: Plan) -> str:
+    if plan.target_concurrent_requests is None:
+        return f"{plan.target_invocations_per_minute:.10g} invocations per minute and instance"
+    return f"{plan.target_concurrent_requests:.10g} concurrent requests per instance"
 
 
 def _instances(count: int) -> str:

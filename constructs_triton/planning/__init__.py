@@ -15,9 +15,10 @@ You provide the prices: none are built in. Counts and costs are computed exactly
 decimals they are written as, so rounding never adds an instance.
 """
 
-from constructs_triton.planning.capacity import Plan, Requirement, cheapest, plan_all
+from constructs_triton.planning.capacity import Plan, cheapest, plan_all
 from constructs_triton.planning.measurements import Measurement, read_measurements
 from constructs_triton.planning.prices import read_prices
+from constructs_triton.planning.requirement import Requirement
 from constructs_triton.planning.scaling import Assumptions, Fleet
 from constructs_triton.planning.simulation import simulate
 from constructs_triton.planning.template_scaling import read_scaling

@@ -12,66 +12,18 @@ from types import MappingProxyType
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.planning.measurements import Measurement
 from constructs_triton.planning.prices import price_all
-from constructs_triton.planning.quantities import Bounds, Number, exact
+from constructs_triton.planning.quantities import Number, exact
+from constructs_triton.planning.requirement import Requirement
 from constructs_triton.planning.scaling import Fleet
 
 __all__ = ["Plan", "Requirement", "best_of_each", "cheapest", "plan_all"]
 
-_SECONDS_PER_MINUTE = 60
 #: The AWS Pricing Calculator counts a month as 730 hours.
 HOURS_PER_MONTH = 730
-_SAFETY_FACTOR = Bounds("0.000001", "1", "write 50 percent as 0.5")
-_HEADROOM = Bounds("0", "1", "write 20 percent as 0.2, or raise requests_per_second")
 # More digits than a price times a count can have, so no cost is rounded.
 _UNROUNDED = Context(prec=200)
+_STREAM_FIGURES = ("concurrency", "first_token_ms", "between_tokens_ms", "tokens_per_second")
 _NO_PRICES: Mapping[str, Number] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requirement:
-    """The load that an endpoint must handle.
-
-    ``requests_per_second``
-        The peak load of the whole endpoint.
-    ``latency_ms``
-        The maximum latency in milliseconds, inclusive. Default: no limit.
-    ``headroom``
-        Extra capacity as a fraction of ``requests_per_second``, from 0 to 1. With 0.2 the plan is for 1.2
-        times the load. Default: 0.
-    ``safety_factor``
-        The fraction of its measured throughput at which auto scaling keeps an instance, above 0 and up to 1.
-        Default: 0.5, which the SageMaker documentation recommends to start with ("Load testing your auto
-        scaling configuration").
-    ``min_capacity``
-        The minimum number of instances. SageMaker spreads two or more over Availability Zones. Default: 1.
-
-    Raises:
-        InvalidValueError: a value is out of its range.
-    """
-
-    requests_per_second: Number
-    latency_ms: Number | None = None
-    headroom: Number = 0
-    safety_factor: Number = 0.5
-    min_capacity: int = 1
-
-    def __post_init__(self) -> None:
-        exact("requests_per_second", self.requests_per_second)
-        if self.latency_ms is not None:
-            exact("latency_ms", self.latency_ms)
-        exact("headroom", self.headroom, _HEADROOM)
-        exact("safety_factor", self.safety_factor, _SAFETY_FACTOR)
-        if not isinstance(self.min_capacity, int) or self.min_capacity < 1:
-            raise InvalidValueError(
-                f"min_capacity: must be a whole number of at least 1, got {self.min_capacity}; "
-                "use 1, or 2 for two Availability Zones"
-            )
-
-    @property
-    def invocations_per_minute(self) -> Fraction:
-        """The load to plan for, including ``headroom``."""
-        load = Fraction(exact("requests_per_second", self.requests_per_second)) * _SECONDS_PER_MINUTE
-        return load * (1 + Fraction(exact("headroom", self.headroom, _HEADROOM)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,17 +54,22 @@ class Plan:
 
     @property
     def meets_latency(self) -> bool:
-        """Whether the measured latency is at most the requirement's ``latency_ms``."""
-        bound = self.requirement.latency_ms
-        return bound is None or _latency(self) <= exact("latency_ms", bound)
+        """Whether the measured latency is at most the requirement's, and likewise each limit of streams."""
+        limits = self.requirement.limits
+        return all(_figure(self, name) <= exact(name, limit) for name, limit in limits.items())
+
+    @property
+    def compared_ms(self) -> Decimal:
+        """The figure by which plans are compared, beside cost: that of the requirement's first limit."""
+        return _figure(self, self.requirement.compared)
 
     @property
     def initial_instance_count(self) -> int:
         """The smallest instance count that handles the load, and at least ``min_capacity``.
 
-        It is the load including headroom, divided by the measured throughput, rounded up.
+        It is the load including headroom, divided by the measured throughput or concurrency, rounded up.
         """
-        return self._instances_at(self._throughput)
+        return self._instances_at(self._capacity)
 
     @property
     def min_capacity(self) -> int:
@@ -123,10 +80,10 @@ class Plan:
     def max_capacity(self) -> int:
         """The maximum capacity for auto scaling, at which peak load keeps every instance at the target.
 
-        It is the load including headroom, divided by :attr:`target_invocations_per_minute`, rounded up. With
-        a lower maximum, instances would exceed the target at peak load.
+        It is the load including headroom, divided by the target, rounded up. With a lower maximum, instances
+        would exceed the target at peak load.
         """
-        return self._instances_at(self._target)
+        return self._instances_at(self._capacity * self.requirement.target_fraction)
 
     @property
     def target_invocations_per_minute(self) -> float:
@@ -135,7 +92,17 @@ class Plan:
         It is the target value for the predefined metric ``SageMakerVariantInvocationsPerInstance``. The
         SageMaker documentation writes it as maximum requests per second times safety factor times 60.
         """
-        return float(self._target)
+        return float(self._throughput * self.requirement.target_fraction)
+
+    @property
+    def target_concurrent_requests(self) -> float | None:
+        """The measured concurrency of one instance times the safety factor.
+
+        It is the target value for ``scale_on_concurrent_requests``. ``None`` if the requirement is a rate.
+        """
+        if self.requirement.concurrent_streams is None:
+            return None
+        return float(self._capacity * self.requirement.target_fraction)
 
     @property
     def cost_per_hour(self) -> Decimal:
@@ -155,9 +122,18 @@ class Plan:
     @property
     def cost_per_million(self) -> Decimal:
         """The cost of a million inferences on an instance at its measured throughput, to 4 digits."""
-        per_hour = Fraction(self._throughput) * 60
-        cost = Fraction(self.price_per_hour) * 1_000_000 / per_hour
-        return (Decimal(cost.numerator) / Decimal(cost.denominator)).quantize(Decimal("0.0001"))
+        return self._cost_of_million(self._throughput * 60)
+
+    @property
+    def cost_per_million_tokens(self) -> Decimal | None:
+        """The cost of a million tokens on an instance at its measured tokens per second, to 4 digits.
+
+        ``None`` if they were not measured. Where ``token_unit`` is ``"events"``, it is that of events.
+        """
+        tokens = self.measurement.tokens_per_second
+        if tokens is None:
+            return None
+        return self._cost_of_million(Fraction(exact("tokens_per_second", tokens)) * 3600)
 
     def fleet(self, *, start_minutes: int = 6) -> Fleet:
         """Return the fleet to simulate: this throughput, latency and price.
@@ -173,7 +149,16 @@ class Plan:
         )
 
     def to_dict(self) -> dict[str, str | int | float | bool]:
-        """Return the plan as values that ``json.dumps`` accepts."""
+        """Return the plan as values that ``json.dumps`` accepts; of streams only what was measured."""
+        measured = {name: getattr(self.measurement, name) for name in _STREAM_FIGURES}
+        computed = {
+            "cost_per_million_tokens": self.cost_per_million_tokens,
+            "target_concurrent_requests": self.target_concurrent_requests,
+        }
+        streams = {
+            name: float(value) for name, value in {**measured, **computed}.items() if value is not None
+        }
+        unit = {"token_unit": self.measurement.token_unit} if self.measurement.token_unit else {}
         return {
             "configuration": self.configuration,
             "instance_type": self.instance_type,
@@ -190,6 +175,8 @@ class Plan:
             "max_cost_per_hour": float(self.max_cost_per_hour),
             "cost_per_month": float(self.cost_per_month),
             "cost_per_million": float(self.cost_per_million),
+            **streams,
+            **unit,
         }
 
     def __str__(self) -> str:
@@ -200,12 +187,19 @@ class Plan:
         return Fraction(exact("invocations_per_minute", self.measurement.invocations_per_minute))
 
     @property
-    def _target(self) -> Fraction:
-        return self._throughput * Fraction(exact("safety_factor", self.requirement.safety_factor))
+    def _capacity(self) -> Fraction:
+        """What one instance handles, in the unit of the requirement's load."""
+        if self.requirement.concurrent_streams is None:
+            return self._throughput
+        return Fraction(_figure(self, "concurrency"))
 
-    def _instances_at(self, invocations_per_minute: Fraction) -> int:
+    def _cost_of_million(self, per_hour: Fraction) -> Decimal:
+        cost = Fraction(self.price_per_hour) * 1_000_000 / per_hour
+        return (Decimal(cost.numerator) / Decimal(cost.denominator)).quantize(Decimal("0.0001"))
+
+    def _instances_at(self, load_of_instance: Fraction) -> int:
         # Fractions, because 33000.000000000004 / 1100 as a float would need one instance too many.
-        needed = ceil(self.requirement.invocations_per_minute / invocations_per_minute)
+        needed = ceil(self.requirement.load / load_of_instance)
         return max(needed, self.requirement.min_capacity)
 
 
@@ -221,9 +215,11 @@ def plan_all(
             measurements. Default: none.
 
     Raises:
-        InvalidValueError: an instance type has no price.
+        InvalidValueError: an instance type has no price, or a measurement lacks a figure of streams that the
+            requirement is about.
     """
     rows = list(measurements)
+    _check_measured(rows, requirement)
     return [
         Plan(measurement=row, requirement=requirement, price_per_hour=price)
         for row, price in zip(rows, price_all(rows, prices), strict=True)
@@ -265,21 +261,36 @@ def best_of_each(plans: Iterable[Plan]) -> list[Plan]:
     return [min(group, key=_preference) for group in groups.values()]
 
 
+def _check_measured(measurements: Iterable[Measurement], requirement: Requirement) -> None:
+    concurrency = () if requirement.concurrent_streams is None else ("concurrency",)
+    for measurement in measurements:
+        for name in (*concurrency, *requirement.limits):
+            if getattr(measurement, name) is None:
+                raise InvalidValueError(
+                    f"{name}: was not measured for {measurement}; "
+                    "measure it with `constructs-triton load-test --stream`"
+                )
+
+
 def _preference(plan: Plan) -> tuple[bool, Decimal, Decimal]:
-    """Sort by cost and then latency within the limit, and by latency above it."""
-    latency = _latency(plan)
-    first, second = (plan.cost_per_hour, latency) if plan.meets_latency else (latency, plan.cost_per_hour)
-    return not plan.meets_latency, first, second
+    """Sort by cost and then latency within the limits, and by how far they are missed above them."""
+    if plan.meets_latency:
+        return False, plan.cost_per_hour, plan.compared_ms
+    limits = plan.requirement.limits
+    return True, max(_figure(plan, name) / exact(name, limits[name]) for name in limits), plan.cost_per_hour
 
 
-def _latency(plan: Plan) -> Decimal:
-    return exact("latency_ms", plan.measurement.latency_ms)
+def _figure(plan: Plan, name: str) -> Decimal:
+    return exact(name, getattr(plan.measurement, name))
 
 
 def _none_meets(fastest: Plan) -> InvalidValueError:
-    latency_ms = fastest.measurement.latency_ms
+    """The error for the first limit that the fastest plan misses."""
+    limits = fastest.requirement.limits
+    name = next(name for name in limits if _figure(fastest, name) > exact(name, limits[name]))
+    measured = getattr(fastest.measurement, name)
     return InvalidValueError(
-        f"latency_ms: no measured configuration is this fast, got {fastest.requirement.latency_ms}; "
-        f"the fastest is {fastest} with {latency_ms} ms: "
-        f"set latency_ms to {latency_ms} or more, or measure others"
+        f"{name}: no measured configuration is this fast, got {limits[name]}; "
+        f"the fastest is {fastest} with {measured} ms: "
+        f"set {name} to {measured} or more, or measure others"
     )

@@ -34,6 +34,19 @@ _COLUMNS = (
     Column(("price_per_hour",), read_positive, optional=True),
     Column(("instance_type_source",), parse_text, optional=True),
     Column(("is_lower_bound",), parse_flag, optional=True),
+    Column(("concurrency",), read_positive, optional=True),
+    Column(("first_token_ms",), read_positive, optional=True),
+    Column(("between_tokens_ms",), read_positive, optional=True),
+    Column(("tokens_per_second",), read_positive, optional=True),
+    Column(("token_unit",), parse_text, optional=True),
+)
+
+_OPTIONAL_NUMBERS = (
+    "price_per_hour",
+    "concurrency",
+    "first_token_ms",
+    "between_tokens_ms",
+    "tokens_per_second",
 )
 
 
@@ -59,6 +72,17 @@ class Measurement:
     ``is_lower_bound``
         Whether the load test ended before it found the highest throughput, so an instance may serve more.
         Default: ``False``.
+    ``concurrency``
+        For streams: how many of them **one** instance had open at a time. Default: not measured.
+    ``first_token_ms``
+        For streams: the time to the first token, in milliseconds. Default: not measured.
+    ``between_tokens_ms``
+        For streams: the mean time between the tokens of a stream, in milliseconds. Default: not measured.
+    ``tokens_per_second``
+        For streams: the tokens per second of **one** instance. Default: not measured.
+    ``token_unit``
+        What was counted as tokens: ``"tokens"``, or ``"events"`` where responses do not have their number of
+        tokens. Default: empty.
 
     A configuration that was measured at several loads gives several measurements.
 
@@ -73,6 +97,11 @@ class Measurement:
     price_per_hour: Number | None = None
     instance_type_source: str = ""
     is_lower_bound: bool = False
+    concurrency: Number | None = None
+    first_token_ms: Number | None = None
+    between_tokens_ms: Number | None = None
+    tokens_per_second: Number | None = None
+    token_unit: str = ""
 
     def __post_init__(self) -> None:
         if not self.configuration.strip():
@@ -83,8 +112,9 @@ class Measurement:
             InstanceType.of(self.instance_type)
         exact("invocations_per_minute", self.invocations_per_minute)
         exact("latency_ms", self.latency_ms)
-        if self.price_per_hour is not None:
-            exact("price_per_hour", self.price_per_hour)
+        for name in _OPTIONAL_NUMBERS:
+            if (value := getattr(self, name)) is not None:
+                exact(name, value)
 
     def __str__(self) -> str:
         return f"{self.configuration} on {self.instance_type}"
@@ -95,8 +125,8 @@ def read_measurements(path: str | PathLike[str]) -> list[Measurement]:
 
     Columns: ``configuration`` (or ``config``), ``instance_type``, ``invocations_per_minute`` (or
     ``invocations_per_minute_per_instance``, ``invocations_per_min_per_instance``), ``latency_ms`` (or
-    ``model_latency_ms``) and optionally ``price_per_hour``, ``instance_type_source`` and ``is_lower_bound``
-    (``true`` or ``false``). Other columns are ignored. Numbers become ``Decimal``.
+    ``model_latency_ms``) and optionally ``price_per_hour``, ``instance_type_source``, ``is_lower_bound``
+    (``true`` or ``false``) and the figures of streams. Other columns are ignored. Numbers become ``Decimal``.
 
     Args:
         path: Path of the CSV file.

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 
 from constructs_triton.planning.capacity import Plan
-from constructs_triton.planning.quantities import exact
 
 __all__ = ["pareto_front"]
 
@@ -20,11 +18,7 @@ def pareto_front(plans: Iterable[Plan]) -> list[Plan]:
         plans: The plans to compare.
     """
     front: list[Plan] = []
-    for plan in sorted(plans, key=lambda plan: (plan.cost_per_hour, _latency(plan))):
-        if not front or _latency(plan) < _latency(front[-1]):
+    for plan in sorted(plans, key=lambda plan: (plan.cost_per_hour, plan.compared_ms)):
+        if not front or plan.compared_ms < front[-1].compared_ms:
             front.append(plan)
     return front
-
-
-def _latency(plan: Plan) -> Decimal:
-    return exact("latency_ms", plan.measurement.latency_ms)

@@ -127,7 +127,8 @@ class EndpointVariant(VariantMetrics):
     def apply_plan(self, plan: CapacityPlan) -> TritonScalableInstanceCount:
         """Scale on invocations per instance, with the bounds and the target of a plan.
 
-        Set the variant's ``initial_instance_count`` to that of the plan.
+        A plan for concurrent streams scales on concurrent requests. Set the variant's
+        ``initial_instance_count`` to that of the plan.
 
         Args:
             plan: A ``constructs_triton.planning.Plan``, or an object with its attributes.
@@ -137,8 +138,13 @@ class EndpointVariant(VariantMetrics):
         """
         check_plan(plan, self.instance_type)
         count = self.auto_scale_instance_count(min_capacity=plan.min_capacity, max_capacity=plan.max_capacity)
-        target = plan.target_invocations_per_minute
-        count.scale_on_invocations_per_instance("Invocations", target_invocations_per_minute=target)
+        # Not part of the protocol: other objects need not have it.
+        concurrent = getattr(plan, "target_concurrent_requests", None)
+        if concurrent is None:
+            target = plan.target_invocations_per_minute
+            count.scale_on_invocations_per_instance("Invocations", target_invocations_per_minute=target)
+        else:
+            count.scale_on_concurrent_requests("ConcurrentRequests", target_concurrent_requests=concurrent)
         return count
 
     def _metric_endpoint_name(self) -> str:

@@ -13,11 +13,13 @@ from pathlib import Path
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.search import HeldSteps
 from constructs_triton.measuring.load_test.step import StepResult
+from constructs_triton.measuring.load_test.stream_figures import StreamFigures
 from constructs_triton.untrusted.regular_files import open_regular
 
 __all__ = ["BenchmarkMetadata", "write_results"]
 
 _LONGEST_LINE = 4096
+_HUNDREDTH = Decimal("0.01")
 _HEADINGS = (
     "configuration",
     "instance_type",
@@ -33,6 +35,17 @@ _HEADINGS = (
     "generator_late_p99_ms",
     "generator_cpu",
     "started",
+)
+#: Further columns of a test of streams.
+_STREAM_HEADINGS = (
+    "concurrency",
+    "first_token_ms",
+    "between_tokens_ms",
+    "tokens_per_second",
+    "token_unit",
+    "second_token_ms",
+    "tokens_per_second_per_user",
+    "goodput_per_second",
 )
 
 
@@ -90,6 +103,7 @@ def write_results(
         InvalidValueError: the file cannot be written, or has other columns than the rows to append.
     """
     held = HeldSteps.of(steps)
+    headings = _HEADINGS + (_STREAM_HEADINGS if any(step.stream for step in held.steps) else ())
     time = (started or datetime.now(UTC)).isoformat(timespec="seconds")
     rows = [_row(metadata, step, time) for step in held.steps]
     if rows and held.lower_bound_reason:
@@ -98,21 +112,21 @@ def write_results(
     is_new = not (append and file.exists())
     try:
         if not is_new:
-            _check_headings(file)
+            _check_headings(file, headings)
         with file.open("w" if is_new else "a", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream, lineterminator="\n")
-            writer.writerows([_HEADINGS, *rows] if is_new else rows)
+            writer.writerows([headings, *rows] if is_new else rows)
     except OSError as error:
         raise InvalidValueError(f"{file}: cannot be written ({error.strerror}); give another path") from None
     return len(rows)
 
 
-def _check_headings(file: Path) -> None:
+def _check_headings(file: Path, headings: tuple[str, ...]) -> None:
     with open_regular(file) as stream:
         first_line = stream.readline(_LONGEST_LINE).decode("utf-8", "replace")
     found = next(csv.reader([first_line]), [])
-    if tuple(found) != _HEADINGS:
-        raise InvalidValueError(f"{file}: has other columns than a load test writes; give another file")
+    if tuple(found) != headings:
+        raise InvalidValueError(f"{file}: has other columns than this load test writes; give another file")
 
 
 def _row(metadata: BenchmarkMetadata, step: StepResult, started: str) -> list[object]:
@@ -125,13 +139,34 @@ def _row(metadata: BenchmarkMetadata, step: StepResult, started: str) -> list[ob
         "" if step.p99_ms is None else step.p99_ms,
         metadata.instance_type_source,
         "false",
-        round(step.rate, 2),
+        "" if step.by_concurrency else round(step.rate, 2),
         step.seconds,
         step.requests,
         step.late_p99_ms,
         step.cpu,
         started,
+        *_stream_cells(step.stream, metadata.instance_count),
     ]
+
+
+def _stream_cells(figures: StreamFigures | None, instances: int) -> list[object]:
+    """The cells of a test of streams; the first, and the tokens per second, are those of one instance."""
+    if figures is None:
+        return []
+    return [
+        _share(figures.concurrency, instances),
+        figures.first_token_ms,
+        figures.between_tokens_ms or "",  # streams of one token have none
+        _share(figures.tokens_per_second, instances),
+        figures.unit,
+        figures.second_token_ms,
+        figures.tokens_per_second_per_user,
+        figures.goodput_per_second,
+    ]
+
+
+def _share(value: float, instances: int) -> Decimal:
+    return max((Decimal(str(value)) / instances).quantize(_HUNDREDTH, ROUND_DOWN), _HUNDREDTH)
 
 
 def _per_minute(step: StepResult, instances: int) -> Decimal:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from os import PathLike
 from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.search import HeldSteps
 from constructs_triton.measuring.load_test.step import Limits, StepResult, Verdict
-from constructs_triton.measuring.plots.figure import BLUE, GREEN, GREY, RED, draw, set_plain_ticks
+from constructs_triton.measuring.load_test.stream_figures import StreamLimits
+from constructs_triton.measuring.plots.figure import BLUE, GREEN, GREY, ORANGE, RED, draw, set_plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +26,7 @@ def plot_load_test(
 ) -> None:
     """Draw the percentiles of the latency against the requests per second, with the limit.
 
+    Of streams, draw the times to the first token and between tokens, against the rate or the open streams.
     Of several steps at one rate the last one is drawn.
 
     Args:
@@ -44,48 +47,97 @@ def plot_load_test(
     highest = max((step.good_per_second for step in held), default=0.0)
     at_least = "at least " if HeldSteps.of(steps).lower_bound_reason else ""
     headline = f"holds {at_least}{highest:,.0f} requests per second" if held else "holds none of the rates"
-    subtitle = (
-        f"p{limits.percentile:g} within {limits.latency_ms:g} ms, without errors. "
-        "Latency counts from when a request was due."
-    )
+    if held and held[-1].stream:
+        headline = f"holds {at_least}{_describe_load(held[-1])}"
+    subtitle = f"{_describe_limits(limits)}, without errors. Latency counts from when a request was due."
     with draw(path, f"{title} {headline}", subtitle) as axes:
         _draw(axes, ordered, limits)
+
+
+def _describe_load(step: StepResult) -> str:
+    if step.by_concurrency:
+        return f"{step.rate:g} open streams"
+    return f"{step.good_per_second:,.1f} streams per second"
+
+
+def _describe_limits(limits: Limits) -> str:
+    percentile = f"p{limits.percentile:g}"
+    if limits.stream is None:
+        return f"{percentile} within {limits.latency_ms:g} ms"
+    named = {"first token": limits.stream.first_token_ms, "between tokens": limits.stream.between_tokens_ms}
+    bounds = [f"{name} within {limit:g} ms" for name, limit in named.items() if limit < inf]
+    return f"{percentile} {' and '.join(bounds) or 'without a limit'}"
 
 
 def _draw(axes: Axes, steps: Sequence[StepResult], limits: Limits) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
-    if limits.percentile < 99:
-        _line(axes, steps, lambda step: step.p99_ms, GREY, "p99")
-    _line(axes, steps, lambda step: step.p50_ms, GREEN, "p50")
-    _line(axes, steps, lambda step: step.latency_ms, BLUE, f"p{limits.percentile:g}")
-    for verdict, (marker, label) in _MARKS.items():
-        chosen = [step for step in steps if step.verdict is verdict]
-        color = BLUE if verdict is Verdict.HELD else RED
-        if chosen:
-            axes.scatter(
-                [step.rate for step in chosen],
-                [step.latency_ms for step in chosen],
-                marker=marker,
-                s=75,
-                color=color,
-                zorder=3,
-                label=label,
-            )
-    axes.axhline(limits.latency_ms, color=RED, ls="--", lw=1.5, label="limit")
-    axes.set_xlabel("requests per second, offered")
-    axes.set_ylabel("latency in ms")
+    if limits.stream is not None:
+        _draw_streams(axes, steps, limits, limits.stream)
+    else:
+        _draw_latency(axes, steps, limits)
+    is_stream, by_concurrency = limits.stream is not None, steps[0].by_concurrency
+    axes.set_xlabel("open streams" if by_concurrency else "requests per second, offered")
+    axes.set_ylabel("time in ms" if is_stream else "latency in ms")
     _ticks(axes)
     axes.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=7, columnspacing=1.2, handlelength=1.6)
 
 
+def _draw_streams(axes: Axes, steps: Sequence[StepResult], limits: Limits, stream: StreamLimits) -> None:
+    lines = (
+        ("first_token", "first token", BLUE, stream.first_token_ms),
+        ("between_tokens", "between tokens", ORANGE, stream.between_tokens_ms),
+    )
+    for name, label, color, limit in lines:
+        _line(axes, steps, _stream_figure(f"{name}_ms"), color, f"{label} p{limits.percentile:g}")
+        _line(axes, steps, _stream_figure(f"{name}_p50_ms"), color, f"{label} p50", style=":")
+        _marks(axes, steps, _stream_figure(f"{name}_ms"), has_labels=name == "first_token")
+        if limit < inf:
+            axes.axhline(limit, color=color, ls="--", lw=1.5, label=f"limit {limit:g} ms")
+
+
+def _stream_figure(name: str) -> Callable[[StepResult], float | None]:
+    return lambda step: getattr(step.stream, name) or None
+
+
+def _draw_latency(axes: Axes, steps: Sequence[StepResult], limits: Limits) -> None:
+    if limits.percentile < 99:
+        _line(axes, steps, lambda step: step.p99_ms, GREY, "p99")
+    _line(axes, steps, lambda step: step.p50_ms, GREEN, "p50")
+    _line(axes, steps, lambda step: step.latency_ms, BLUE, f"p{limits.percentile:g}")
+    _marks(axes, steps, lambda step: step.latency_ms)
+    axes.axhline(limits.latency_ms, color=RED, ls="--", lw=1.5, label="limit")
+
+
+def _marks(
+    axes: Axes,
+    steps: Sequence[StepResult],
+    of: Callable[[StepResult], float | None],
+    *,
+    has_labels: bool = True,
+) -> None:
+    for verdict, (marker, label) in _MARKS.items():
+        points = [(step.rate, value) for step in steps if step.verdict is verdict and (value := of(step))]
+        if points:
+            color = BLUE if verdict is Verdict.HELD else RED
+            text = label if has_labels else f"_{label}"
+            x, y = zip(*points, strict=True)
+            axes.scatter(x, y, marker=marker, s=75, color=color, zorder=3, label=text)
+
+
 def _line(
-    axes: Axes, steps: Sequence[StepResult], of: Callable[[StepResult], float | None], color: str, label: str
+    axes: Axes,
+    steps: Sequence[StepResult],
+    of: Callable[[StepResult], float | None],
+    color: str,
+    label: str,
+    *,
+    style: str = "-",
 ) -> None:
     points = [(step.rate, value) for step in steps if (value := of(step))]
     if points:
         x, y = zip(*points, strict=True)
-        axes.plot(x, y, color=color, lw=2, marker=".", label=label)
+        axes.plot(x, y, color=color, lw=2, ls=style, marker=".", label=label)
 
 
 def _ticks(axes: Axes) -> None:

@@ -21,18 +21,27 @@ from constructs_triton.measuring.plots.figure import (
 )
 from constructs_triton.planning import Measurement, Plan
 from constructs_triton.planning.pareto import pareto_front
+from constructs_triton.planning.quantities import Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_measurements", "plot_plans"]
 
+_LABELS = {
+    "invocations_per_minute": "invocations per minute and instance",
+    "concurrency": "open streams of an instance",
+    "latency_ms": "latency in ms",
+    "first_token_ms": "time to first token in ms",
+    "between_tokens_ms": "time between tokens in ms",
+}
+_SHORT = {"latency_ms": "latency", "first_token_ms": "first token", "between_tokens_ms": "between tokens"}
 _MARGIN = 1.35  # of a logarithmic axis beyond its points
 _SUBTITLE = "One instance. A line joins the steps of a load test of one configuration."
 
 
 def plot_plans(plans: Sequence[Plan], path: str | PathLike[str], *, chosen: Plan | None = None) -> None:
-    """Draw cost per hour against latency.
+    """Draw cost per hour against latency, or against the figure of the first limit of streams.
 
     The line is the Pareto front: no plan left of it or below it was measured.
 
@@ -52,21 +61,28 @@ def plot_plans(plans: Sequence[Plan], path: str | PathLike[str], *, chosen: Plan
         axes.set_yscale("log")
         _draw_plans(axes, plans, chosen)
         axes.set_xlabel("cost per hour")
-        axes.set_ylabel("latency in ms")
+        axes.set_ylabel(_LABELS[plans[0].requirement.compared])
         axes.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=5)
 
 
 def _title(plan: Plan, chosen: Plan | None) -> str:
     if chosen is None:
-        return f"No configuration is within {plan.requirement.latency_ms} ms"
+        return f"No configuration is within {_bound(plan)} ms"
     count, cost = chosen.initial_instance_count, chosen.cost_per_hour
     return f"{shortened(str(chosen))}: {count} instance{'' if count == 1 else 's'} at {cost:f} an hour"
 
 
 def _subtitle(plan: Plan) -> str:
-    bound = plan.requirement.latency_ms
-    limit = "" if bound is None else f", latency at most {bound} ms"
-    return f"For {plan.requirement.requests_per_second} requests per second{limit}"
+    required = plan.requirement
+    limits = "".join(f", {_SHORT[name]} at most {limit} ms" for name, limit in required.limits.items())
+    if required.concurrent_streams is not None:
+        return f"For {required.concurrent_streams} open streams{limits}"
+    return f"For {required.requests_per_second} requests per second{limits}"
+
+
+def _bound(plan: Plan) -> Number | None:
+    """The limit of the figure that is drawn."""
+    return plan.requirement.limits.get(plan.requirement.compared)
 
 
 def _draw_plans(axes: Axes, plans: Sequence[Plan], chosen: Plan | None) -> None:
@@ -81,7 +97,7 @@ def _draw_plans(axes: Axes, plans: Sequence[Plan], chosen: Plan | None) -> None:
         axes.scatter(
             *_points([chosen]), s=320, facecolors="none", edgecolors=GREEN, lw=3, zorder=4, label="choice"
         )
-    bound = plans[0].requirement.latency_ms
+    bound = _bound(plans[0])
     if bound is not None:
         axes.axhline(float(bound), color=RED, ls="--", lw=1.5, label=f"limit {bound} ms")
     _set_limits(axes, plans, bound is not None)
@@ -90,13 +106,13 @@ def _draw_plans(axes: Axes, plans: Sequence[Plan], chosen: Plan | None) -> None:
 
 def _points(plans: Sequence[Plan]) -> tuple[list[float], list[float]]:
     costs = [float(plan.cost_per_hour) for plan in plans]
-    return costs, [float(plan.measurement.latency_ms) for plan in plans]
+    return costs, [float(plan.compared_ms) for plan in plans]
 
 
 def _set_limits(axes: Axes, plans: Sequence[Plan], has_bound: bool) -> None:
     costs, latencies = _points(plans)
     if has_bound:
-        latencies.append(float(plans[0].requirement.latency_ms or 0))
+        latencies.append(float(_bound(plans[0]) or 0))
     axes.set_xlim(min(costs) / _MARGIN, max(costs) * _MARGIN)
     axes.set_ylim(min(latencies) / _MARGIN, max(latencies) * _MARGIN)
     set_plain_ticks(axes.xaxis, *axes.get_xlim())
@@ -117,9 +133,16 @@ def _label_points(axes: Axes, front: Sequence[Plan]) -> None:
 
 
 def plot_measurements(
-    measurements: Sequence[Measurement], path: str | PathLike[str], *, latency_ms: float | None = None
+    measurements: Sequence[Measurement],
+    path: str | PathLike[str],
+    *,
+    latency_ms: float | None = None,
+    first_token_ms: float | None = None,
+    between_tokens_ms: float | None = None,
 ) -> None:
     """Draw latency against throughput, with a line for each configuration on each instance type.
+
+    With a limit of streams, draw its figure against the streams that were open on one instance.
 
     The steps of a load test give a line; a single measurement gives a point.
 
@@ -127,6 +150,8 @@ def plot_measurements(
         measurements: What was measured.
         path: File to write; its ending decides the format, such as ``.svg`` or ``.png``.
         latency_ms: Latency limit to draw, in milliseconds. Default: none.
+        first_token_ms: Limit to draw of the time to the first token. Default: none.
+        between_tokens_ms: Limit to draw of the time between tokens. Default: none.
 
     Raises:
         InvalidValueError: there are no measurements, or the file cannot be written.
@@ -137,17 +162,25 @@ def plot_measurements(
         series[str(measurement)].append(measurement)
     if not series:
         raise InvalidValueError("measurements: must contain at least one row, got none; run a load test")
-    with draw(path, "Latency against throughput", _SUBTITLE) as axes:
+    limits = {
+        "latency_ms": latency_ms,
+        "first_token_ms": first_token_ms,
+        "between_tokens_ms": between_tokens_ms,
+    }
+    figure, limit = next(((name, value) for name, value in limits.items() if value), ("latency_ms", None))
+    load = "invocations_per_minute" if figure == "latency_ms" else "concurrency"
+    title = "Latency against throughput" if figure == "latency_ms" else "Tokens against open streams"
+    with draw(path, title, _SUBTITLE) as axes:
         axes.set_xscale("log")
         axes.set_yscale("log")
         for (name, rows), (color, label) in zip(series.items(), _colors(series), strict=True):
-            _draw_series(axes, rows, color, shortened(label) or f"_{name}")
-        if latency_ms is not None:
-            axes.axhline(latency_ms, color=RED, ls="--", lw=1.5, label=f"limit {latency_ms:g} ms")
+            _draw_series(axes, _values(rows, load, figure), color, shortened(label) or f"_{name}")
+        if limit is not None:
+            axes.axhline(limit, color=RED, ls="--", lw=1.5, label=f"limit {limit:g} ms")
         set_plain_ticks(axes.xaxis, *axes.get_xlim())
         set_plain_ticks(axes.yaxis, *axes.get_ylim())
-        axes.set_xlabel("invocations per minute and instance")
-        axes.set_ylabel("latency in ms")
+        axes.set_xlabel(_LABELS[load])
+        axes.set_ylabel(_LABELS[figure])
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
@@ -162,11 +195,16 @@ def _colors(series: Mapping[str, Sequence[Measurement]]) -> Iterator[tuple[str, 
         labelled.add(key)
 
 
-def _draw_series(axes: Axes, rows: list[Measurement], color: str, label: str) -> None:
-    ordered = sorted(rows, key=lambda row: float(row.invocations_per_minute))
+def _values(rows: Sequence[Measurement], load: str, figure: str) -> list[tuple[float, float]]:
+    """The points of a line, from left to right. Rows that were not measured with streams have none."""
+    pairs = [(getattr(row, load), getattr(row, figure)) for row in rows]
+    return sorted((float(x), float(y)) for x, y in pairs if x is not None and y is not None)
+
+
+def _draw_series(axes: Axes, points: Sequence[tuple[float, float]], color: str, label: str) -> None:
     axes.plot(
-        [float(row.invocations_per_minute) for row in ordered],
-        [float(row.latency_ms) for row in ordered],
+        [x for x, _ in points],
+        [y for _, y in points],
         color=color,
         lw=2,
         marker="o",

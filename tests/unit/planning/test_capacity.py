@@ -213,7 +213,7 @@ def test_every_formula_with_values_computed_by_hand() -> None:
         safety_factor=0.7,
         min_capacity=2,
     )
-    assert sized.requirement.invocations_per_minute == 36_000  # 500 x 60 x 1.2
+    assert sized.requirement.load == 36_000  # 500 x 60 x 1.2
     assert sized.initial_instance_count == 27  # 36,000 / 1,335 = 26.97
     assert sized.target_invocations_per_minute == 934.5  # 1,335 x 0.7
     assert sized.max_capacity == 39  # 36,000 / 934.5 = 38.52
