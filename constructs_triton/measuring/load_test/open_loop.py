@@ -112,11 +112,9 @@ class OpenLoop:
         places = asyncio.Semaphore(requests)
         clock = asyncio.get_running_loop().time
 
-        async def send() -> None:
+        async def send(due: float, *, is_measured: bool) -> None:
             try:
-                due = clock()
-                is_good = await self._send_one(self._choose(), due, is_measured=self._count(due))
-                if not is_good:
+                if not await self._send_one(self._choose(), due, is_measured=is_measured):
                     await asyncio.sleep(_PAUSE_AFTER_ERROR_SECONDS)
             finally:
                 places.release()
@@ -125,7 +123,8 @@ class OpenLoop:
             async with asyncio.timeout_at(self._end):
                 while not self._is_enough():
                     await places.acquire()
-                    self._begin(send())
+                    due = clock()
+                    self._begin(send(due, is_measured=self._count(due)))
         except TimeoutError:
             return
 

@@ -51,7 +51,8 @@ class StreamLimits:
         between = times.between(in_tokens=in_tokens) or 0.0
         measured = (times.first, between, sample.latency)
         limits = (self.first_token_ms, self.between_tokens_ms, self.latency_ms)
-        return all(value * 1000 <= limit for value, limit in zip(measured, limits, strict=True))
+        # Rounded as the percentiles are, so that a stream of exactly the limit meets it.
+        return all(round(value * 1000, 2) <= limit for value, limit in zip(measured, limits, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

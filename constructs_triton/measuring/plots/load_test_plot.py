@@ -49,8 +49,7 @@ def plot_load_test(
     headline = f"holds {at_least}{highest:,.0f} requests per second" if held else "holds none of the rates"
     if held and held[-1].stream:
         headline = f"holds {at_least}{_describe_load(held[-1])}"
-    subtitle = f"{_describe_limits(limits)}, without errors. Latency counts from when a request was due."
-    with draw(path, f"{title} {headline}", subtitle) as axes:
+    with draw(path, f"{title} {headline}", _describe_limits(limits)) as axes:
         _draw(axes, ordered, limits)
 
 
@@ -63,10 +62,13 @@ def _describe_load(step: StepResult) -> str:
 def _describe_limits(limits: Limits) -> str:
     percentile = f"p{limits.percentile:g}"
     if limits.stream is None:
-        return f"{percentile} within {limits.latency_ms:g} ms"
+        return (
+            f"{percentile} within {limits.latency_ms:g} ms, without errors. "
+            "Latency counts from when a request was due."
+        )
     named = {"first token": limits.stream.first_token_ms, "between tokens": limits.stream.between_tokens_ms}
     bounds = [f"{name} within {limit:g} ms" for name, limit in named.items() if limit < inf]
-    return f"{percentile} {' and '.join(bounds) or 'without a limit'}"
+    return f"{percentile} {' and '.join(bounds) or 'without a limit'}, without errors."
 
 
 def _draw(axes: Axes, steps: Sequence[StepResult], limits: Limits) -> None:
@@ -80,7 +82,10 @@ def _draw(axes: Axes, steps: Sequence[StepResult], limits: Limits) -> None:
     axes.set_xlabel("open streams" if by_concurrency else "requests per second, offered")
     axes.set_ylabel("time in ms" if is_stream else "latency in ms")
     _ticks(axes)
-    axes.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=7, columnspacing=1.2, handlelength=1.6)
+    columns = 4 if is_stream else 7
+    axes.legend(
+        loc="upper left", bbox_to_anchor=(0, -0.14), ncols=columns, columnspacing=1.2, handlelength=1.6
+    )
 
 
 def _draw_streams(axes: Axes, steps: Sequence[StepResult], limits: Limits, stream: StreamLimits) -> None:

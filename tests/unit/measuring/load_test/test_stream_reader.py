@@ -1,0 +1,76 @@
+"""Events of a response that arrives in parts, with SageMaker's frame and without it."""
+
+from __future__ import annotations
+
+import pytest
+
+from constructs_triton.errors import InvocationError, ResponseDecodingError
+from constructs_triton.local.gateway.event_stream import model_stream_error, payload_part
+from constructs_triton.measuring.load_test.stream_reader import StreamReader
+
+FRAMED, EVENTS, JSON = "application/vnd.amazon.eventstream", "text/event-stream", "application/json"
+FIRST, SECOND = b'data: {"text_output":"a","model_name":"m"}\n\n', b'data: {"n":[1,2],"model_name":"m"}\n\n'
+BROKEN = b'data: {"error":"broke at 1"}\n\n'
+
+
+def read(content_type: str, parts: list[bytes]) -> list[dict[str, object]]:
+    reader = StreamReader(content_type)
+    events = [event for part in parts for event in reader.feed(part)]
+    return [dict(event) for event in (*events, *reader.finish())]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "stream"),
+    [
+        (EVENTS, FIRST + SECOND),
+        (FRAMED, payload_part(FIRST + SECOND[:9]) + payload_part(SECOND[9:])),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_events_are_the_same_whatever_the_parts(content_type: str, stream: bytes, size: int) -> None:
+    """A frame, an event and a part may each be cut anywhere."""
+    parts = [stream[at : at + size] for at in range(0, len(stream), size)]
+    first, second = read(content_type, parts)
+    assert (first["text_output"], second["n"]) == ("a", [1, 2])
+
+
+def test_response_of_generate_is_one_event() -> None:
+    """Inference type generate sends one JSON object, without a line end."""
+    assert read(JSON, [b'{"text_output":"a",', b'"model_name":"m"}']) == [
+        {"text_output": "a", "model_name": "m"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "stream", "message"),
+    [
+        (EVENTS, FIRST + BROKEN, "event 1: the model failed, got broke at 1"),
+        (FRAMED, payload_part(FIRST) + payload_part(BROKEN), "event 1: the model failed, got broke at 1"),
+        (
+            FRAMED,
+            payload_part(FIRST) + model_stream_error("StreamBroken", "gone"),
+            "ModelStreamError: .*gone",
+        ),
+        (FRAMED, payload_part(FIRST) + payload_part(SECOND)[:-3], "ended within a message"),
+        (EVENTS, b"", "has no events; check that the model sends a response"),
+        (FRAMED, b"", "has no events; check that the model sends a response"),
+    ],
+)
+def test_error_within_a_stream(content_type: str, stream: bytes, message: str) -> None:
+    """An error of the model, of SageMaker and of the connection, and a stream without events."""
+    with pytest.raises(InvocationError, match=message):
+        read(content_type, [stream])
+
+
+@pytest.mark.parametrize(
+    ("content_type", "stream", "message"),
+    [
+        (EVENTS, FIRST + SECOND[:-1], "the last event is incomplete"),
+        (FRAMED, payload_part(FIRST)[:-1] + b"x", "event stream: a message is malformed"),
+        (FRAMED, FIRST, "event stream: a message is malformed"),
+    ],
+)
+def test_malformed_stream(content_type: str, stream: bytes, message: str) -> None:
+    """An incomplete event, a wrong checksum, and bytes that are no frame."""
+    with pytest.raises(ResponseDecodingError, match=message):
+        read(content_type, [stream])
