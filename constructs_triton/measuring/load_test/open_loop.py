@@ -121,8 +121,10 @@ class OpenLoop:
 
         try:
             async with asyncio.timeout_at(self._end):
-                while not self._is_enough():
+                while True:
                     await places.acquire()
+                    if self._is_enough():
+                        return
                     due = clock()
                     self._begin(send(due, is_measured=self._count(due)))
         except TimeoutError:

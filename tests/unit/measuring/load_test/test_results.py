@@ -85,7 +85,7 @@ def test_rows_are_appended_to_a_file_of_a_load_test(tmp_path: Path) -> None:
         write_results(path, BenchmarkMetadata(configuration=name), [step()], append=True)
     assert [each.configuration for each in read_measurements(path)] == ["a", "b"]
     path.write_text("something,else\n")
-    with pytest.raises(InvalidValueError, match=r"has other columns than a load test writes"):
+    with pytest.raises(InvalidValueError, match=r"has other columns than this load test writes"):
         write_results(path, BenchmarkMetadata(configuration="c"), [step()], append=True)
     with pytest.raises(InvalidValueError, match=r"cannot be written"):
         write_results(tmp_path / "absent" / "b.csv", BenchmarkMetadata(configuration="c"), [step()])
