@@ -114,7 +114,7 @@ def test_figures_are_those_of_the_model(
     code, step = measure(capsys, words, "--concurrency", "2", "--step-requests", "6", *LOOSE)
     assert (code, step["good"], step["errors"], step["unit"]) == (0, 6, 0, "tokens")
     assert (step["concurrency"], step["closed"]) == (2, 0)
-    # A busy machine may delay the event that a difference begins with, so a gap may be shorter than its sleep.
+    # A busy machine may delay the event that a gap begins with, so a gap may be shorter than its sleep.
     assert step["first_token_p50_ms"] >= 400
     assert 50 <= step["second_token_p50_ms"] < step["first_token_p50_ms"]
     assert step["between_tokens_p50_ms"] >= 25

@@ -42,6 +42,29 @@ def test_imported_endpoint_scales(stack: cdk.Stack) -> None:
     assert only(template, POLICY)["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 240
 
 
+def test_plan_for_streams_scales_on_concurrent_requests(stack: cdk.Stack) -> None:
+    """Invocations per minute say little where streams hold their places for long."""
+    measured = Measurement(
+        configuration="decoder",
+        instance_type="ml.g5.xlarge",
+        invocations_per_minute=240,
+        latency_ms=1100,
+        price_per_hour=1,
+        concurrency=8,
+    )
+    (plan,) = plan_all([measured], Requirement(concurrent_streams=30))
+    endpoint = TritonEndpoint.from_endpoint_attributes(
+        stack, "E", endpoint_name="story", variants={"blue": InstanceType.of("ml.g5.xlarge")}
+    )
+    endpoint.apply_plan(plan)
+    template = synthesize(stack)
+    assert only(template, TARGET)["MaxCapacity"] == 8
+    policy = only(template, POLICY)["TargetTrackingScalingPolicyConfiguration"]
+    assert policy["TargetValue"] == 4
+    name = policy["PredefinedMetricSpecification"]["PredefinedMetricType"]
+    assert name == "SageMakerVariantConcurrentRequestsPerModelHighResolution"
+
+
 def test_endpoint_accepts_a_plan(stack: cdk.Stack, tmp_path: Path) -> None:
     """Count, bounds and target are those of a plan for 50 requests a second."""
     write_model(tmp_path, "model")

@@ -13,11 +13,13 @@ Received = tuple[str, dict[str, str], bytes]
 
 @dataclass
 class NullServer:
-    """The server's URL, the requests it received, and the status of its answers."""
+    """The server's URL, the requests it received, and the status, type and body of its answers."""
 
     url: str
     received: list[Received] = field(default_factory=list)
     status: Callable[[int], int] = lambda _: 200
+    content_type: str = "application/json"
+    answer: bytes = b'{"message": "no"}'
 
 
 @contextmanager
@@ -30,9 +32,9 @@ def run_null_server() -> Iterator[NullServer]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             server.received.append((self.path, dict(self.headers), body))
-            answer = b'{"message": "no"}'
+            answer = server.answer
             self.send_response(server.status(len(server.received)))
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", server.content_type)
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
             self.wfile.write(answer)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.load_test.samples import Recording, Sample
+from constructs_triton.measuring.load_test.samples import Recording, Sample, StreamTimes
 from constructs_triton.measuring.load_test.step import (
     Limits,
     StepResult,
     StepSettings,
     evaluate,
 )
+from constructs_triton.measuring.load_test.stream_figures import StreamLimits
 from constructs_triton.measuring.plots import plot_measurements, plot_plans
 from constructs_triton.measuring.plots.load_test_plot import plot_load_test
 from constructs_triton.planning import Measurement, Plan, Requirement, cheapest, plan_all
@@ -92,6 +95,53 @@ def test_few_series_are_named_and_many_have_colors_of_types(tmp_path: Path) -> N
     assert "<!-- limit 100 ms -->" in text
     with pytest.raises(InvalidValueError, match=r"measurements: must contain at least one row"):
         plot_measurements([], path)
+
+
+STREAM_LIMITS = StreamLimits(first_token_ms=200, between_tokens_ms=40)
+
+
+def streams(load: float, first: float, *, by_concurrency: bool) -> StepResult:
+    """A step of 100 streams of 11 tokens, with 20 ms between them."""
+    times = StreamTimes(first, first + 0.02, first + 0.2, events=11, tokens=11, first_tokens=1)
+    limits = Limits(latency_ms=inf, stream=STREAM_LIMITS)
+    settings = StepSettings(seconds=10, by_concurrency=by_concurrency)
+    return evaluate(load, settings, limits, [Recording([Sample(0.0, times.last, 200, times)] * 100)])
+
+
+@pytest.mark.parametrize(
+    ("by_concurrency", "title"),
+    [(True, "story holds 4 open streams"), (False, "story holds 10.0 streams per second")],
+)
+def test_load_test_figure_of_streams(tmp_path: Path, *, by_concurrency: bool, title: str) -> None:
+    """The lines are the first token and the time between tokens, each with its limit."""
+    path = tmp_path / "ramp.svg"
+    steps = [streams(load, first, by_concurrency=by_concurrency) for load, first in ((4, 0.1), (8, 0.3))]
+    plot_load_test(steps, path, Limits(latency_ms=inf, stream=STREAM_LIMITS), title="story")
+    text = path.read_text()
+    labels = ("first token p95", "between tokens p50", "limit 200 ms", "limit 40 ms", "not held", title)
+    for label in (*labels, "p95 first token within 200 ms and between tokens within 40 ms, without errors."):
+        assert f"<!-- {label} -->" in text
+    plot_load_test(steps, path, Limits(latency_ms=inf, stream=StreamLimits()), title="story")
+    assert "<!-- p95 without a limit, without errors. -->" in path.read_text()
+
+
+def test_plan_figures_of_streams(tmp_path: Path) -> None:
+    """The axis is the figure of the first limit; throughput becomes open streams."""
+    rows = [
+        replace(measured("a", 600, 900), concurrency=4, first_token_ms=150, between_tokens_ms=30),
+        replace(measured("a", 900, 950), concurrency=8, first_token_ms=250, between_tokens_ms=35),
+    ]
+    required = Requirement(concurrent_streams=100, first_token_ms=200, between_tokens_ms=40)
+    found = plan_all(rows, required)
+    plot_plans(found, tmp_path / "plan.svg", chosen=cheapest(found))
+    text = (tmp_path / "plan.svg").read_text()
+    subtitle = "For 100 open streams, first token at most 200 ms, between tokens at most 40 ms"
+    for label in ("time to first token in ms", "limit 200 ms", subtitle):
+        assert f"<!-- {label} -->" in text
+    plot_measurements([*rows, measured("b", 1, 1)], tmp_path / "steps.svg", between_tokens_ms=40)
+    text = (tmp_path / "steps.svg").read_text()
+    for label in ("time between tokens in ms", "open streams of an instance", "limit 40 ms"):
+        assert f"<!-- {label} -->" in text
 
 
 def test_load_test_figure_shows_verdicts_and_percentiles(tmp_path: Path) -> None:
