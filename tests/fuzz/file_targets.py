@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from constructs_triton.cli.load_test.requests import read_lines
+from constructs_triton.cli.load_test.requests import BodyForm, read_lines
 from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton.planning.prices import read_prices
 from constructs_triton.untrusted.ignore_patterns import compile_patterns
@@ -102,9 +102,9 @@ def read_line_file(content: bytes, folder: Path) -> None:
     """Requests of a load test."""
     (folder / "a.npy").write_bytes(arrays()[0])
     (folder / "a").write_bytes(content)
-    for binary in (True, False):
+    for form in BodyForm:
         with suppress(ConstructsTritonError):
-            read_lines(folder / "a", {}, with_batch=False, binary=binary)
+            read_lines(folder / "a", {}, with_batch=False, form=form)
 
 
 def read_price_file(content: bytes, folder: Path) -> None:

@@ -99,7 +99,7 @@ def test_figure_that_was_not_measured(missing: str, requirement: dict[str, float
 def test_exactly_one_load(values: dict[str, int], got: str) -> None:
     """A rate and a number of open streams would give two answers."""
     with pytest.raises(InvalidValueError, match=f"or concurrent_streams, got {got}.*; give one of them"):
-        Requirement(**values)  # type: ignore[arg-type]
+        Requirement(**values)
 
 
 def test_columns_of_streams_are_read(tmp_path: Path) -> None:
@@ -126,4 +126,4 @@ def test_columns_of_streams_are_read(tmp_path: Path) -> None:
 def test_figures_must_be_positive(name: str) -> None:
     """The message has the field and the value."""
     with pytest.raises(InvalidValueError, match=f"{name}: must be from .*, got 0"):
-        measured(**{name: 0})
+        measured(name, **{name: 0})
