@@ -170,7 +170,7 @@ def _warn(plans: Iterable[Plan]) -> None:
         print_note(
             f"warning: {', '.join(bounds)}: the load test ended before it reached the endpoint's limit. An "
             "instance may serve more (>=), so fewer instances may be enough (<=); run load-test again with a "
-            "higher --to or --rates, or with more --processes"
+            "higher --to, --rates or --concurrency, or with more --processes"
         )
 
 

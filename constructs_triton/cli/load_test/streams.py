@@ -10,7 +10,6 @@ from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.measuring.load_test.step import Limits
 from constructs_triton.measuring.load_test.stream_figures import StreamLimits
 from constructs_triton_client import HttpTransport, Invocation, SageMakerTransport
-from constructs_triton_client.generation import read_generation
 
 __all__ = ["GRACE_SECONDS", "check_arguments", "invoke_once", "read_limits"]
 
@@ -93,6 +92,8 @@ def invoke_once(transport: SageMakerTransport | HttpTransport, invocation: Invoc
     Raises:
         InvocationError: the endpoint or the model returned an error, or no event.
     """
+    from constructs_triton_client.generation import read_generation
+
     with closing(read_generation(transport.stream(invocation))) as events:
         if next(events, None) is None:
             raise InvocationError("event stream: has no events; check that the model sends a response")

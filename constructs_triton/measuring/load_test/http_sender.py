@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton.errors import ConstructsTritonError, InvocationError, MissingDependencyError
 from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest
 from constructs_triton.measuring.load_test.samples import OK, count_tokens
-from constructs_triton.measuring.load_test.stream_reader import StreamReader
 from constructs_triton.operations.aws_reader import make_session
 from constructs_triton_client.transports.sagemaker_transport import READ_TIMEOUT_SECONDS
 
@@ -111,6 +110,8 @@ class HttpSender:
             note: Called for each event with the time of the event loop at which it arrived, and its tokens.
         """
         aiohttp = import_aiohttp()
+        from constructs_triton.measuring.load_test.stream_reader import StreamReader
+
         clock = asyncio.get_running_loop().time
         status = 0
         try:

@@ -74,7 +74,7 @@ class OpenLoop:
         self.live = LiveFigures()
 
     async def run(self, rate: float) -> Recording:
-        """Send ``rate`` requests per second, or keep so many open, and return what was recorded.
+        """Send ``rate`` requests per second, or keep that number open, and return what was recorded.
 
         Requests are closed if the run is cancelled, or after the time that the settings give them.
         """
@@ -108,7 +108,7 @@ class OpenLoop:
             self._begin(self._send_one(self._choose(), due, is_measured=self._count(due)))
 
     async def _keep_open(self, requests: int) -> None:
-        """Send a request whenever one of so many has ended."""
+        """Keep this number of requests open: when one ends, send the next."""
         places = asyncio.Semaphore(requests)
         clock = asyncio.get_running_loop().time
 

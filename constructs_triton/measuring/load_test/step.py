@@ -70,7 +70,7 @@ class StepSettings:
         constant: Whether requests arrive at equal distances. Otherwise they are random (a Poisson process).
         by_concurrency: Whether a number of requests is kept open, each followed by the next, in place of a
             rate.
-        most_requests: The step ends early after so many measured requests. Default: it does not.
+        most_requests: Measured requests after which the step ends early. Default: it does not.
         grace_seconds: How long open requests may take after the last one was sent, before they are closed.
             Default: to their end.
 

@@ -67,7 +67,7 @@ class StepRunner:
             Signer.of_default_session()
 
     def measure(self, rate: float, settings: StepSettings) -> StepResult:
-        """Send requests at one rate, or keep so many open, and return what was measured.
+        """Send requests at one rate, or keep a number of them open, and return what was measured.
 
         Args:
             rate: Requests per second, or requests to keep open if ``settings`` are ``by_concurrency``.
