@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from constructs_triton.cli.load_test.arguments import add_arguments
 from constructs_triton.cli.load_test.progress import Progress, describe_streams, explain_unit
-from constructs_triton.cli.load_test.streams import GRACE_SECONDS, check_arguments, invoke_once, read_limits
+from constructs_triton.cli.load_test.streams import GRACE_SECONDS, check_arguments, read_limits
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.locust_file import format_locustfile
 from constructs_triton.measuring.load_test.prepared_requests import prepare
@@ -47,14 +47,20 @@ def run(arguments: argparse.Namespace) -> int:
     metadata = _metadata(arguments, transport)
     # Shows what is wrong before the test, and loads each target model.
     for invocation in {str(each.options): each for _, each in invocations}.values():
-        if arguments.stream:
-            invoke_once(transport, invocation)
-        else:
-            transport.invoke(invocation)
+        _try_out(transport, invocation, is_stream=arguments.stream)
     test = _Test(arguments, transport, invocations)
     exit_code = test.run()
     _write(arguments, metadata, test)
     return exit_code
+
+
+def _try_out(transport: Any, invocation: Any, *, is_stream: bool) -> None:
+    from constructs_triton.cli.load_test.requests import begin_stream
+
+    if is_stream:
+        begin_stream(transport, invocation)
+    else:
+        transport.invoke(invocation)
 
 
 def _check_output(arguments: argparse.Namespace) -> None:

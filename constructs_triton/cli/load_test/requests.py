@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,23 @@ import numpy as np
 from constructs_triton.cli.input_values import read_input
 from constructs_triton.cli.sample_inputs import sample_inputs
 from constructs_triton.cli.tensor_options import read_shapes
-from constructs_triton.errors import InvalidValueError
+from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.untrusted.regular_files import read_regular
-from constructs_triton_client import Invocation
+from constructs_triton_client import Invocation, Transport
 from constructs_triton_client.bounded_json import parse_bounded_json
 from constructs_triton_client.datatypes import by_datatype
-from constructs_triton_client.generation import encode_generation
+from constructs_triton_client.generation import encode_generation, read_generation
 from constructs_triton_client.wire import encode_request
 from constructs_triton_client.wire.dtypes import dtype_of
 
-__all__ = ["BodyForm", "random_invocations", "read_inputs", "read_lines", "sample_invocations"]
+__all__ = [
+    "BodyForm",
+    "begin_stream",
+    "random_invocations",
+    "read_inputs",
+    "read_lines",
+    "sample_invocations",
+]
 
 
 class BodyForm(StrEnum):
@@ -67,6 +75,17 @@ def _encode(inputs: Mapping[str, Any], options: Mapping[str, Any], form: BodyFor
     arrays = {name: array for name, (array, _) in inputs.items()}
     encoded = encode_request(arrays, binary=form is BodyForm.BINARY, datatypes=datatypes)
     return Invocation(encoded.body, encoded.content_type, dict(options))
+
+
+def begin_stream(transport: Transport, invocation: Invocation) -> None:
+    """Send a request and close its stream at the first event.
+
+    Raises:
+        InvocationError: the endpoint or the model returned an error, or no event.
+    """
+    with closing(read_generation(transport.stream(invocation))) as events:
+        if next(events, None) is None:
+            raise InvocationError("event stream: has no events; check that the model sends a response")
 
 
 # --- random -----------------------------------------------------------------------------------------------

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
-from contextlib import closing
 
-from constructs_triton.errors import InvalidValueError, InvocationError
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.step import Limits
 from constructs_triton.measuring.load_test.stream_figures import StreamLimits
-from constructs_triton_client import HttpTransport, Invocation, SageMakerTransport
 
-__all__ = ["GRACE_SECONDS", "check_arguments", "invoke_once", "read_limits"]
+__all__ = ["GRACE_SECONDS", "check_arguments", "read_limits"]
 
 #: AIPerf gives open requests as long after its time (--benchmark-grace-period).
 GRACE_SECONDS = 30
@@ -84,16 +82,3 @@ def _read_goodput(text: str) -> dict[str, float]:
             )
         limits[name] = number * _MILLISECONDS[match["unit"]]
     return limits
-
-
-def invoke_once(transport: SageMakerTransport | HttpTransport, invocation: Invocation) -> None:
-    """Send a request and close its stream at the first event.
-
-    Raises:
-        InvocationError: the endpoint or the model returned an error, or no event.
-    """
-    from constructs_triton_client.generation import read_generation
-
-    with closing(read_generation(transport.stream(invocation))) as events:
-        if next(events, None) is None:
-            raise InvocationError("event stream: has no events; check that the model sends a response")
