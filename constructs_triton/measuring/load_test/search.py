@@ -113,7 +113,9 @@ class Search:
                 return
             rate /= 1 + self.precision
             if self.is_whole:
-                rate = max(1, int(rate))
+                rate = float(int(rate))
+            if rate < self._lowest:
+                return
 
 
 @dataclass(frozen=True, slots=True)

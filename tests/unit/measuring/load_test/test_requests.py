@@ -14,6 +14,7 @@ from botocore.credentials import Credentials
 from null_server import NullServer, run_null_server
 
 from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
+from constructs_triton.local.gateway.event_stream import payload_part
 from constructs_triton.measuring.load_test.http_sender import HttpSender, Signer
 from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest, SigningScope, prepare
 from constructs_triton.measuring.load_test.step import Limits, StepSettings
@@ -83,6 +84,45 @@ def test_request_arrives_as_that_of_boto3(server: NullServer) -> None:
     ]
     assert headers[0] == headers[1]
     assert (first[0], first[2]) == (second[0], second[2])
+
+
+def test_stream_arrives_as_that_of_boto3(server: NullServer) -> None:
+    """InvokeEndpointWithResponseStream has another path, and no TargetModel."""
+    server.content_type = "application/vnd.amazon.eventstream"
+    server.answer = payload_part(b'data: {"model_name":"m"}\n\n')
+    transport = SageMakerTransport("story", endpoint_url=server.url)
+    invocation = Invocation(b"{}", "application/json", {"InferenceComponentName": "pets"})
+    list(transport.stream(invocation))
+    request = prepare(transport, invocation, is_stream=True)
+    noted: list[int | None] = []
+
+    async def stream() -> tuple[int, str]:
+        async with HttpSender(None, is_local=True) as sender:
+            return await sender.stream(request, lambda _, tokens: noted.append(tokens))
+
+    assert asyncio.run(stream()) == (200, "")
+    assert noted == [None]
+    (path, expected, body), second = server.received
+    assert path == "/endpoints/story/invocations-response-stream"
+    assert (second[0], second[2]) == (path, body)
+    for name in ("X-Amzn-SageMaker-Inference-Component", "Content-Type"):
+        assert second[1][name] == expected[name]
+    aws = prepare(SageMakerTransport("story", session=session()), invocation, is_stream=True)
+    assert aws.url == f"https://runtime.sagemaker.eu-west-1.amazonaws.com{path}"
+    assert aws.scope == SigningScope("eu-west-1", "sagemaker")
+
+
+def test_stream_of_a_server_that_fails(server: NullServer) -> None:
+    """A refusal has its status and message; without a connection the status is 0."""
+    server.status = lambda _: 424
+
+    async def stream(url: str) -> tuple[int, str]:
+        async with HttpSender(None, is_local=True) as sender:
+            return await sender.stream(PreparedRequest(url, {}, b"{}"), lambda *_: None)
+
+    assert asyncio.run(stream(f"{server.url}/invocations")) == (424, '424 {"message": "no"}')
+    status, message = asyncio.run(stream("http://127.0.0.1:1/invocations"))
+    assert (status, message[:20]) == (0, "ClientConnectorError")
 
 
 def test_request_to_a_container_has_its_path(server: NullServer) -> None:

@@ -91,6 +91,27 @@ def search_with(verdict: Callable[[float, float], str], **settings: Any) -> tupl
     return search, [step.rate for step in search.run()]
 
 
+@pytest.mark.parametrize(
+    ("most", "confirmed", "measured"),
+    [
+        (11, 11, [1, 2, 4, 8, 16, 12, 10, 11, 11]),
+        (1, 1, [1, 2, 1]),
+        (2, 1, [1, 2, 4, 3, 2, 1]),
+        (1, 0, [1, 2, 1]),
+        (0, 0, [1]),
+    ],
+)
+def test_numbers_of_open_requests_are_whole(most: int, confirmed: int, measured: list[int]) -> None:
+    """The search ends between two neighbors, and a number that is not confirmed is lowered by one or more."""
+
+    def verdict(rate: float, times: float) -> str:
+        return "held" if rate <= (most if times == 1 else confirmed) else "not held"
+
+    search, rates = search_with(verdict, start=1.9, is_whole=True)
+    assert rates == measured
+    assert (search.best.rate if search.best else 0) == confirmed
+
+
 def test_rates_double_and_are_bisected() -> None:
     """The last rate is the confirmation, three times as long."""
     search, rates = search_with(lambda rate, _: "held" if rate <= 50 else "not held")
