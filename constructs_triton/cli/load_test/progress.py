@@ -26,6 +26,7 @@ class Progress:
     """
 
     def __init__(self, limits: Limits, *, quiet: bool, by_concurrency: bool = False) -> None:
+        self._what = "latest first token" if limits.stream else "latest"
         self._unit = " open" if by_concurrency else "/s"
         self._limits = limits
         self._quiet = quiet
@@ -58,7 +59,7 @@ class Progress:
         sys.stderr.write(
             f"{_CLEAR}{rate:9.1f}{self._unit} for {seconds:.0f} s: {live.sent} answers, "
             f"{live.in_flight} in flight, "
-            f"{live.errors} errors, latest p50 {live.percentile_ms(50):.1f} ms, "
+            f"{live.errors} errors, {self._what} p50 {live.percentile_ms(50):.1f} ms, "
             f"p{self._limits.percentile:g} {live.percentile_ms(self._limits.percentile):.1f} ms"
         )
         sys.stderr.flush()

@@ -31,7 +31,7 @@ _PAUSE_AFTER_ERROR_SECONDS = 0.1
 
 @dataclass(slots=True)
 class LiveFigures:
-    """What a progress display shows while a step runs."""
+    """What a progress display shows while a step runs; of streams, the times to the first token."""
 
     sent: int = 0
     errors: int = 0
@@ -39,7 +39,7 @@ class LiveFigures:
     recent: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
 
     def percentile_ms(self, percent: float) -> float:
-        """A percentile of the latest latencies in milliseconds."""
+        """A percentile of the latest times in milliseconds."""
         values = sorted(self.recent)
         return values[int(percent / 100 * (len(values) - 1))] * 1000 if values else 0.0
 
@@ -204,4 +204,5 @@ class OpenLoop:
         self.live.sent += 1
         self.live.errors += not sample.is_good and not sample.is_closed
         self.live.in_flight = len(self._tasks)
-        self.live.recent.append(sample.latency)
+        first = sample.stream.first if sample.stream else None
+        self.live.recent.append(sample.latency if first is None else first)
