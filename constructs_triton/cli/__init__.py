@@ -52,6 +52,7 @@ COMMANDS = {
     "verify": Command("verify", "compare the responses of an endpoint with recorded ones"),
     "status": Command("deployed.status", "show what deployed endpoints are doing"),
     "diagnose": Command("deployed.diagnose", "find the cause of a failure"),
+    "idle": Command("deployed.idle", "find endpoints that nobody calls, and what they cost"),
     "logs": Command("deployed.logs", "print the logs of an endpoint's containers"),
     "warm": Command("deployed.warm", "load models of a multi-model endpoint before users call them"),
 }
