@@ -56,6 +56,11 @@ class ServedModels(ABC):
         """The models that the server must load besides the default model, because Python models call them."""
         return ()
 
+    @property
+    def packed_models(self) -> tuple[str, ...] | None:
+        """The models in the archive that the server starts with; ``None`` if they are not known."""
+        return None
+
     def check_scope(self, scope: Construct) -> None:  # noqa: B027 - an archive becomes an asset of any stack
         """Check that an endpoint in ``scope`` can load the models.
 
@@ -154,6 +159,10 @@ class SingleModel(ServedModels):
     @property
     def called_models(self) -> tuple[str, ...]:
         return self.contents.called_models(self.model)
+
+    @property
+    def packed_models(self) -> tuple[str, ...] | None:
+        return self.contents.packed_models(self.model)
 
     def bind(self, scope: Construct) -> ModelLocation:
         return self.contents.locate(self.model, scope, self.compression_type)

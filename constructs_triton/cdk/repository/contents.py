@@ -75,6 +75,15 @@ class RepositoryContents:
         loaded, model = self.catalog.find(model_name)
         return loaded.called_models(model)
 
+    def packed_models(self, model_name: str) -> tuple[str, ...] | None:
+        """Return the models in the archive of a model; ``None`` if they are not known.
+
+        Raises:
+            InvalidValueError: there is no such model.
+        """
+        loaded, model = self.catalog.find(model_name)
+        return loaded.packed_models(model)
+
     # Checks.
 
     def check(self, target: Target, model_name: str | None = None) -> list[Finding]:
