@@ -47,11 +47,11 @@ def settle_environment(
 ) -> tuple[dict[str, str], list[Finding]]:
     """Return the variables of a container of one of our images, and what the checks find in them.
 
-    ``called_models`` are loaded at the start of the server, because others call them. ``packed_models`` are the
-    models in the archive, the default model first; ``None`` if they are not known.
+    ``called_models`` are loaded at the start of the server, because others call them. ``packed_models`` are
+    the models in the archive, the default model first; ``None`` if they are not known.
 
     Raises:
-        InvalidValueError: the image or SageMaker would refuse a value, or a model to load is not in the archive.
+        InvalidValueError: the image or SageMaker would refuse a value, or the archive lacks a model to load.
     """
     layers = given if isinstance(given, EnvironmentLayers) else EnvironmentLayers.of(given)
     environment, overrides = _flatten(layers)
