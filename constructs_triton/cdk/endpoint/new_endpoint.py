@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import jsii
+from aws_cdk import Aspects
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -55,6 +57,7 @@ from constructs_triton.cdk.scaling.endpoint_variant import (
     retain_instance_counts,
 )
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
+from constructs_triton.cdk.scaling.sequence_warning import SequenceWarning
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton.facts import limits
@@ -255,6 +258,10 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         variants = [self._make_variant(each, model) for each, model in pairs]
         self._shadow_variant = variants.pop() if settled[-1].is_shadow else None
         self._variants = tuple(variants)
+        for variant, each in zip(variants, settled, strict=False):  # a shadow variant answers no caller
+            models = each.container.models.sequence_models
+            if models:
+                Aspects.of(self).add(SequenceWarning(self, partial(variant.sequence_finding, models)))
 
     def _make_scaling_guard(self, settled: Sequence[SettledVariant]) -> ScalingGuard | None:
         if not self._options["scaling_guard"]:

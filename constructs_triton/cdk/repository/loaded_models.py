@@ -96,10 +96,6 @@ class LoadedModels(ABC):
         """Return the models that the server must load besides a model, because Python models call them."""
         return ()
 
-    def packed_models(self, model_name: str) -> tuple[str, ...] | None:  # noqa: ARG002 - likewise
-        """Return the models in the archive of a model; ``None`` if they are not known."""
-        return None
-
     @abstractmethod
     def content_digest(self, model_name: str) -> str:
         """Return a digest of the content of a model's archive, in hexadecimal."""
@@ -141,9 +137,6 @@ class LocalModels(LoadedModels):
                 "add_model and its own source"
             )
         return names[0]
-
-    def packed_models(self, model_name: str) -> tuple[str, ...]:
-        return self.contents_of(model_name)
 
     @abstractmethod
     def contents_of(self, model_name: str) -> tuple[str, ...]:
