@@ -50,9 +50,10 @@ COMMANDS = {
     "rehearse": Command("rehearse.command", "rehearse an update in a simulated AWS account"),
     "invoke": Command("invoke", "send tensors to an endpoint and print its response"),
     "verify": Command("verify", "compare the responses of an endpoint with recorded ones"),
+    "capture": Command("deployed.capture", "read the requests that an endpoint has captured"),
     "status": Command("deployed.status", "show what deployed endpoints are doing"),
     "diagnose": Command("deployed.diagnose", "find the cause of a failure"),
-    "idle": Command("deployed.idle", "find endpoints that nobody calls, and what they cost"),
+    "idle": Command("deployed.idle", "find endpoints without calls, and what they cost"),
     "logs": Command("deployed.logs", "print the logs of an endpoint's containers"),
     "warm": Command("deployed.warm", "load models of a multi-model endpoint before users call them"),
 }

@@ -1,4 +1,4 @@
-"""Finds endpoints that nobody calls, and what they cost.
+"""Finds endpoints without calls, and what they cost.
 
 CloudWatch counts the invocations of each variant and each inference component. Calls of warm-up,
 verification and canaries count too, so the caller chooses how many calls are still "idle". SageMaker
@@ -99,7 +99,7 @@ def find_idle(
     Args:
         session: boto3 session with the Region and credentials.
         now: End of the period.
-        period: Time to look back. An endpoint that is younger is not judged.
+        period: Time to look back. A younger endpoint is listed apart.
         below: A variant or component with fewer calls is idle.
 
     Raises:

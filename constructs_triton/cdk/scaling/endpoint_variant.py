@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aws_cdk import aws_sagemaker as sagemaker
@@ -11,11 +10,9 @@ from constructs import Construct
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
-from constructs_triton.cdk.scaling.sequence_warning import sequence_finding
 from constructs_triton.cdk.scaling.targets import CapacityPlan, check_capacity, check_plan, least_instances
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.findings import Finding
 from constructs_triton.tokens import is_token
 
 __all__ = ["EndpointVariant", "VariantOwner", "retain_instance_counts"]
@@ -126,13 +123,6 @@ class EndpointVariant(VariantMetrics):
         if self._owner.cfn_endpoint is not None:
             retain_instance_counts(self._owner.cfn_endpoint)
         return self._scalable
-
-    def sequence_finding(self, models: Sequence[str]) -> Finding | None:
-        """Return a warning if requests of a sequence may reach several instances of the variant."""
-        initial = self._initial_instance_count or 0
-        if self._scalable is None:
-            return sequence_finding("initial_instance_count", models, initial, "instances")
-        return sequence_finding("max_capacity", models, self._scalable.max_capacity, "instances")
 
     def apply_plan(self, plan: CapacityPlan) -> TritonScalableInstanceCount:
         """Scale on invocations per instance, with the bounds and the target of a plan.

@@ -1,4 +1,4 @@
-"""``constructs-triton idle``: find endpoints that nobody calls, and what they cost."""
+"""``constructs-triton idle``: find endpoints without calls, and what they cost."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number(RangeLimit(1, _KEPT_DAYS)),
         default=14,
         metavar="N",
-        help="days to look back (default: 14); an endpoint that is younger is not judged",
+        help="days to look back (default: 14); a younger endpoint is listed apart",
     )
     parser.add_argument(
         "--below",
