@@ -44,6 +44,7 @@ COMMANDS = {
     "load-test": Command("load_test", "find the highest load that an endpoint holds"),
     "plan": Command("plan", "choose instances and scaling targets from a benchmark"),
     "simulate": Command("simulate", "simulate a scaling policy on a traffic pattern"),
+    "fit": Command("simulate.models", "simulate how many models a multi-model endpoint keeps loaded"),
     "recommender": Command("recommender", "write Inference Recommender jobs, and read their results"),
     "prices": Command("prices", "fetch prices of instances from AWS"),
     "local": Command("local", "run endpoints on this machine with the Triton server"),
