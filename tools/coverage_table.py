@@ -271,8 +271,7 @@ NOT_YET: dict[str, str] = {
         "and `TritonMultiModelEndpoint` instead of direct calls"
     ),
     "Batch transform": (
-        "a job over files in S3, not an endpoint. A job can use the model of a single-model endpoint whose "
-        "models are an archive, `endpoint.cfn_model.attr_model_name`. SageMaker refuses models with "
-        "`ModelDataSource` (`CompressionType.NONE`, `from_s3_prefix`), and a job cannot name a target model"
+        "a job over files in S3, not an endpoint. `TritonModel` is its model; "
+        "[Batch jobs](../guides/batch.md) compares it with an asynchronous endpoint"
     ),
 }
