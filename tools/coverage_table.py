@@ -271,7 +271,7 @@ NOT_YET: dict[str, str] = {
         "and `TritonMultiModelEndpoint` instead of direct calls"
     ),
     "Batch transform": (
-        "a job over files in S3, not an endpoint. A job can use the model of an endpoint: "
-        "`endpoint.cfn_model.attr_model_name`"
+        "a job over files in S3, not an endpoint. `TritonModel` is its model; "
+        "[Batch jobs](../guides/batch.md) compares it with an asynchronous endpoint"
     ),
 }

@@ -240,6 +240,16 @@ class ModelFolder:
             config.platform == "ensemble" or config.HasField("ensemble_scheduling")
         )
 
+    @property
+    def keeps_sequences(self) -> bool:
+        """Whether requests that belong together must reach the same instance of the model."""
+        config = self.config
+        return (
+            config is not None
+            and config.HasField("sequence_batching")
+            and not config.sequence_batching.iterative_sequence
+        )
+
     @cached_property
     def step_models(self) -> tuple[str, ...]:
         """The models of an ensemble's steps, in the order of the steps, without duplicates."""

@@ -95,6 +95,11 @@ class CachedRepository:
         found = self._cached(f"called by {model_name}", lambda: self.repository.called_models(model_name))
         return tuple(found)
 
+    @property
+    def sequence_models(self) -> tuple[str, ...]:
+        """The models that keep state between the requests of a sequence, in alphabetical order."""
+        return tuple(self._cached("sequence models", self.repository.sequence_models))
+
     def check(self, target: Target | None = None) -> CheckedFindings:
         """Return the findings of the repository for ``target``."""
         found = self._cached(f"findings {target!r}", lambda: self._check(target))

@@ -193,6 +193,13 @@ class ModelRepository:
         self.model(model_name)
         return self._composition.loaded_by_name(model_name)
 
+    def sequence_models(self) -> list[str]:
+        """Return the models that keep state between the requests of a sequence, in alphabetical order.
+
+        A model with ``iterative_sequence`` is not one of them: Triton itself repeats its request.
+        """
+        return [name for name, folder in self.models.items() if folder.keeps_sequences]
+
     def top_level_models(self) -> list[str]:
         """Return the models that no other model needs, and those to serve alone, in alphabetical order.
 

@@ -2,6 +2,7 @@
 
 __all__: list[str]
 
+from .captured_requests import read_capture as read_capture
 from .cloudwatch_logs import read_logs as read_logs
 from .diagnosis import diagnose_log as diagnose_log
 from .endpoint_diagnosis import diagnose_endpoint as diagnose_endpoint

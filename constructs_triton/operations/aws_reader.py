@@ -49,14 +49,25 @@ def reaching_aws() -> Iterator[None]:
 
 
 def describe_denial(service: str, error: Any) -> str | None:
-    """Return the missing permission of botocore's ``ClientError``; ``None`` for other errors."""
+    """Describe the missing permission of botocore's ``ClientError``; ``None`` for other errors."""
+    permission = _missing_permission(service, error)
+    if permission is None:
+        return None
+    return f"{permission}: access denied; allow it, for example with endpoint.grant_operate"
+
+
+def _missing_permission(service: str, error: Any) -> str | None:
     details = error.response["Error"]
     if details["Code"] not in _DENIED and not details["Code"].endswith("NotAuthorized"):
         return None
     # The operation may need another permission, for example kms:Decrypt for an encrypted object.
     named = _NAMED_PERMISSION.search(details.get("Message", ""))
-    permission = named[1] if named else f"{service}:{error.operation_name}"
-    return f"{permission}: access denied; allow it, for example with endpoint.grant_operate"
+    return named[1] if named else f"{service}:{error.operation_name}"
+
+
+def _failure(service: str, error: Any) -> str:
+    details = error.response["Error"]
+    return f"{service}:{error.operation_name}: {details['Code']}: {details.get('Message', '')}"
 
 
 class AwsReader:
@@ -121,11 +132,25 @@ class AwsReader:
                 return
             request["NextToken"] = token
 
+    def pages(self, service: str, operation: str, **request: Any) -> Iterator[dict[str, Any]]:
+        """Yield every page of a list.
+
+        Raises:
+            InvalidValueError: AWS cannot be reached, or refuses the call.
+        """
+        from botocore.exceptions import ClientError
+
+        client = self.client(service)
+        try:
+            with reaching_aws():
+                yield from client.get_paginator(operation).paginate(**request)
+        except ClientError as error:
+            permission = _missing_permission(service, error)
+            denied = f"{permission}: access denied; add this permission to your role" if permission else ""
+            raise InvalidValueError(denied or _failure(service, error)) from None
+
     def note(self, service: str, error: Any) -> None:
         """Note botocore's ``ClientError`` of an operation."""
-        details = error.response["Error"]
-        text = describe_denial(service, error)
-        if text is None:
-            text = f"{service}:{error.operation_name}: {details['Code']}: {details.get('Message', '')}"
+        text = describe_denial(service, error) or _failure(service, error)
         if text not in self.not_read:
             self.not_read.append(text)

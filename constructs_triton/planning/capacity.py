@@ -16,7 +16,7 @@ from constructs_triton.planning.quantities import Number, exact
 from constructs_triton.planning.requirement import Requirement
 from constructs_triton.planning.scaling import Fleet
 
-__all__ = ["Plan", "Requirement", "best_of_each", "cheapest", "plan_all"]
+__all__ = ["Plan", "best_of_each", "cheapest", "pareto_front", "plan_all"]
 
 #: The AWS Pricing Calculator counts a month as 730 hours.
 HOURS_PER_MONTH = 730
@@ -259,6 +259,21 @@ def best_of_each(plans: Iterable[Plan]) -> list[Plan]:
     for plan in plans:
         groups.setdefault(str(plan), []).append(plan)
     return [min(group, key=_preference) for group in groups.values()]
+
+
+def pareto_front(plans: Iterable[Plan]) -> list[Plan]:
+    """Return the plans that are not beaten, by rising cost and falling latency.
+
+    A plan is beaten by one that costs no more and is no slower. Of equal plans the first one is returned.
+
+    Args:
+        plans: The plans to compare.
+    """
+    front: list[Plan] = []
+    for plan in sorted(plans, key=lambda plan: (plan.cost_per_hour, plan.compared_ms)):
+        if not front or plan.compared_ms < front[-1].compared_ms:
+            front.append(plan)
+    return front
 
 
 def _check_measured(measurements: Iterable[Measurement], requirement: Requirement) -> None:

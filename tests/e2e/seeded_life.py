@@ -95,7 +95,7 @@ class Life:
             kind, endpoint, _, variant = [*target["ResourceId"].split("/"), "", ""][:4]
             if kind == "endpoint" and self.chance.random() < 0.7:
                 count = self.chance.randint(max(target["MinCapacity"], 1), target["MaxCapacity"])
-                wanted = {"VariantName": variant, "DesiredInstanceCount": count, "DesiredWeight": 1.0}
+                wanted = {"VariantName": variant, "DesiredInstanceCount": count}
                 sagemaker.update_endpoint_weights_and_capacities(
                     EndpointName=endpoint, DesiredWeightsAndCapacities=[wanted]
                 )

@@ -81,6 +81,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "monitoring",
         "endpoint",
         "inference_component",
+        "model",
     ),
     "local": (
         "options",

@@ -17,7 +17,7 @@ from documentation.returned_types import ReturnedType, returned_types
 
 #: Pages of the names that are imported from the top package: title, and the folders that define them.
 TOP_PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "endpoints": ("Endpoint constructs", ("cdk.endpoint",)),
+    "endpoints": ("Endpoint constructs", ("cdk.endpoint", "cdk.model")),
     "components": ("Inference components", ("cdk.inference_component",)),
     "repositories": ("Model repository constructs", ("cdk.repository",)),
     "options": ("Options of endpoints and variants", ("cdk.options", "cdk.metrics")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ class InferenceRequest:
         id: Id that the response must repeat; empty if there is none.
         raw: Body of a request without JSON, whose only input is described in the model's configuration;
             otherwise ``None``.
+        datatypes: KServe v2 datatype of each input, such as ``"FP32"``.
     """
 
     inputs: Mapping[str, NDArray[Any]]
@@ -37,6 +38,7 @@ class InferenceRequest:
     parameters: Mapping[str, Any] | None = None
     id: str = ""
     raw: bytes | None = None
+    datatypes: Mapping[str, str] = field(default_factory=dict)
 
     def is_binary_output(self, name: str) -> bool:
         """Whether the request asks for the output of that name in binary.
@@ -78,23 +80,28 @@ def decode_request(body: Buffer, content_type: str) -> InferenceRequest:
     if parse_header_size(content_type) == 0:
         return InferenceRequest({}, raw=bytes(view))
     header, header_size = read_header(view, content_type)
+    inputs, datatypes = _read_inputs(header, TensorReader(view, header_size, role="input"))
     return InferenceRequest(
-        _read_inputs(header, TensorReader(view, header_size, role="input")),
+        inputs,
         _read_requested_outputs(header),
         read_object(header, "parameters"),
         read_string(header, "id"),
+        datatypes=datatypes,
     )
 
 
-def _read_inputs(header: dict[str, Any], reader: TensorReader) -> dict[str, NDArray[Any]]:
+def _read_inputs(
+    header: dict[str, Any], reader: TensorReader
+) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     inputs: dict[str, NDArray[Any]] = {}
+    datatypes: dict[str, str] = {}
     for index, entry in enumerate(read_list(header, "inputs")):
-        name, _, array = reader.read(entry, index)
+        name, datatype, array = reader.read(entry, index)
         if name in inputs:
             raise build_decoding_error(f'input "{name}"', "occurs more than once")
-        inputs[name] = array
+        inputs[name], datatypes[name] = array, datatype.datatype
     reader.finish()
-    return inputs
+    return inputs, datatypes
 
 
 def _read_requested_outputs(header: dict[str, Any]) -> list[dict[str, Any]]:

@@ -105,6 +105,7 @@ def _variables(
         multi_model=models.serves_many,
         default_model=None if is_package else models.default_model,
         called_models=models.called_models,
+        packed_models=models.packed_models,
     )
     # A package may not allow variables.
     return ({} if is_package and given is None else rendered), found

@@ -18,6 +18,7 @@ __all__ = ["ExecutionRole", "host_statements", "observability_statements"]
 _LOG_ACTIONS = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
 _METRIC_NAMESPACES = ["/aws/sagemaker/Endpoints", "AWS/SageMaker"]
 _COMPONENTS = "/aws/sagemaker/InferenceComponents"
+_JOBS = "/aws/sagemaker/TransformJobs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +74,25 @@ class ExecutionRole:
             self.permissions.add(*statements)
 
 
-def observability_statements(scope: Construct, *, has_components: bool = False) -> list[iam.PolicyStatement]:
+def observability_statements(
+    scope: Construct, *, has_components: bool = False, has_jobs: bool = False
+) -> list[iam.PolicyStatement]:
     """Permissions to write logs and to publish the instance metrics that scaling uses.
 
     The containers of inference components write to other log groups, and publish to another namespace too.
+    Those of batch transform jobs share one log group and have a namespace of its name.
     """
     components = [_COMPONENTS] if has_components else []
-    log_groups = [_log_groups(scope, prefix) for prefix in ("/aws/sagemaker/Endpoints", *components)]
+    jobs = [_JOBS] if has_jobs else []
+    prefixes = [*(f"{each}/" for each in ("/aws/sagemaker/Endpoints", *components)), *jobs]
+    log_groups = [_log_groups(scope, prefix) for prefix in prefixes]
     return [
         iam.PolicyStatement(sid="WriteLogs", actions=_LOG_ACTIONS, resources=log_groups),
         iam.PolicyStatement(
             sid="PublishMetrics",
             actions=["cloudwatch:PutMetricData"],
             resources=["*"],  # This action supports the namespace as a condition, but no resource.
-            conditions={"StringEquals": {"cloudwatch:namespace": [*_METRIC_NAMESPACES, *components]}},
+            conditions={"StringEquals": {"cloudwatch:namespace": [*_METRIC_NAMESPACES, *components, *jobs]}},
         ),
     ]
 
@@ -95,7 +101,7 @@ def _log_groups(scope: Construct, prefix: str) -> str:
     return Stack.of(scope).format_arn(
         service="logs",
         resource="log-group",
-        resource_name=f"{prefix}/*",
+        resource_name=f"{prefix}*",
         arn_format=ArnFormat.COLON_RESOURCE_NAME,
     )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import jsii
+from aws_cdk import Aspects
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -55,6 +57,7 @@ from constructs_triton.cdk.scaling.endpoint_variant import (
     retain_instance_counts,
 )
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
+from constructs_triton.cdk.scaling.sequence_warning import SequenceWarning, sequence_finding
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton.facts import limits
@@ -255,6 +258,9 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         variants = [self._make_variant(each, model) for each, model in pairs]
         self._shadow_variant = variants.pop() if settled[-1].is_shadow else None
         self._variants = tuple(variants)
+        for variant, each in zip(variants, settled, strict=False):  # a shadow variant answers no caller
+            if each.container.models.sequence_models:
+                Aspects.of(self).add(SequenceWarning(self, partial(_sequence_finding, variant, each)))
 
     def _make_scaling_guard(self, settled: Sequence[SettledVariant]) -> ScalingGuard | None:
         if not self._options["scaling_guard"]:
@@ -326,3 +332,10 @@ def _recorded(options: EndpointOptions, *, serves_many: bool) -> str | None:
     if path is None:
         return None
     return read_recorded(path, is_asynchronous=is_asynchronous, serves_many=serves_many)
+
+
+def _sequence_finding(variant: EndpointVariant, settled: SettledVariant) -> Finding | None:
+    models, scalable = settled.container.models.sequence_models, variant.scalable_instance_count
+    if scalable is None:
+        return sequence_finding("initial_instance_count", models, settled.initial_instance_count, "instances")
+    return sequence_finding("max_capacity", models, scalable.max_capacity, "instances")

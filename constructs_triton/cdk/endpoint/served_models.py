@@ -56,6 +56,16 @@ class ServedModels(ABC):
         """The models that the server must load besides the default model, because Python models call them."""
         return ()
 
+    @property
+    def packed_models(self) -> tuple[str, ...] | None:
+        """The models in the archive that the server starts with; ``None`` if they are not known."""
+        return None
+
+    @property
+    @abstractmethod
+    def sequence_models(self) -> tuple[str, ...]:
+        """The models whose requests belong to sequences, as far as the models are known."""
+
     def check_scope(self, scope: Construct) -> None:  # noqa: B027 - an archive becomes an asset of any stack
         """Check that an endpoint in ``scope`` can load the models.
 
@@ -155,6 +165,14 @@ class SingleModel(ServedModels):
     def called_models(self) -> tuple[str, ...]:
         return self.contents.called_models(self.model)
 
+    @property
+    def packed_models(self) -> tuple[str, ...] | None:
+        return self.contents.packed_models(self.model)
+
+    @property
+    def sequence_models(self) -> tuple[str, ...]:
+        return self.contents.sequence_models(self.model)
+
     def bind(self, scope: Construct) -> ModelLocation:
         return self.contents.locate(self.model, scope, self.compression_type)
 
@@ -188,6 +206,10 @@ class MultipleModels(ServedModels):
     @property
     def default_model(self) -> None:
         return None
+
+    @property
+    def sequence_models(self) -> tuple[str, ...]:
+        return self.contents.sequence_models()
 
     def bind(self, scope: Construct) -> ModelLocation:
         return self.contents.locate_all(scope)

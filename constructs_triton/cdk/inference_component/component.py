@@ -131,7 +131,7 @@ class TritonInferenceComponent(InferenceComponentBase):
         self._make_log_group()
         policy, component = checked["removal_policy"], self._cfn_inference_component
         apply_removal_policy(policy, component, needed=[self._cfn_model, self._permissions])
-        placed = PlacedComponent(initial, deployment, self)
+        placed = PlacedComponent(initial, deployment, self, models.sequence_models)
         host.add(placed, container.image)
         annotate(self, [*self._warnings(), *container.findings])
         register_name(self, "inference_component_name", name)

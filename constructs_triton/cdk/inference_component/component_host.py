@@ -30,11 +30,13 @@ class PlacedComponent:
     """A component that was created on the endpoint.
 
     ``initial`` has the copies of the first deployment. ``deployment`` decides how many copies an update adds.
+    ``sequence_models`` keep state between requests.
     """
 
     initial: ComponentCopies
     deployment: ComponentDeployment
     construct: IInferenceComponent
+    sequence_models: tuple[str, ...] = ()
 
     @property
     def at_maximum(self) -> ComponentCopies:

@@ -12,6 +12,7 @@ from constructs_triton.cdk.inference_component.component_host import CreatedHost
 from constructs_triton.cdk.inference_component.host_instances import ComponentCopies
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.scalable_copy_count import reaches_zero
+from constructs_triton.cdk.scaling.sequence_warning import sequence_finding
 from constructs_triton.facts.inference_components import cloudformation_regions, is_without_zero_instances
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.tokens import is_token
@@ -39,6 +40,16 @@ class FleetWarnings:
         yield from self._no_room_for_an_update()
         yield from self._never_empty()
         yield from self._host.ami_findings()
+        yield from self._scattered_sequences()
+
+    def _scattered_sequences(self) -> Iterator[Finding]:
+        for each in self._host.components:
+            copies = each.at_maximum
+            finding = sequence_finding(
+                f"component {copies.name}", each.sequence_models, copies.copies, "copies"
+            )
+            if finding is not None:
+                yield finding
 
     def _too_many_copies(self) -> Iterator[Finding]:
         shortage = self._host.instances.shortage([each.at_maximum for each in self._host.components])

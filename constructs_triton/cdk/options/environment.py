@@ -77,8 +77,8 @@ class TritonEnvironment:
         allow_grpc: Whether Triton serves gRPC inside the container; SageMaker does not expose the port.
         grpc_port: Port of gRPC.
         tensorflow_version: 1 or 2. Images from 25.03 on contain no TensorFlow and ignore it.
-        additional_models: Further models to load besides the default model, for example those that business
-            logic scripting calls. Single-model endpoints only.
+        additional_models: Further models to load besides the default model. They must be in its archive:
+            ``calls`` of the repository adds them. Single-model endpoints only.
         additional_args: Further arguments of ``tritonserver``, without white space: the image cannot quote.
         extra: Any other variable.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -16,7 +17,7 @@ Environment = TritonEnvironment | Mapping[str, str]
 _SERVER_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _ADDITIONAL_ARGS = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
-_LOAD_MODEL = "--load-model="
+_LOAD_MODEL, _EVERY_MODEL = "--load-model=", "*"
 
 
 class EnvironmentLayers(tuple[Environment, ...]):
@@ -42,13 +43,15 @@ def settle_environment(
     multi_model: bool,
     default_model: str | None,
     called_models: Sequence[str],
+    packed_models: Sequence[str] | None = None,
 ) -> tuple[dict[str, str], list[Finding]]:
     """Return the variables of a container of one of our images, and what the checks find in them.
 
-    ``called_models`` are loaded at the start of the server, because others call them.
+    ``called_models`` are loaded at the start of the server, because others call them. ``packed_models`` are
+    the models in the archive, the default model first; ``None`` if they are not known.
 
     Raises:
-        InvalidValueError: the image or SageMaker would refuse a value.
+        InvalidValueError: the image or SageMaker would refuse a value, or the archive lacks a model to load.
     """
     layers = given if isinstance(given, EnvironmentLayers) else EnvironmentLayers.of(given)
     environment, overrides = _flatten(layers)
@@ -56,6 +59,8 @@ def settle_environment(
     environment = _with_called_models(environment, overrides, called_models)
     rendered = environment.to_variables(image_version=image_version, multi_model=multi_model)
     rendered |= overrides
+    if packed_models is not None:
+        _refuse_missing_models(rendered.get(_ADDITIONAL_ARGS, ""), packed_models)
     check_limits(rendered)
     found = environment.check(image_version=image_version, multi_model=multi_model)
     if not layers.is_typed:
@@ -133,3 +138,16 @@ def _with_called_models(
         ),
         additional_args=(*environment.additional_args, *given),
     )
+
+
+def _refuse_missing_models(arguments: str, packed_models: Sequence[str]) -> None:
+    """Refuse models that the server would not find; it exits when it cannot load one."""
+    loaded = [word.removeprefix(_LOAD_MODEL) for word in arguments.split() if word.startswith(_LOAD_MODEL)]
+    missing = [name for name in loaded if name not in packed_models and name != _EVERY_MODEL]
+    if missing:
+        default, names = packed_models[0], json.dumps(missing)
+        raise InvalidValueError(
+            f'environment.additional_models: must be in the archive of model "{default}", got '
+            f'{names[1:-1]}; set calls={{"{default}": {names}}} on the '
+            "TritonModelRepository, which packs and loads them"
+        )

@@ -75,6 +75,29 @@ class RepositoryContents:
         loaded, model = self.catalog.find(model_name)
         return loaded.called_models(model)
 
+    def packed_models(self, model_name: str) -> tuple[str, ...] | None:
+        """Return the models in the archive of a model; ``None`` if they are not known.
+
+        Raises:
+            InvalidValueError: there is no such model.
+        """
+        loaded, model = self.catalog.find(model_name)
+        return loaded.contents_of(model) if isinstance(loaded, LocalModels) else None
+
+    def sequence_models(self, model_name: str | None = None) -> tuple[str, ...]:
+        """Return the models whose requests belong to sequences, of one model's archive or of all sources.
+
+        Raises:
+            InvalidValueError: there is no such model.
+        """
+        if model_name is None:
+            sources = [loaded for loaded in self.catalog.sources() if isinstance(loaded, LocalModels)]
+            return tuple(name for loaded in sources for name in loaded.cached.sequence_models)
+        loaded, model = self.catalog.find(model_name)
+        if not isinstance(loaded, LocalModels):
+            return ()
+        return tuple(name for name in loaded.contents_of(model) if name in loaded.cached.sequence_models)
+
     # Checks.
 
     def check(self, target: Target, model_name: str | None = None) -> list[Finding]:

@@ -25,6 +25,11 @@ def add_aws_arguments(parser: argparse.ArgumentParser, *, has_stack: bool = Fals
     )
     if has_stack:
         parser.add_argument("--stack", metavar="NAME", help="all endpoints of this CloudFormation stack")
+    add_account_arguments(parser)
+
+
+def add_account_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the Region and the profile."""
     parser.add_argument("--region", metavar="REGION", help="AWS Region (default: that of the AWS profile)")
     parser.add_argument("--profile", metavar="PROFILE", help="AWS profile")
 

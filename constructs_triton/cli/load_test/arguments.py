@@ -17,6 +17,7 @@ requests:
   --requests mix.jsonl                     one JSON object per line, chosen at random by weight:
       {"input": {"image": "@cat.png"}, "target_model": "cats.tar.gz", "weight": 3}
       {"body": {"inputs": [...]}, "inference_component": "dogs"}
+      `constructs-triton capture read --requests mix.jsonl` writes captured traffic
 
 examples:
   constructs-triton load-test decoder --stream --endpoint-url http://127.0.0.1:8080 \\

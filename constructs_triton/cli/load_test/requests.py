@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,7 +51,8 @@ RANDOM_REQUESTS = 16
 _RANDOM = re.compile(
     r"(?P<name>[^=]+)=(?P<type>\w+)\[(?P<shape>[\d, ]*)\](:(?P<low>-?\d+)\.\.(?P<high>-?\d+))?"
 )
-_KEYS = {"input", "body", "target_model", "inference_component", "weight"}
+_FORMS = {"input", "body", "body_base64"}
+_KEYS = {*_FORMS, "content_type", "target_model", "inference_component", "weight"}
 _HIGHEST = 100
 
 
@@ -166,7 +168,8 @@ def read_lines(path: Path, options: Mapping[str, Any], *, with_batch: bool, form
     """Return the requests in a file with one JSON object per line.
 
     ``{"input": {"image": "@cat.png"}, "target_model": "cats.tar.gz", "weight": 3}``. Values of ``input`` have
-    the form of ``invoke``, with files relative to this file; ``body`` instead is a whole request.
+    the form of ``invoke``, with files relative to this file. ``body`` instead is a whole request, and
+    ``body_base64`` with ``content_type`` are its bytes.
 
     Raises:
         InvalidValueError: the file cannot be read, or a line has another form.
@@ -203,8 +206,24 @@ def _read_line(
     if "body" in entry:
         body = json.dumps(entry["body"], separators=(",", ":")).encode()
         return weight, Invocation(body, "application/json", options)
+    if "body_base64" in entry:
+        return weight, _exact(place, entry, options)
     inputs = dict(read_input(text, with_batch=with_batch) for text in _input_texts(place, path.parent, entry))
     return weight, _encode(inputs, options, form)
+
+
+def _exact(place: str, entry: Mapping[str, Any], options: Mapping[str, Any]) -> Invocation:
+    content_type = entry.get("content_type")
+    try:
+        body = base64.b64decode(entry["body_base64"], validate=True)
+        if not isinstance(content_type, str):
+            raise TypeError("content_type is missing")
+    except (TypeError, ValueError) as error:
+        raise InvalidValueError(
+            f"{place}: must have body_base64 and content_type ({error}); write the line again with "
+            "`constructs-triton capture read --requests`"
+        ) from None
+    return Invocation(body, content_type, dict(options))
 
 
 def _parse(place: str, line: str) -> dict[str, Any]:
@@ -212,9 +231,9 @@ def _parse(place: str, line: str) -> dict[str, Any]:
         entry = parse_bounded_json(line)
     except ValueError as error:
         raise InvalidValueError(f"{place}: must be JSON ({error}); write one object per line") from None
-    if not isinstance(entry, dict) or not entry.keys() <= _KEYS or len(entry.keys() & {"input", "body"}) != 1:
+    if not isinstance(entry, dict) or not entry.keys() <= _KEYS or len(entry.keys() & _FORMS) != 1:
         raise InvalidValueError(
-            f'{place}: must be an object with "input" or "body", and optionally target_model, '
+            f'{place}: must be an object with "input", "body" or "body_base64", and optionally target_model, '
             f"inference_component and weight, got {line[:80]!r}; correct its keys"
         )
     return entry

@@ -20,7 +20,7 @@ from constructs_triton.measuring.plots.figure import (
     shortened,
 )
 from constructs_triton.planning import Measurement, Plan
-from constructs_triton.planning.pareto import pareto_front
+from constructs_triton.planning.capacity import pareto_front
 from constructs_triton.planning.quantities import Number
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from typing import Any
 from moto.applicationautoscaling.models import applicationautoscaling_backends
 from moto.core.responses import ActionResult
 from moto.sagemaker.exceptions import ValidationError
+from moto.sagemaker.models import SageMakerModelBackend
 from moto.sagemaker.responses import SageMakerResponse
 
 from ..replacement import replaced
@@ -34,6 +35,7 @@ def patches(fleets: Fleets, components: InferenceComponents) -> list[Any]:
     return [
         replaced(SageMakerResponse, "create_endpoint", _creating(fleets)),
         replaced(SageMakerResponse, "update_endpoint", _updating(fleets, components), is_new=True),
+        replaced(SageMakerModelBackend, "update_endpoint_weights_and_capacities", _scaling()),
         replaced(SageMakerResponse, "delete_model", _deleting_model(fleets)),
         replaced(SageMakerResponse, "delete_endpoint_config", _deleting_config(fleets)),
     ]
@@ -126,6 +128,26 @@ def _added(deployment: Mapping[str, Any], before: list[dict[str, Any]], after: l
 
 def _total(variants: list[dict[str, Any]]) -> int:
     return sum(each.get("DesiredInstanceCount", 0) for each in variants)
+
+
+def _scaling() -> Callable[..., str]:
+    """Keep what a request leaves out. Moto replaces it with nothing; auto scaling names only the count."""
+    original = SageMakerModelBackend.update_endpoint_weights_and_capacities
+
+    def update(backend: Any, endpoint_name: str, desired_weights_and_capacities: list[Any]) -> str:
+        endpoint = backend.endpoints.get(endpoint_name)
+        variants = [] if endpoint is None else endpoint.production_variants
+        present = {each["VariantName"]: _wanted(each) for each in variants}
+        complete = [
+            {**present.get(each["VariantName"], {}), **each} for each in desired_weights_and_capacities
+        ]
+        return original(backend, endpoint_name, complete)
+
+    return update
+
+
+def _wanted(variant: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: variant[name] for name in ("DesiredInstanceCount", "DesiredWeight") if name in variant}
 
 
 def _deleting_model(fleets: Fleets) -> Callable[[Any], ActionResult]:

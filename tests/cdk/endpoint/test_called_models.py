@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,34 @@ def test_arguments_of_the_user_are_kept(path: Path, environment: Any, expected: 
         environment=environment,
     )
     assert variables(stack)[ARGUMENTS] == expected
+
+
+@pytest.mark.parametrize(
+    "environment", [TritonEnvironment(additional_models=["scale"]), {ARGUMENTS: "--load-model=scale"}]
+)
+def test_loaded_models_are_in_the_archive(path: Path, environment: Any) -> None:
+    """A model that the archive lacks would end the server; the error's fix packs and loads it."""
+    stack = make_stack()
+
+    def add(id: str, **calls: Any) -> None:
+        repository = add_repository(stack, path, id=f"{id}Models", **calls)
+        TritonEndpoint(
+            stack,
+            id,
+            model_repository=repository,
+            model="shift",
+            instance_type=CPU,
+            environment=environment,
+        )
+
+    with pytest.raises(
+        InvalidValueError, match=r'archive of model "shift", got "scale"; set calls='
+    ) as error:
+        add("One")
+    fix = re.search(r"set calls=(\{.*\}) on", str(error.value))
+    assert fix
+    add("Two", calls=json.loads(fix[1]))
+    assert "--load-model=scale" in variables(stack)[ARGUMENTS]
 
 
 def test_missing_called_model_is_an_error(path: Path) -> None:

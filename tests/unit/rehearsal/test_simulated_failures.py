@@ -64,10 +64,17 @@ def running(aws: SimulatedAccount) -> SimulatedAccount:
 def scale(stack: Stack, aws: SimulatedAccount, count: int) -> None:
     """Set the number of instances, as Application Auto Scaling does."""
     name = stack.resources["Endpoint"].physical.attributes["EndpointName"]
-    wanted = [{"VariantName": "AllTraffic", "DesiredInstanceCount": count, "DesiredWeight": 1}]
+    wanted = [{"VariantName": "AllTraffic", "DesiredInstanceCount": count}]
     aws.client("sagemaker").update_endpoint_weights_and_capacities(
         EndpointName=name, DesiredWeightsAndCapacities=wanted
     )
+
+
+def test_scaling_keeps_the_weight(running: SimulatedAccount) -> None:
+    """A request that names only the count leaves the weight of the variant."""
+    name = running.stack(NAME).resources["Endpoint"].physical.attributes["EndpointName"]
+    (variant,) = running.client("sagemaker").describe_endpoint(EndpointName=name)["ProductionVariants"]
+    assert (variant["CurrentInstanceCount"], variant["CurrentWeight"]) == (4, 1)
 
 
 def update(aws: SimulatedAccount, resources: Resources = NEW) -> Callable[[], Stack]:

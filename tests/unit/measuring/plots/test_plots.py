@@ -21,7 +21,7 @@ from constructs_triton.measuring.load_test.stream_figures import StreamLimits
 from constructs_triton.measuring.plots import plot_measurements, plot_plans
 from constructs_triton.measuring.plots.load_test_plot import plot_load_test
 from constructs_triton.planning import Measurement, Plan, Requirement, cheapest, plan_all
-from constructs_triton.planning.pareto import pareto_front
+from constructs_triton.planning.capacity import pareto_front
 
 
 def measured(name: str, per_minute: float, latency: float) -> Measurement:

@@ -1,0 +1,1 @@
+"""SageMaker models without an endpoint."""

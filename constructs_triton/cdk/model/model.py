@@ -1,0 +1,177 @@
+"""``TritonModel``: the SageMaker model of a repository, for batch jobs and endpoints of other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import jsii
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from constructs_triton.cdk.endpoint.container import settle_container
+from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer, bind_container, make_model
+from constructs_triton.cdk.endpoint.execution_role import (
+    ExecutionRole,
+    host_statements,
+    observability_statements,
+)
+from constructs_triton.cdk.endpoint.network import check_network, make_connections, network_ids
+from constructs_triton.cdk.endpoint.sizing import Sizing
+from constructs_triton.cdk.inference_component.component_models import component_models
+from constructs_triton.cdk.options.container_options import ContainerOptions
+from constructs_triton.cdk.options.environment import TritonEnvironment
+from constructs_triton.cdk.options.host_options import HostOptions, check_subnets_need_vpc
+from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.permissions.nag_findings import mark_as_own
+from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
+from constructs_triton.cdk.repository.compression_type import CompressionType
+from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
+from constructs_triton.cdk.validation.properties import check_options, with_defaults
+from constructs_triton.cdk.validation.property_types import check_type
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.findings import Finding, Severity
+
+__all__ = ["TritonModel"]
+
+
+@jsii.implements(iam.IGrantable)
+class TritonModel(Construct):
+    """A SageMaker model that is checked and packed like that of an endpoint, without an endpoint.
+
+    A batch transform job names it in ``ModelName``, and so can an endpoint configuration that another program
+    creates. CloudFormation has no resource for the job itself. The model has a new name after each change, so
+    read it from :attr:`model_name`.
+
+    ``model_repository``
+        The repository that contains the model.
+    ``instance_type``
+        Type of the job's instances, which the models are checked for.
+    ``model``
+        The name of the model. Default: the only model that is not just a step of an ensemble.
+    ``ensemble``
+        The name of an ensemble, in place of ``model``.
+    ``image``
+        The container image. Default: ``TritonImage.dlc()``.
+    ``environment``
+        A ``TritonEnvironment``, or a mapping of names to strings.
+    ``compression_type``
+        ``CompressionType.NONE`` places files in place of an archive. Batch transform refuses such a model,
+        and a warning says so.
+    ``role``
+        Execution role. Default: a new role with least privilege. The job reads its input and writes its
+        output with the same role; grant it both, for example with ``bucket.grant_read_write(model)``.
+    ``vpc``, ``vpc_subnets``, ``security_groups``
+        VPC that the containers are attached to. Default: none.
+    ``enable_network_isolation``
+        Whether the containers have no network access. Default: ``False``.
+
+    Raises:
+        InvalidValueError: a property has the wrong type or contradicts another.
+        RepositoryError: Triton would not load the models with this instance type and image.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        model_repository: TritonModelRepository,
+        instance_type: InstanceType,
+        model: str | None = None,
+        ensemble: str | None = None,
+        image: TritonImage | None = None,
+        environment: TritonEnvironment | Mapping[str, str] | None = None,
+        compression_type: CompressionType | None = None,
+        role: iam.IRole | None = None,
+        vpc: ec2.IVpc | None = None,
+        vpc_subnets: ec2.SubnetSelection | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        enable_network_isolation: bool | None = None,
+    ) -> None:
+        check_type("instance_type", instance_type, (InstanceType, 'InstanceType.of("ml.g5.xlarge")'))
+        check_options("TritonModel()", {"image": image, "environment": environment}, ContainerOptions)
+        host: HostOptions = {
+            "vpc": vpc,
+            "vpc_subnets": vpc_subnets,
+            "security_groups": security_groups,
+            "enable_network_isolation": enable_network_isolation,
+            "role": role,
+        }
+        check_options("TritonModel()", host, HostOptions)
+        host = with_defaults(host, HostOptions)
+        check_subnets_need_vpc(host)
+        models = component_models(model_repository, model, ensemble, compression_type)
+        container = settle_container(
+            scope,
+            models,
+            instance_type,
+            image=image,
+            environment=environment,
+            enable_network_isolation=enable_network_isolation,
+        )
+        findings = [*container.findings, *check_network(host)]
+        super().__init__(scope, id)
+        mark_as_own(self)
+        location = models.bind(self)
+        bound = bind_container(container, self, location, Sizing(None, None, None))
+        self._connections = make_connections(self, host)
+        self._execution = self._make_role(bound, host)
+        self._role = self._execution.role
+        ids = network_ids(host, self._connections)
+        self._cfn_model = make_model(
+            bound,
+            execution_role_arn=self._role.role_arn,
+            permissions=self._execution.permissions,
+            enable_network_isolation=enable_network_isolation,
+            vpc_config=None if ids is None else ids.of_model(),
+        )
+        if not location.is_compressed:
+            findings.append(_UNCOMPRESSED)
+        annotate(self, [*findings, *self._execution.findings()])
+
+    def _make_role(self, container: BoundContainer, host: HostOptions) -> ExecutionRole:
+        statements = [
+            *container.location.read_statements,
+            *container.image.pull_statements(),
+            *observability_statements(self, has_jobs=True),
+            *host_statements(host),
+        ]
+        with removed_if_too_large(self):
+            return ExecutionRole.make(self, statements, host["role"])
+
+    @property
+    def cfn_model(self) -> sagemaker.CfnModel:
+        """The ``AWS::SageMaker::Model``. It has no name, since changes replace it."""
+        return self._cfn_model
+
+    @property
+    def model_name(self) -> str:
+        """The name that CloudFormation generates for the model."""
+        return self._cfn_model.attr_model_name
+
+    @property
+    def role(self) -> iam.IRole:
+        """The execution role, with which a job also reads its input and writes its output."""
+        return self._role
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """The principal of the execution role."""
+        return self._role.grant_principal
+
+    @property
+    def connections(self) -> ec2.Connections | None:
+        """The network connections of the containers; ``None`` without a ``vpc``."""
+        return self._connections
+
+
+_UNCOMPRESSED = Finding(
+    "batch-transform-uncompressed",
+    Severity.WARNING,
+    "compression_type",
+    "SageMaker's batch transform refuses this model, because it has ModelDataSource (uncompressed files)",
+    "serve the models from an archive for batch jobs, or acknowledge this if only endpoints use the model",
+    source="sagemaker-python-sdk issues #4777 and #5160",
+)

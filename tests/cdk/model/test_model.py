@@ -1,0 +1,106 @@
+"""``TritonModel``: a SageMaker model without an endpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from aws_cdk.assertions import Annotations, Match
+from cdk_apps import (
+    add_repository,
+    archived_models,
+    flat,
+    make_stack,
+    only,
+    resources,
+    statements,
+    synthesize,
+    write_repository,
+)
+
+from constructs_triton import CompressionType, InstanceType, TritonModel
+from constructs_triton.errors import InvalidValueError
+
+CPU = InstanceType.of("ml.c5.xlarge")
+
+
+@pytest.fixture
+def stack() -> cdk.Stack:
+    return make_stack()
+
+
+def add(stack: cdk.Stack, tmp_path: Path, **props: Any) -> TritonModel:
+    repository = add_repository(stack, write_repository(tmp_path / "models"))
+    return TritonModel(stack, "Batch", **{"model_repository": repository, "instance_type": CPU, **props})
+
+
+def test_model_is_that_of_an_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Archive, image and variables are those that an endpoint gets, and there is no endpoint."""
+    model = add(stack, tmp_path, ensemble="pipeline")
+    template = synthesize(stack)
+    found = only(template, "AWS::SageMaker::Model")
+    container = found["PrimaryContainer"]
+    assert container["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "pipeline"
+    assert flat(container["ModelDataUrl"]).endswith(".tar.gz")
+    assert archived_models(stack.node.find_child("Models"), "pipeline") == ("pipeline", "scale", "shift")  # type: ignore[arg-type]
+    assert resources(template, "AWS::SageMaker::Endpoint") == {}
+    assert stack.resolve(model.model_name)["Fn::GetAtt"][1] == "ModelName"
+
+
+def test_job_may_write_its_log_and_use_its_bucket(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The role writes the logs of transform jobs, and a grant reaches it through the model."""
+    bucket = s3.Bucket(stack, "Data")
+    bucket.grant_read_write(add(stack, tmp_path, model="other"))
+    template = synthesize(stack)
+    found = statements(template)
+    assert any(
+        "log-group:/aws/sagemaker/TransformJobs*" in flat(each) for each in found["WriteLogs"]["Resource"]
+    )
+    assert "/aws/sagemaker/TransformJobs" in flat(found["PublishMetrics"]["Condition"])
+    policies = resources(template, "AWS::IAM::Policy")
+    assert any("s3:PutObject" in flat(each) and "Data" in flat(each) for each in policies.values())
+
+
+def test_uncompressed_models_are_reported(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Batch transform refuses ModelDataSource, so a model with it has a warning."""
+    add(stack, tmp_path, model="other", compression_type=CompressionType.NONE)
+    found = Annotations.from_stack(stack).find_warning(
+        "*", Match.string_like_regexp("batch transform refuses")
+    )
+    assert len(found) == 1
+
+
+def test_vpc_and_role_are_used(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The containers are attached to the VPC, and a given role gets the permissions."""
+    vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
+    role = iam.Role(stack, "Own", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
+    model = add(stack, tmp_path, model="other", vpc=vpc, role=role, enable_network_isolation=True)
+    assert model.role is role
+    assert model.connections is not None
+    found = only(synthesize(stack), "AWS::SageMaker::Model")
+    assert len(found["VpcConfig"]["Subnets"]) == 2
+    assert found["EnableNetworkIsolation"] is True
+
+
+@pytest.mark.parametrize(
+    ("props", "message"),
+    [
+        ({"model": "other", "ensemble": "pipeline"}, "model: cannot be combined with ensemble"),
+        ({"model": "none"}, 'model: .*"none"'),
+        ({"model": "other", "instance_type": "ml.c5.xlarge"}, "instance_type: must be"),
+        ({"model": "other", "image": "26.05"}, "image: must be"),
+        ({"model": "other", "vpc_subnets": ec2.SubnetSelection()}, "vpc: is required"),
+    ],
+)
+def test_wrong_properties_leave_nothing_behind(
+    stack: cdk.Stack, tmp_path: Path, props: dict[str, Any], message: str
+) -> None:
+    """An error names the property, and nothing is added to the stack."""
+    with pytest.raises(InvalidValueError, match=message):
+        add(stack, tmp_path, **props)
+    assert stack.node.try_find_child("Batch") is None
