@@ -202,7 +202,7 @@ def test_lines_are_requests_with_weights(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ("{", r"line 1: must be JSON"),
-        ("[]", r'line 1: must be an object with "input" or "body"'),
+        ("[]", r'line 1: must be an object with "input", "body" or'),
         ('{"input": {}, "model": "a"}', r"line 1: must be an object .* correct its keys"),
         ('{"body": {}, "weight": 0}', r"line 1: weight must be a number above 0, got 0"),
         ('{"input": ["x=1:FP32"]}', r'line 1: "input" must map names to strings'),
