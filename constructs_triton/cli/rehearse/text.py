@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -127,15 +128,14 @@ def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
 
 
 def _instances(found: Rehearsal) -> Iterator[str]:
-    peaks: dict[str, int] = {}
+    peaks: Counter[str] = Counter()
     for each in found.instances:
-        kind = f" {each.instance_type}" if each.instance_type else ""
+        kind = f" ({each.instance_type})" if each.instance_type else ""
         yield f"{each.endpoint}: {each.before} before, {each.peak} at most, {each.after} after{kind}"
-        peaks[each.instance_type] = peaks.get(each.instance_type, 0) + each.peak
+        peaks.update(each.peak_by_type)
     for kind, count in peaks.items():
         if kind and count:
-            quotas = " and ".join(f'"{each} for endpoint usage"' for each in kind.split(", "))
-            yield f"the quota {quotas} must be at least {count}"
+            yield f'the quota "{kind} for endpoint usage" must be at least {count}'
 
 
 def _operations(found: Rehearsal, named: Named) -> Iterator[str]:

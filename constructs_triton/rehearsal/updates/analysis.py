@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..endpoints.readings import Count, Reading
+from ..endpoints.readings import Count, Peak, Reading
 from .recording import Moment
 from .report import Instances, RehearsedStep
 from .trial import Outcome
@@ -91,22 +91,26 @@ class Sequence:
         before, after = _totals(self.before), _totals(moments[-1] if moments else self.before)
         found = []
         for name in dict.fromkeys([*before, *(name for each in moments for name in _totals(each))]):
-            seen = [
-                each for moment in moments for each in (_totals(moment).get(name), moment.peaks.get(name))
-            ]
-            first = before.get(name, 0)
-            peak = max([first, *(each for each in seen if each is not None)])
-            found.append(Instances(name, self._instance_type(name), first, peak, after.get(name, 0)))
+            totals = [_totals(each).get(name, 0) for each in (self.before, *moments)]
+            peaks = [moment.peaks[name] for moment in moments if name in moment.peaks]
+            highest = max([*totals, *(each.total for each in peaks)])
+            by_type = self._highest_by_type(name, peaks)
+            types = ", ".join(filter(None, by_type))
+            found.append(Instances(name, types, before.get(name, 0), highest, after.get(name, 0), by_type))
         return tuple(found)
 
-    def _instance_type(self, endpoint: str) -> str:
-        """The instance types of its variants when they were last seen."""
-        moments = [*reversed(self.outcome.moments), *([] if self.before is None else [self.before])]
-        for moment in moments:
-            kinds = {each.instance_type for each in moment.counts if each.endpoint == endpoint}
-            if kinds:
-                return ", ".join(sorted(filter(None, kinds)))
-        return ""
+    def _highest_by_type(self, endpoint: str, peaks: Iterable[Peak]) -> dict[str, int]:
+        """The highest number of each instance type, in the order in which they are seen."""
+        found: dict[str, int] = {}
+        for moment in (self.before, *self.outcome.moments):
+            present: dict[str, int] = {}
+            for each in () if moment is None else moment.counts:
+                if each.endpoint == endpoint:
+                    present[each.instance_type] = present.get(each.instance_type, 0) + each.count
+            found |= {kind: max(count, found.get(kind, 0)) for kind, count in present.items()}
+        for peak in peaks:
+            found |= {kind: max(count, found.get(kind, 0)) for kind, count in peak.by_type.items()}
+        return found
 
     def drops(self) -> list[tuple[Count, Count]]:
         """The variants that have fewer instances afterwards, although their initial count was exceeded."""

@@ -54,9 +54,19 @@ def _compared(found: Rehearsal, other: Rehearsal) -> Rehearsal:
     marked = [replace(each, message=f"depending on AWS: {each.message}") for each in added]
     notes = [
         "the order of independent resources: two orders tried",
+        *_redeployments(found.steps),
         *(["what AWS does not document: " + f"{each.path} ({each.code})" for each in added]),
     ]
     return replace(found, problems=(*found.problems, *marked), depends_on_aws=tuple(notes))
+
+
+def _redeployments(steps: tuple[RehearsedStep, ...]) -> Iterator[str]:
+    """The updates of endpoints whose configuration stays the same."""
+    for each in steps:
+        if (each.type, each.action, each.is_cleanup) == (ENDPOINT, "update", False):
+            name = each.logical_id
+            if "v2" not in "".join(each.serving.values()):
+                yield f"whether step {each.number}, {name}, starts new instances for the same configuration"
 
 
 def _place(problem: Finding) -> tuple[str, str]:
