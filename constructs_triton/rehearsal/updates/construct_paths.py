@@ -15,8 +15,9 @@ _ENDING = re.compile(r"(?:/(?:Resource|Default))+$")
 def construct_paths(*versions: Version) -> dict[str, str]:
     """Return the path of each resource below its stack, by logical ID.
 
-    The CDK derives a logical ID from this path, so two stacks have the same path for the same logical ID. A
-    resource without the CDK's metadata has none.
+    The CDK derives a logical ID from this path, so two stacks have the same path for the same logical ID. The
+    path is in the template if the CDK's command line ran the app, and beside the template otherwise. A
+    resource that the CDK did not write has none.
 
     Args:
         versions: The versions to read; a later one takes precedence.
@@ -26,7 +27,7 @@ def construct_paths(*versions: Version) -> dict[str, str]:
         for version in versions
         for stack in version.stacks
         for logical_id, resource in stack.template.resources.items()
-        if isinstance(path := resource.metadata.get(_PATH), str)
+        if isinstance(path := resource.metadata.get(_PATH, stack.paths.get(logical_id)), str)
     }
 
 

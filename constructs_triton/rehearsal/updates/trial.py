@@ -125,7 +125,7 @@ class Trial:
         else:
             self._publish(operation)
             stack = account.stack(operation.name)
-            account.deployer.deploy(stack, operation.template, {})
+            account.deployer.deploy(stack, operation.template, operation.parameters)
         account.functions.wait()
 
     def _publish(self, version: StackVersion) -> None:
