@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -69,7 +69,7 @@ class Sequence:
             stack,
             moment.step.action,
             logical_id,
-            both.get((stack, logical_id), ("", ""))[0],
+            _type_of(both, stack, logical_id),
             moment.is_cleanup or moment.step.action == "delete",
             {name: _during(earlier.get(name), later.get(name)) for name in {**earlier, **later}},
             _all_read(each for each in moment.readings if self.is_old(each)),
@@ -123,6 +123,13 @@ class Sequence:
                     found.append((before, after))
             previous = {**previous, **present}
         return found
+
+
+def _type_of(resources: Mapping[tuple[str, str], tuple[str, str]], stack: str, logical_id: str) -> str:
+    """The type of a resource of a stack, or of a stack nested in it; empty if it no longer exists."""
+    if (stack, logical_id) in resources:
+        return resources[stack, logical_id][0]
+    return next((kind for (_, name), (kind, _) in resources.items() if name == logical_id), "")
 
 
 def _by_variant(moment: Moment | None) -> dict[tuple[str, str], Count]:

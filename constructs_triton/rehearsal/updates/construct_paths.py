@@ -26,9 +26,13 @@ def construct_paths(*versions: Version) -> dict[str, str]:
         logical_id: _below(stack, path)
         for version in versions
         for stack in version.stacks
-        for logical_id, resource in stack.template.resources.items()
-        if isinstance(path := resource.metadata.get(_PATH, stack.paths.get(logical_id)), str)
+        for logical_id, path in {**stack.paths, **_paths_in_template(stack)}.items()
     }
+
+
+def _paths_in_template(stack: StackVersion) -> dict[str, str]:
+    found = {name: each.metadata.get(_PATH) for name, each in stack.template.resources.items()}
+    return {name: path for name, path in found.items() if isinstance(path, str)}
 
 
 def _below(stack: StackVersion, path: str) -> str:
