@@ -57,10 +57,10 @@ def test_rollback_is_no_cleanup() -> None:
 
 def test_each_instance_type_has_its_quota() -> None:
     """An endpoint with two instance types names the quota of each."""
-    lines = _text(
-        Rehearsal(
-            {"Shop": "UPDATE_COMPLETE"}, instances=(Instances("a", "ml.c5.xlarge, ml.c6i.xlarge", 2, 4, 2),)
-        )
+    instances = (
+        Instances("a", "ml.c5.xlarge, ml.c6i.xlarge", 2, 4, 2, {"ml.c5.xlarge": 2, "ml.c6i.xlarge": 2}),
+        Instances("b", "ml.c5.xlarge", 1, 1, 1, {"ml.c5.xlarge": 1}),
     )
-    text = '"ml.c5.xlarge for endpoint usage" and "ml.c6i.xlarge for endpoint usage"'
-    assert text in " ".join(line.strip() for line in lines)
+    lines = [line.strip() for line in _text(Rehearsal({"Shop": "UPDATE_COMPLETE"}, instances=instances))]
+    assert 'the quota "ml.c5.xlarge for endpoint usage" must be at least 3' in lines
+    assert 'the quota "ml.c6i.xlarge for endpoint usage" must be at least 2' in lines
