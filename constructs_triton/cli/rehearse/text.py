@@ -146,7 +146,9 @@ def _operations(found: Rehearsal, named: Named) -> Iterator[str]:
         yield f"deploying OLD again afterwards {_result(found.way_back, named)}"
     if found.deletion is not None:
         left = _list_of(found.deletion.leftovers, named)
-        yield f"deleting NEW later {_result(found.deletion, named)}{f', and leaves {left}' if left else ''}"
+        # The reason of a failure is that of the error above.
+        result = "works" if found.deletion.succeeds else f"fails with {found.deletion.status}"
+        yield f"deleting NEW later {result}{f', and leaves {left}' if left else ''}"
 
 
 def _result(operation: Operation, named: Named) -> str:
@@ -167,7 +169,7 @@ def _wrapped(line: str, indent: int = 4) -> list[str]:
 def _serving(serving: Mapping[str, str], named: Named) -> str:
     if len(set(serving.values())) == 1:
         return next(iter(serving.values()))
-    return ", ".join(f"{named(name)} {version}" for name, version in serving.items()) or "-"
+    return "; ".join(f"{named(name)} {version}" for name, version in serving.items()) or "-"
 
 
 def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:
