@@ -213,7 +213,7 @@ def _callers(sequence: Sequence) -> tuple[str, ...]:
 
 
 def _not_simulated(request: Request) -> tuple[str, ...]:
-    notes = ["the start of Triton", "capacity of instance types", "the time that steps take"]
+    notes = ["the start of Triton, the capacity of instance types, the time that steps take"]
     if not (request.old.has_assets and request.new.has_assets):
         notes.insert(0, "functions and models, which a template alone does not contain; who may read what")
     return tuple(notes)
