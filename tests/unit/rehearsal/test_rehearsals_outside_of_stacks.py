@@ -58,6 +58,17 @@ def test_existing_role_makes_no_statement_about_readers(tmp_path: Path) -> None:
     assert found.way_back.succeeds
 
 
+def test_condition_that_is_not_simulated_is_named(tmp_path: Path) -> None:
+    """It counts as fulfilled, so the report makes no claim against the policy."""
+    new = outside(readable="nothing")
+    statements = new["Policy"]["Properties"]["PolicyDocument"]["Statement"]
+    until = {"DateLessThan": {"aws:CurrentTime": "2030-01-01T00:00:00Z"}}
+    statements.append({"Effect": "Allow", "Action": "s3:*", "Resource": "*", "Condition": until})
+    found = rehearsal(tmp_path, outside(), new)
+    assert codes(found) == set()
+    assert "policies: condition operator DateLessThan is not supported" in found.not_simulated
+
+
 def test_deleted_bucket_is_not_assumed(tmp_path: Path) -> None:
     """A model in a bucket that the stack had and deletes cannot be read any more."""
     bucket = {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "platform"}}
