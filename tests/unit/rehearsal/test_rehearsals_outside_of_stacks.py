@@ -109,7 +109,7 @@ def test_parameters_have_values_or_the_error_says_what_to_give(tmp_path: Path) -
     old, new = (with_parameters(tmp_path / f"{name}.json", name) for name in ("old", "new"))
     with pytest.raises(InvalidValueError, match=r"parameter Stage has no default.*--parameters Stage=VALUE"):
         rehearse(old, new, failures="none")
-    with pytest.raises(InvalidValueError, match="'Sise': neither version has it"):
-        rehearse(old, new, failures="none", parameters={"Stage": "live", "Sise": "4"})
+    with pytest.raises(InvalidValueError, match="'Wide': neither version has it"):
+        rehearse(old, new, failures="none", parameters={"Stage": "live", "Wide": "4"})
     found = rehearse(old, new, failures="none", orders=1, parameters={"Stage": "live"})
     assert found.replaced == ("Topic",)
