@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT, PLACEHOLDER_REGION
-from constructs_triton.cloud_assembly.shapes import MANIFEST, check_shape
+from constructs_triton.cloud_assembly.shapes import MANIFEST, METADATA, check_shape
 from constructs_triton.cloud_assembly.synthesized_stack import AssetManifest, SynthesizedStack
 from constructs_triton.cloud_assembly.template import Template, read_json_object
 from constructs_triton.errors import TemplateError
@@ -21,6 +21,7 @@ from constructs_triton.errors import TemplateError
 __all__ = ["Assembly"]
 
 _ASSETS, _STAGE, _STACK = "cdk:asset-manifest", "cdk:cloud-assembly", "aws:cloudformation:stack"
+_LOGICAL_ID = "aws:cdk:logicalId"
 _HINT = "run `npx cdk synth`, and pass the folder that it wrote"
 
 
@@ -88,6 +89,24 @@ class Assembly:
     def stack_name(self, artifact: str) -> str:
         """Return the name of a stack in AWS."""
         return self._property(artifact, "stackName", artifact)
+
+    def construct_paths(self, artifact: str) -> dict[str, str]:
+        """Return the paths of a stack's constructs by logical ID, which the CDK writes beside the template.
+
+        They begin with the path of the stack. None are known if the app or someone leaves the file out.
+        """
+        found = self._artifacts[artifact]
+        where = self.directory / (found.get("additionalMetadataFile") or "manifest.json")
+        metadata = found.get("metadata") or {}  # where the CDK wrote it before it had the file
+        if "additionalMetadataFile" in found:
+            metadata = read_json_object(where, _HINT) if where.is_file() else {}
+        check_shape(metadata, METADATA, str(where), _HINT)
+        return {
+            str(entry["data"]): path.removeprefix("/")
+            for path, entries in metadata.items()
+            for entry in entries
+            if entry["type"] == _LOGICAL_ID
+        }
 
     def environment(self, artifact: str) -> str:
         """Return the environment of a stack, ``aws://<account>/<Region>``; either may be unknown."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from constructs_triton.errors import TemplateError
 
-__all__ = ["ASSETS", "MANIFEST", "PROPERTIES", "TEMPLATE", "check_shape"]
+__all__ = ["ASSETS", "MANIFEST", "METADATA", "PROPERTIES", "TEMPLATE", "check_shape"]
 
 STRING, SCALAR, NUMBER = "a string", "a string or a number", "a number"
 
@@ -116,9 +116,13 @@ MANIFEST: Final[Mapping[str, Any]] = {
                 "stackName": STRING,
                 "templateFile": STRING,
             },
+            "additionalMetadataFile": STRING,
         }
     }
 }
+
+METADATA: Final[Mapping[str, Any]] = {"*": [{"type!": STRING}]}
+"""What the CDK writes of each construct path."""
 
 ASSETS: Final[Mapping[str, Any]] = {
     "files": {

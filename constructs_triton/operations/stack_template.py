@@ -1,4 +1,4 @@
-"""The template of a deployed stack."""
+"""The template of a deployed stack, and the values of its parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,28 @@ from constructs_triton.operations.aws_reader import AwsReader
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["read_template_text"]
+__all__ = ["read_parameters", "read_template_text"]
+
+
+def read_parameters(session: boto3.Session, stack: str) -> dict[str, str]:
+    """Read the values of a deployed stack's parameters with ``cloudformation:DescribeStacks``.
+
+    Of a parameter with ``NoEcho``, AWS returns asterisks.
+
+    Args:
+        session: boto3 session with the Region and credentials.
+        stack: Name or ARN of the stack.
+
+    Returns:
+        The values by name; none if the credentials may not read them.
+
+    Raises:
+        InvalidValueError: AWS cannot be reached.
+    """
+    (found, *_) = AwsReader(session).read("cloudformation", "describe_stacks", StackName=stack).get(
+        "Stacks"
+    ) or [{}]
+    return {each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", ())}
 
 
 def read_template_text(session: boto3.Session, stack: str) -> str:

@@ -21,11 +21,12 @@ from . import moto_gaps
 from .behaviour import Behaviour
 from .custom_resources.answers import Answers
 from .custom_resources.functions import Functions
-from .endpoints import endpoint_api
+from .endpoints import endpoint_api, network_use
 from .endpoints.components import CopyScaling, InferenceComponents, Runtime
 from .endpoints.fleets import Fleets
 from .endpoints.observations import Observations
 from .errors import StackError
+from .existing import outside
 from .permissions import iam_quotas
 from .permissions.access import Access, RoleCredentials
 from .permissions.execution_role import ExecutionRoleCheck
@@ -134,6 +135,7 @@ class SimulatedAccount:
             *self.functions.patches(),
             *moto_gaps.patches(self.execution_roles),
             *endpoint_api.patches(self.fleets, self.components),
+            *network_use.patches(self.fleets),
             *self.components.patches(),
             *self.runtime.patches(),
             *self.copy_scaling.patches(),
@@ -156,8 +158,11 @@ class SimulatedAccount:
 
         Each has the logical IDs of its resources, as ``<stack>/<logical ID>``. These resources exist and are
         replaced as CloudFormation would. They do nothing, and their attributes are strings without a meaning.
+        What templates name and no stack creates is listed as ``existing bucket``, ``existing role``, ….
         """
-        return {what: list(self.api.not_simulated[what]) for what in sorted(self.api.not_simulated)}
+        found = {what: list(self.api.not_simulated[what]) for what in sorted(self.api.not_simulated)}
+        physical_ids = [event.physical_id for stack in self.stacks.all for event in stack.events]
+        return {**outside(self.api.mentioned, physical_ids), **found}
 
     @property
     def endpoint_url(self) -> str:

@@ -26,6 +26,7 @@ def rehearse(
     fleets: Mapping[str, int] | None = None,
     failures: Literal["each", "none"] = "each",
     orders: Literal[1, 2] = 2,
+    parameters: Mapping[str, str] | None = None,
 ) -> Rehearsal:
     """Rehearse an update of a stack or an app in a simulated account.
 
@@ -38,15 +39,23 @@ def rehearse(
             of an endpoint with scaling, the initial number of others.
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try.
+        parameters: Values of the templates' parameters, in both versions. Default: those of the templates.
 
     Raises:
         TemplateError: a version cannot be read, or ``old`` cannot be deployed.
-        InvalidValueError: a stack is in no app.
+        InvalidValueError: a stack is in no app, or a parameter has no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
     from constructs_triton.rehearsal import rehearse as rehearse_versions
 
-    return rehearse_versions(_version(old), _version(new), fleets=fleets, failures=failures, orders=orders)
+    return rehearse_versions(
+        _version(old),
+        _version(new),
+        fleets=fleets,
+        failures=failures,
+        orders=orders,
+        parameters=parameters,
+    )
 
 
 def assert_update_keeps_serving(
@@ -56,6 +65,7 @@ def assert_update_keeps_serving(
     fleets: Mapping[str, int] | None = None,
     failures: Literal["each", "none"] = "each",
     orders: Literal[1, 2] = 2,
+    parameters: Mapping[str, str] | None = None,
 ) -> None:
     """Check that a rehearsal of an update finds no error.
 
@@ -67,15 +77,16 @@ def assert_update_keeps_serving(
         fleets: Instances of endpoints before the update, by name or logical ID.
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try.
+        parameters: Values of the templates' parameters, in both versions. Default: those of the templates.
 
     Raises:
         AssertionError: the rehearsal found errors. The message has each with its fix.
         TemplateError: a version cannot be read, or ``old`` cannot be deployed.
-        InvalidValueError: a stack is in no app.
+        InvalidValueError: a stack is in no app, or a parameter has no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    found = rehearse(old, new, fleets=fleets, failures=failures, orders=orders).errors
+    found = rehearse(old, new, fleets=fleets, failures=failures, orders=orders, parameters=parameters).errors
     if found:
         lines = "\n".join(f"  {each.code}: {each.path}: {each.message}; {each.hint}" for each in found)
         raise AssertionError(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from app_changes import changed
 from deploy_twice import NOT_DEPLOYED, deployable_stacks, project_apps, synthesize_apps
 from programs import PROJECT, synthesize_app
 
 from constructs_triton.cloud_assembly.assembly import Assembly
-from constructs_triton.errors import TemplateError
 from constructs_triton.rehearsal import rehearse
 from constructs_triton.rehearsal.updates.report import Rehearsal
 
@@ -29,23 +30,25 @@ pytestmark = [
     ),
 ]
 
-#: Examples that cannot be rehearsed, with the reason.
-REFUSED = {
-    "existing_bucket": "its bucket and an archive exist before; a rehearsal has only what the stacks create"
-}
 #: Examples that the change of every config.pbtxt does not reach, since their apps write it.
 UNCHANGED = ("bert_benchmark", "resnet_autoscaling")
-APPS = [name for name in project_apps(PROJECT) if name not in (*NOT_DEPLOYED, *REFUSED)]
-#: Changes of app.py: what to replace by what, and the codes of the problems.
-VARIANTS = {
-    "image": ('name="catalog",', 'name="catalog", image=constructs_triton.TritonImage.dlc("25.09"),', []),
-    # SageMaker refuses it while the variant is a scalable target; scaling_guard=True makes it possible.
-    "instance_type": (
-        'ml.g5.xlarge"),\n            endpoint_name="catalog"',
-        'ml.g6.xlarge"),\n            endpoint_name="catalog"',
-        ["rehearse-update-fails"],
-    ),
-    "scaling": ("max_capacity=5", "max_capacity=8", []),
+#: Examples whose apps name the version of the image, and whose endpoints do not scale.
+OWN_IMAGE = ("generate", "shadow")
+APPS = [name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED]
+SCALED = "must be deregistered as scalable targets"
+WITH_COMPONENTS = "InstanceType cannot change while inference components use the endpoint"
+#: Why another instance type is refused. The page of the problems explains both reasons.
+REFUSED_TYPES = {
+    **dict.fromkeys(("demo", "ab_test", "async_inference", "ensemble", "multi_model"), SCALED),
+    **dict.fromkeys(("bert_benchmark", "resnet_autoscaling"), SCALED),
+    "inference_components": WITH_COMPONENTS,
+}
+LARGER = {
+    "large": "xlarge",
+    "xlarge": "2xlarge",
+    "2xlarge": "4xlarge",
+    "4xlarge": "8xlarge",
+    "12xlarge": "24xlarge",
 }
 _CHANGE = re.compile(r"^\[[-+~]\] \S+::\S+ (.*)$", re.MULTILINE)
 
@@ -54,9 +57,27 @@ _CHANGE = re.compile(r"^\[[-+~]\] \S+::\S+ (.*)$", re.MULTILINE)
 def versions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The folders of all apps, before and after a change of every model."""
     folder = tmp_path_factory.mktemp("rehearsals")
-    names = [*APPS, *REFUSED]
-    before = synthesize_apps(folder / "before", names)
-    return before, synthesize_apps(folder / "after", names, changes_models=True)
+    before = synthesize_apps(folder / "before", APPS)
+    return before, synthesize_apps(folder / "after", APPS, changes_models=True)
+
+
+@pytest.fixture(scope="module")
+def other_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folders of all apps with an older version of the image."""
+    folder = tmp_path_factory.mktemp("images")
+    with changed("image version", folder):
+        return synthesize_apps(folder, APPS)
+
+
+def larger_instances(text: str) -> str:
+    """The next larger size of each instance type, in an app or in a template."""
+    return re.sub(r'"(ml\.\w+)\.(\w+)"', lambda found: f'"{found[1]}.{LARGER[found[2]]}"', text)
+
+
+def higher_maximum(text: str) -> str:
+    """Two more instances or copies at most, in an app or in a template."""
+    name = r'(max_capacity=|max_instance_count=|"MaxCapacity": |"MaxInstanceCount": )'
+    return re.sub(rf"{name}(\d+)", lambda found: f"{found[1]}{int(found[2]) + 2}", text)
 
 
 @pytest.mark.parametrize("name", APPS)
@@ -70,35 +91,67 @@ def test_change_of_models_is_clean(name: str, versions: tuple[Path, Path]) -> No
     assert (changed == set()) == (name in UNCHANGED)
 
 
-@pytest.mark.parametrize("change", VARIANTS)
-def test_change_of_app_is_clean_or_refused(change: str, versions: tuple[Path, Path]) -> None:
-    """A change of app.py changes what ``cdk diff`` says, or nothing if it is refused."""
-    before, after, problems = VARIANTS[change]
-    source = versions[0].parent / "demo" / "app.py"
-    text = source.read_text()
-    assert text.count(before) == 1
-    app = source.with_name(f"app_{change}.py")
-    app.write_text(
-        text.replace("import aws_cdk as cdk\n", "import aws_cdk as cdk\nimport constructs_triton\n").replace(
-            before, after
-        )
-    )
-    target = versions[0].parent / change
+@pytest.mark.parametrize("edit", [larger_instances, higher_maximum])
+def test_edited_template_is_that_of_the_edited_app(
+    edit: Callable[[str], str], versions: tuple[Path, Path]
+) -> None:
+    """The CDK writes the same for app.py as the next tests, and ``cdk diff`` prints its changes."""
+    source, old = versions[0].parent / "demo" / "app.py", Assembly(versions[0] / "demo")
+    app = source.with_name(f"app_{edit.__name__}.py")
+    app.write_text(edit(source.read_text()))
+    target = versions[0].parent / edit.__name__
     synthesize_app(app, target, is_validated=False)
-    old, new = Assembly(versions[0] / "demo"), Assembly(target)
-    found = rehearsed(old, new)
-    assert [each.code for each in found.problems] == problems
-    if not problems:
-        assert expect_changes_of_cdk_diff(found, old, new) != set()
+    (stack,) = stacks_of(old)
+    template = f"{stack}.template.json"
+    assert json.loads(edit((old.directory / template).read_text())) == json.loads(
+        (target / template).read_text()
+    )
+    if edit is higher_maximum:
+        found = rehearsed(old, Assembly(target))
+        assert found.errors == []
+        assert expect_changes_of_cdk_diff(found, old, Assembly(target)) != set()
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_bucket_outside_of_the_stacks_is_named(name: str, versions: tuple[Path, Path]) -> None:
-    """The error says what is absent in the simulated account."""
-    with pytest.raises(
-        TemplateError, match=r"OLD cannot be deployed in the simulated account: .*NoSuchBucket"
-    ):
-        rehearsed(*(Assembly(each / name) for each in versions))
+def test_other_image_changes_what_cdk_diff_prints(versions: tuple[Path, Path], other_images: Path) -> None:
+    """Of app.py, ``cdk diff`` prints the resources that the rehearsal changes."""
+    old, new = (Assembly(each / "demo") for each in (versions[0], other_images))
+    assert expect_changes_of_cdk_diff(rehearsed(old, new), old, new) != set()
+
+
+@pytest.mark.parametrize("name", APPS)
+def test_other_image_and_maximum_are_clean(
+    name: str, versions: tuple[Path, Path], other_images: Path, tmp_path: Path
+) -> None:
+    """Another version of the image, and a higher maximum of scaling, are deployed without a problem."""
+    target = shutil.copytree(other_images / name, tmp_path / name)
+    edit_templates(target, higher_maximum)
+    steps = 0
+    for old, new in stage_pairs(Assembly(versions[0] / name), Assembly(target)):
+        found = rehearsed(old, new)
+        assert [str(each) for each in found.problems] == []
+        steps += len(found.steps)
+    assert (steps == 0) == (name in OWN_IMAGE)
+
+
+@pytest.mark.parametrize("name", APPS)
+def test_other_instance_type_is_clean_or_refused(
+    name: str, versions: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """SageMaker refuses another type of a variant that scales without ``scaling_guard``."""
+    target = shutil.copytree(versions[0] / name, tmp_path / name)
+    edit_templates(target, larger_instances)
+    for old, new in stage_pairs(Assembly(versions[0] / name), Assembly(target)):
+        found = rehearsed(old, new)
+        refused = name in REFUSED_TYPES
+        assert [each.code for each in found.problems] == ["rehearse-update-fails"] * refused
+        assert REFUSED_TYPES.get(name, "") in found.reason
+        assert found.steps != ()
+
+
+def edit_templates(folder: Path, edit: Callable[[str], str]) -> None:
+    """Edit all templates of an assembly and of its stages."""
+    for path in folder.rglob("*.template.json"):
+        path.write_text(edit(path.read_text()))
 
 
 def stage_pairs(old: Assembly, new: Assembly) -> Iterator[tuple[Assembly, Assembly]]:

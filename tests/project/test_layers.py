@@ -59,6 +59,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "replacement",
         "template_parsing",
         "services",
+        "existing",
         "function_process",
         "permissions",
         "custom_resources",

@@ -6,12 +6,12 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from constructs_triton.cli.argument_types import whole_number
+from constructs_triton.cli.argument_types import pair_argument, whole_number
 from constructs_triton.cli.deployed.aws_arguments import open_session
 from constructs_triton.cli.rehearse.serve import serve
 from constructs_triton.cli.rehearse.text import report_lines
 from constructs_triton.errors import ConstructsTritonError, InvalidValueError
-from constructs_triton.operations.stack_template import read_template_text
+from constructs_triton.operations.stack_template import read_parameters, read_template_text
 from constructs_triton.untrusted.terminal import print_error, print_json, print_lines
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--deployed",
         metavar="STACK",
-        help="read OLD from AWS, the template of this stack (cloudformation:GetTemplate); give only NEW",
+        help="read OLD from AWS: template and parameters of this stack (cloudformation:GetTemplate, "
+        "DescribeStacks); give only NEW",
     )
     parser.add_argument(
         "--stack",
@@ -46,15 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="only this stack; repeatable",
     )
-    parser.add_argument(
-        "--fleet",
-        action="append",
-        type=_fleet,
-        default=[],
-        metavar="NAME=COUNT",
-        help="instances of each variant of the endpoint with this name or logical ID before the update "
-        "(default: the maximum of its scaling); repeatable",
-    )
+    _add_deployed_state(parser)
     parser.add_argument(
         "--failures",
         choices=("each", "none"),
@@ -79,6 +72,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
 
 
+def _add_deployed_state(parser: argparse.ArgumentParser) -> None:
+    """Declare what neither version contains."""
+    parser.add_argument(
+        "--fleet",
+        action="append",
+        type=_fleet,
+        default=[],
+        metavar="NAME=COUNT",
+        help="instances of each variant of the endpoint with this name or logical ID before the update "
+        "(default: the maximum of its scaling); repeatable",
+    )
+    parser.add_argument(
+        "--parameters",
+        action="append",
+        type=pair_argument("NAME=VALUE", "Stage=production"),
+        default=[],
+        metavar="NAME=VALUE",
+        help="value of a template parameter (default: that of --deployed, or of the template); repeatable",
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Print the rehearsal; return 1 if it found an error."""
     try:
@@ -95,6 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
             fleets=dict(arguments.fleet),
             failures=arguments.failures,
             orders=arguments.orders,
+            parameters=dict(arguments.parameters),
         )
     except ConstructsTritonError as error:
         print_error(error)
@@ -109,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _expect_nothing_to_rehearse(arguments: argparse.Namespace) -> None:
-    if arguments.versions or arguments.deployed or arguments.stacks or arguments.fleet:
+    if any((arguments.versions, arguments.deployed, arguments.stacks, arguments.fleet, arguments.parameters)):
         raise InvalidValueError("--serve: rehearses nothing; remove OLD, NEW and their options")
 
 
@@ -122,8 +137,10 @@ def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:
         return arguments.versions[0], arguments.versions[1]
     from constructs_triton.rehearsal.updates.versions import deployed_version
 
-    text = read_template_text(open_session(arguments), arguments.deployed)
-    return deployed_version(arguments.deployed, text), arguments.versions[0]
+    session = open_session(arguments)
+    text = read_template_text(session, arguments.deployed)
+    parameters = read_parameters(session, arguments.deployed)
+    return deployed_version(arguments.deployed, text, parameters), arguments.versions[0]
 
 
 def _fleet(text: str) -> tuple[str, int]:

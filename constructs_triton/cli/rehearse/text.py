@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ __all__ = ["report_lines"]
 _READS = {None: "-", True: "yes", False: "NO"}
 _CLEANUP = "cleanup: CloudFormation does not undo what follows"
 _NO_CALLER = "nothing changes: the same endpoints, the same names"
-_ROLLBACK = "the next step fails with the reason above; CloudFormation rolls back"
+_ROLLBACK = "the next step fails; CloudFormation rolls back"
 _LOGICAL_ID = re.compile(
     r"(?<![\w:/.-])(?:[A-Za-z0-9-]+-(?P<generated>[A-Za-z0-9]+)-[A-Z0-9]{12}|[A-Za-z0-9]+)(?![\w/-])"
 )
@@ -60,7 +62,7 @@ def _summary(found: Rehearsal, named: Named) -> Iterator[str]:
     counts = f"{_counted(changed, 'resource')} changed, {len(found.replaced)} replaced"
     stacks = ", ".join(f"{name} {status}" for name, status in found.status.items())
     yield f"{stacks or 'nothing to do'}: {counts}. Simulated, not AWS."
-    if found.reason:
+    if found.reason and not any(found.reason in each.message for each in found.problems):
         yield from _wrapped(f"reason: {named(found.reason)}")
 
 
@@ -99,9 +101,12 @@ def _boundary(steps: Iterable[RehearsedStep]) -> int | None:
 
 def _failures(failures: Iterable[Failure], named: Named) -> Iterator[str]:
     rows: list[Sequence[str]] = [("", "if this step fails", "the stack becomes", "answers", "left behind")]
-    for each in failures:
-        left = _counted(len(each.leftovers), "resource") if each.leftovers else "nothing"
-        rows.append((str(each.step), _event(each, named), each.status, _serving(each.serving, named), left))
+    for group in _alike(failures):
+        first, last = group[0], group[-1]
+        steps = str(first.step) if first == last else f"{first.step} to {last.step}"
+        what = _event(first, named) if first == last else "any of these steps"
+        left = _counted(len(first.leftovers), "resource") if first.leftovers else "nothing"
+        rows.append((steps, what, first.status, _serving(first.serving, named), left))
     yield from _aligned(rows)
     for each in failures:
         if each.leftovers:
@@ -109,8 +114,18 @@ def _failures(failures: Iterable[Failure], named: Named) -> Iterator[str]:
             yield from _wrapped(f"  left behind by step {each.step}, {_event(each, named)}: {left}")
 
 
+def _alike(failures: Iterable[Failure]) -> Iterator[list[Failure]]:
+    """Failures after each other that end in the same way and leave nothing behind."""
+    for _, group in groupby(failures, lambda each: (each.event, each.status, sorted(each.serving.items()))):
+        found = list(group)
+        if any(each.leftovers for each in found):
+            yield from ([each] for each in found)
+        else:
+            yield found
+
+
 def _list_of(leftovers: Iterable[Leftover], named: Named) -> str:
-    return ", ".join(f"{_short(each.type)} {named(each.logical_id)}" for each in leftovers)
+    return ", ".join(f"{named(each.logical_id)} ({_short(each.type)})" for each in leftovers)
 
 
 def _event(failure: Failure, named: Named) -> str:
@@ -127,15 +142,15 @@ def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
 
 
 def _instances(found: Rehearsal) -> Iterator[str]:
-    peaks: dict[str, int] = {}
+    peaks: Counter[str] = Counter()
     for each in found.instances:
-        kind = f" {each.instance_type}" if each.instance_type else ""
+        kind = f" ({each.instance_type})" if each.instance_type else ""
         yield f"{each.endpoint}: {each.before} before, {each.peak} at most, {each.after} after{kind}"
-        peaks[each.instance_type] = peaks.get(each.instance_type, 0) + each.peak
+        peaks.update(each.peak_by_type)
+    added = {kind for each in found.instances if each.peak > each.before for kind in each.peak_by_type}
     for kind, count in peaks.items():
-        if kind and count:
-            quotas = " and ".join(f'"{each} for endpoint usage"' for each in kind.split(", "))
-            yield f"the quota {quotas} must be at least {count}"
+        if kind in added - {""}:
+            yield f'the quota "{kind} for endpoint usage" must be at least {count}'
 
 
 def _operations(found: Rehearsal, named: Named) -> Iterator[str]:
@@ -146,7 +161,9 @@ def _operations(found: Rehearsal, named: Named) -> Iterator[str]:
         yield f"deploying OLD again afterwards {_result(found.way_back, named)}"
     if found.deletion is not None:
         left = _list_of(found.deletion.leftovers, named)
-        yield f"deleting NEW later {_result(found.deletion, named)}{f', and leaves {left}' if left else ''}"
+        # The reason of a failure is that of the error above.
+        result = "works" if found.deletion.succeeds else f"fails with {found.deletion.status}"
+        yield f"deleting NEW later {result}{f', and leaves {left}' if left else ''}"
 
 
 def _result(operation: Operation, named: Named) -> str:
@@ -167,7 +184,7 @@ def _wrapped(line: str, indent: int = 4) -> list[str]:
 def _serving(serving: Mapping[str, str], named: Named) -> str:
     if len(set(serving.values())) == 1:
         return next(iter(serving.values()))
-    return ", ".join(f"{named(name)} {version}" for name, version in serving.items()) or "-"
+    return "; ".join(f"{named(name)} {version}" for name, version in serving.items()) or "-"
 
 
 def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ from moto.sagemaker.responses import SageMakerResponse
 from ..replacement import replaced
 from .components import InferenceComponents
 from .fleets import Fleets
+from .readings import Peak
 
 __all__ = ["patches"]
 
@@ -36,6 +38,7 @@ def patches(fleets: Fleets, components: InferenceComponents) -> list[Any]:
         replaced(SageMakerResponse, "create_endpoint", _creating(fleets)),
         replaced(SageMakerResponse, "update_endpoint", _updating(fleets, components), is_new=True),
         replaced(SageMakerModelBackend, "update_endpoint_weights_and_capacities", _scaling()),
+        replaced(SageMakerResponse, "delete_endpoint", _deleting_endpoint(fleets)),
         replaced(SageMakerResponse, "delete_model", _deleting_model(fleets)),
         replaced(SageMakerResponse, "delete_endpoint_config", _deleting_config(fleets)),
     ]
@@ -71,7 +74,8 @@ def _updating(fleets: Fleets, components: InferenceComponents) -> Callable[[Any]
         endpoint = backend.endpoints.get(wanted["EndpointName"])
         config = backend.endpoint_configs.get(wanted["EndpointConfigName"])
         _expect_found(wanted, endpoint, config)
-        before = backend.endpoint_configs[endpoint.endpoint_config_name].production_variants
+        running = backend.endpoint_configs[endpoint.endpoint_config_name]
+        before = running.production_variants
         _refuse_scaled_variants(response, endpoint.endpoint_name, before, config.production_variants)
         components.expect_unaffected(endpoint.endpoint_name, before, config.production_variants)
         old, new = endpoint.endpoint_config_name, wanted["EndpointConfigName"]
@@ -80,8 +84,8 @@ def _updating(fleets: Fleets, components: InferenceComponents) -> Callable[[Any]
         is_change = old != new  # after a failed update, the return to the old configuration succeeds
         variants = _next_variants(endpoint, config, wanted)
         if is_change:
-            added = _added(wanted.get("DeploymentConfig", {}), endpoint.production_variants, variants)
-            fleets.peaks[endpoint.endpoint_name] = _total(endpoint.production_variants) + added
+            counts = _by_type(endpoint.production_variants, running), _by_type(variants, config)
+            fleets.peaks[endpoint.endpoint_name] = _peak(wanted.get("DeploymentConfig", {}), *counts)
         if is_change and fleets.api.behaviour.endpoint_update == "fails":
             raise ValidationError(message=f"Update of endpoint {endpoint.endpoint_name} was rolled back")
         if fleets.api.behaviour.endpoint_update == "succeeds":
@@ -117,17 +121,44 @@ def _next_variants(endpoint: Any, config: Any, wanted: Mapping[str, Any]) -> lis
     return variants
 
 
-def _added(deployment: Mapping[str, Any], before: list[dict[str, Any]], after: list[dict[str, Any]]) -> int:
-    """The instances that an update adds: a batch of a rolling update, or a second fleet."""
+def _peak(deployment: Mapping[str, Any], before: Counter[str], after: Counter[str]) -> Peak:
+    """The instances while both fleets run: a batch more in a rolling update, or a second fleet."""
     size = deployment.get("RollingUpdatePolicy", {}).get("MaximumBatchSize")
-    if size is None:
-        return _total(after)
+    added = after.total() if size is None else _batch(size, before.total())
+    by_type = {
+        kind: max(after[kind], before[kind] + min(added, after[kind]))
+        for kind in sorted(before.keys() | after.keys())
+    }
+    return Peak(before.total() + added, by_type)
+
+
+def _batch(size: Mapping[str, Any], count: int) -> int:
     is_share = size["Type"] == "CAPACITY_PERCENT"
-    return math.ceil(_total(before) * size["Value"] / 100) if is_share else int(size["Value"])
+    return math.ceil(count * size["Value"] / 100) if is_share else int(size["Value"])
 
 
-def _total(variants: list[dict[str, Any]]) -> int:
-    return sum(each.get("DesiredInstanceCount", 0) for each in variants)
+def _by_type(variants: list[dict[str, Any]], config: Any) -> Counter[str]:
+    """The instances of each instance type, which only the configuration names."""
+    types = {each["VariantName"]: each.get("InstanceType", "") for each in config.production_variants}
+    counts: Counter[str] = Counter()
+    for each in variants:
+        counts[types.get(each["VariantName"], "")] += each.get("DesiredInstanceCount", 0)
+    return counts
+
+
+def _deleting_endpoint(fleets: Fleets) -> Callable[[Any], ActionResult]:
+    original = SageMakerResponse.delete_endpoint
+
+    def delete_endpoint(response: Any) -> ActionResult:
+        name = json.loads(response.body)["EndpointName"]
+        models = [
+            each for found, config in fleets.running() if found == name for each in fleets.models_of(config)
+        ]
+        fleets.end_logs(f"/aws/sagemaker/Endpoints/{name}", models)
+        answer: ActionResult = original(response)
+        return answer
+
+    return delete_endpoint
 
 
 def _scaling() -> Callable[..., str]:

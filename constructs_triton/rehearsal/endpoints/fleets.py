@@ -17,7 +17,7 @@ from moto.sagemaker.models import sagemaker_backends
 from ..permissions.execution_role import ExecutionRoleCheck
 from ..services.service_api import ServiceApi
 from ..steps import Step
-from .readings import Count, Drop, Reading
+from .readings import Count, Drop, Peak, Reading
 
 __all__ = ["Fleets"]
 
@@ -36,8 +36,12 @@ class Fleets:
     """The instances of each variant after each step."""
     drops: list[Drop] = field(default_factory=list)
     """Steps that made a scaled fleet smaller."""
-    peaks: dict[str, int] = field(default_factory=dict)
+    peaks: dict[str, Peak] = field(default_factory=dict)
     """The most instances of each endpoint that was updated since the last step, both fleets together."""
+    late_log_groups: set[str] = field(default_factory=set)
+    """Log groups of deleted endpoints and components whose roles may create them again.
+
+    SageMaker does so for events that arrive after the deletion of the group."""
     models_of_components: Callable[[], Iterable[tuple[str, str]]] = tuple
     """Each inference component, by its name in messages, with each model that its copies run."""
     _leaving: dict[str, str] = field(default_factory=dict)
@@ -153,6 +157,15 @@ class Fleets:
                 if config in backend.endpoint_configs:
                     yield name, config
 
+    def end_logs(self, log_group: str, models: Iterable[str]) -> None:
+        """Note whether the roles of these models may still create their log group, at its last event."""
+        api = self.api
+        arn = f"arn:aws:logs:{api.region}:{api.account}:log-group:{log_group}"
+        self.late_log_groups.discard(log_group)
+        for role in {self.model(name).execution_role_arn for name in models}:
+            if self.check.access.allows(role, "logs:CreateLogGroup", arn, {}):
+                self.late_log_groups.add(log_group)
+
     def users_of_model(self, model_name: str) -> list[str]:
         """The endpoints and inference components that run a model."""
         endpoints = [
@@ -168,10 +181,16 @@ class Fleets:
 
     def models_of(self, config_name: str) -> list[str]:
         """The models of a configuration's variants, shadow variants included."""
-        config = self._backend.endpoint_configs[config_name]
-        kept: Mapping[str, Any] = getattr(config, "kept_members", {})
-        variants = [*config.production_variants, *kept.get("ShadowProductionVariants", [])]
+        variants = [
+            *self._backend.endpoint_configs[config_name].production_variants,
+            *self.kept_members(config_name).get("ShadowProductionVariants", []),
+        ]
         return [each["ModelName"] for each in variants if "ModelName" in each]
+
+    def kept_members(self, config_name: str) -> Mapping[str, Any]:
+        """The members of a configuration's request that moto forgets."""
+        kept: Mapping[str, Any] = getattr(self._backend.endpoint_configs[config_name], "kept_members", {})
+        return kept
 
     def expect_alarms(self, deployment: Mapping[str, Any], config_name: str) -> None:
         """Raise ``PermissionError`` if a rollback alarm does not exist or the role may not describe it."""

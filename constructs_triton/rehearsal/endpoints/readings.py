@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..steps import Step
 
-__all__ = ["Count", "Drop", "Reading"]
+__all__ = ["Count", "Drop", "Peak", "Reading"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,19 @@ class Count:
     count: int
     initial_count: int
     instance_type: str = ""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The most instances of an endpoint during one step.
+
+    Args:
+        total: All instances.
+        by_type: The instances of each instance type, which need not be at the same moment.
+    """
+
+    total: int
+    by_type: Mapping[str, int]
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class Access:
 
     def expect_trust(self, role_arn: str, *, service: str, context: Mapping[str, str]) -> None:
         """Raise ``StackError`` if the trust policy of a role does not let a service assume it."""
-        verdict = decide(
+        verdict = self._decide(
             [self.policies.trust(role_arn)],
             action="sts:AssumeRole",
             resource=None,
@@ -107,7 +107,7 @@ class Access:
         if action.startswith("kms:") and not self._is_enabled(resource):
             return False
         known = {**_TRANSPORT, "aws:ResourceAccount": self.api.account}
-        verdict = decide(documents, action=action, resource=resource, context={**known, **context})
+        verdict = self._decide(documents, action=action, resource=resource, context={**known, **context})
         if verdict is Decision.NOT_GRANTED and action.startswith("kms:"):
             verdict = self._key_policy_decision(role_arn, need)
         return verdict is Decision.ALLOWED
@@ -119,7 +119,7 @@ class Access:
         if key is None:
             return Decision.NOT_GRANTED
         document = json.loads(key.policy)
-        return decide([document], action=action, resource=arn, context=context, principal=role_arn)
+        return self._decide([document], action=action, resource=arn, context=context, principal=role_arn)
 
     def _is_enabled(self, key_arn: str) -> bool:
         """Whether a key of this account can be used: nothing decrypts with one that is to be deleted."""
@@ -131,15 +131,42 @@ class Access:
         bucket = self.s3_needs.bucket(resource.removeprefix("arn:aws:s3:::").partition("/")[0])
         if bucket is None or bucket.policy is None:
             return Decision.NOT_GRANTED
+        return self._decide_bucket(bucket, action, resource)
+
+    def _decide_bucket(self, bucket: Any, action: str, resource: str) -> Decision:
         document = json.loads(bucket.policy)
-        return decide([document], action=action, resource=resource, context=_TRANSPORT)
+        return self._decide([document], action=action, resource=resource, context=_TRANSPORT)
+
+    def _decide(self, documents: list[Mapping[str, Any]], **request: Any) -> Decision:
+        """What documents decide; in a rehearsal of any template, what is not known is noted."""
+        return decide(
+            documents, **request, note_unknown=self._note_unknown if self.api.assumes_existing else None
+        )
+
+    def _note_unknown(self, what: str) -> None:
+        self.api.note_not_simulated("policies:", "", what)
 
     def patches(self) -> list[Any]:
         """Patches of moto's permission checks; active while the simulated account runs."""
         return [
             replaced(ActionAuthenticatorMixin, "_authenticate_and_authorize_action", self._authorizer()),
-            replaced(FakeBucket, "get_permission", _bucket_permission),
+            replaced(FakeBucket, "get_permission", self._bucket_permission()),
         ]
+
+    def _bucket_permission(self) -> Callable[..., PermissionResult]:
+        """A bucket policy with its conditions, which moto ignores."""
+        results = {
+            Decision.ALLOWED: PermissionResult.PERMITTED,
+            Decision.DENIED: PermissionResult.DENIED,
+            Decision.NOT_GRANTED: PermissionResult.NEUTRAL,
+        }
+
+        def permission(bucket: Any, action: str, resource: str) -> PermissionResult:
+            if bucket.policy is None:
+                return PermissionResult.NEUTRAL
+            return results[self._decide_bucket(bucket, action, resource)]
+
+        return permission
 
     def _authorizer(self) -> Callable[..., None]:
         def authorize(request: Any, iam_request_class: Any, resource: str = "*") -> None:
@@ -284,16 +311,3 @@ def _iam_request(request: Any, iam_request_class: Any) -> Any:
         headers=request.headers,
         action=request._get_action(),
     )
-
-
-def _bucket_permission(bucket: Any, action: str, resource: str) -> PermissionResult:
-    """A bucket policy with its conditions, which moto ignores."""
-    if bucket.policy is None:
-        return PermissionResult.NEUTRAL
-    document = json.loads(bucket.policy)
-    verdict = decide([document], action=action, resource=resource, context=_TRANSPORT)
-    return {
-        Decision.ALLOWED: PermissionResult.PERMITTED,
-        Decision.DENIED: PermissionResult.DENIED,
-        Decision.NOT_GRANTED: PermissionResult.NEUTRAL,
-    }[verdict]

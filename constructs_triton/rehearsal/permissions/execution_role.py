@@ -11,6 +11,7 @@ from typing import Any
 from moto.iam.exceptions import NotFoundException
 
 from ..errors import StackError
+from ..existing import is_assumed_bucket, is_assumed_role
 from ..services.service_api import ServiceApi
 from .access import Access, RoleCredentials
 from .policy import Decision
@@ -83,7 +84,9 @@ class ExecutionRoleCheck:
                 yield from self._file_needs(role, container["ModelDataSource"]["S3DataSource"])
 
     def _known(self, model: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        return _containers(model) if self.knows_models else []
+        """The containers of which something is known; a role outside the stacks may do what it may."""
+        is_known = self.knows_models and not is_assumed_role(self.api, model["ExecutionRoleArn"])
+        return _containers(model) if is_known else []
 
     def _data_need(self, role: str, bucket: str, key: str, *, is_prefix: bool) -> Need:
         def expect() -> None:
@@ -125,13 +128,14 @@ class ExecutionRoleCheck:
 
     def _expect_data(self, role_arn: str, bucket: str, key: str, *, is_prefix: bool) -> None:
         url, arn = f"s3://{bucket}/{key}", f"arn:aws:s3:::{bucket}"
-        if self.access.s3_needs.bucket(bucket) is None:
+        is_assumed = is_assumed_bucket(self.api, bucket)
+        if self.access.s3_needs.bucket(bucket) is None and not is_assumed:
             raise PermissionError(f"Could not access model data at {url}: NoSuchBucket")
         if is_prefix:
             self._expect(role_arn, "s3:ListBucket", arn, url, {"s3:prefix": key})
             return
         self._expect(role_arn, "s3:GetObject", f"{arn}/{key}", url, {})
-        if self.access.s3_needs.object(f"{arn}/{key}") is None:
+        if self.access.s3_needs.object(f"{arn}/{key}") is None and not is_assumed:
             raise PermissionError(f"Could not access model data at {url}: 404")
         encryption_key = self.access.s3_needs.key_of(f"{arn}/{key}")
         if encryption_key is not None:
@@ -145,6 +149,8 @@ class ExecutionRoleCheck:
         self._expect_trust(role_arn)
         self._expect_data(role_arn, bucket, prefix, is_prefix=True)
         keys = self._keys(bucket, prefix)
+        if not keys and is_assumed_bucket(self.api, bucket):
+            return
         if not keys or any(key.endswith("/") for key in keys):
             raise PermissionError(f"Could not access model data at {source['S3Uri']}: {len(keys)} objects")
 

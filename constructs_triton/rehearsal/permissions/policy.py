@@ -6,7 +6,7 @@ An unknown element or operator raises an error, so that no statement is evaluate
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import cache
 from typing import Any
@@ -42,12 +42,25 @@ def decide(
     resource: str | None,
     context: Mapping[str, str],
     principal: str | None = None,
+    note_unknown: Callable[[str], None] | None = None,
 ) -> Decision:
-    """The decision of all documents; ``resource`` is ``None`` for a trust policy."""
+    """The decision of all documents; ``resource`` is ``None`` for a trust policy.
+
+    With ``note_unknown``, what is not known is passed to it and raises no error: a condition, for example,
+    that is not known holds in a statement that allows, and does not hold in one that denies.
+    """
     decision = Decision.NOT_GRANTED
     for document in documents:
         for statement in _listed(document["Statement"]):
-            if not _applies(statement, action, resource, context, principal):
+            try:
+                applies = _applies(statement, action, resource, context, principal)
+            except PolicyError as error:
+                if note_unknown is None:
+                    raise
+                applies = _may_apply(statement, action, resource) and statement["Effect"] == "Allow"
+                if _may_apply(statement, action, resource):
+                    note_unknown(str(error))
+            if not applies:
                 continue
             if statement["Effect"] == "Deny":
                 return Decision.DENIED
@@ -64,13 +77,21 @@ def _applies(
 ) -> bool:
     unknown = sorted(statement.keys() - _ELEMENTS)
     if unknown:
-        raise PolicyError(f"statement elements {unknown} are not known to this evaluation")
+        raise PolicyError(f"statement element {', '.join(unknown)} is not supported")
     return (
         _concerns_action(statement, action)
         and (resource is None or _matches_any(statement["Resource"], resource))
         and ("Principal" not in statement or _is_principal(statement["Principal"], principal))
         and _all_hold(statement.get("Condition", {}), context)
     )
+
+
+def _may_apply(statement: Mapping[str, Any], action: str, resource: str | None) -> bool:
+    """Whether a statement may concern a request, as far as its action and its resource are known."""
+    patterns = [each for each in _listed(statement.get("Resource", "*")) if "${" not in each]
+    has_unknown = patterns != _listed(statement.get("Resource", "*"))
+    is_concerned = resource is None or has_unknown or _matches_any(patterns, resource)
+    return is_concerned and _concerns_action(statement, action)
 
 
 def _concerns_action(statement: Mapping[str, Any], action: str) -> bool:
@@ -115,7 +136,7 @@ def _matches_any(patterns: Any, text: str, *, ignore_case: bool = False) -> bool
 @cache
 def _expression(pattern: str) -> str:
     if "${" in pattern:
-        raise PolicyError(f"policy variables are not known to this evaluation, got {pattern}")
+        raise PolicyError(f"policy variables are not supported, got {pattern}")
     return re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
 
 

@@ -13,6 +13,7 @@ from uuid import uuid4
 from ..custom_resources.answers import Answers
 from ..custom_resources.library_code import is_of_this_library
 from ..errors import NotSimulatedError, StackError
+from ..existing import assume_role, assume_sources
 from ..services.service_api import ServiceApi
 from .provider import Deployed, Physical, Provider, Request, ResourceFailedError, tags_as_map, without
 
@@ -33,6 +34,7 @@ class Function(Provider):
         wanted = {**request.properties, "FunctionName": self.name(request), "Code": code}
         if "Tags" in wanted:
             wanted["Tags"] = tags_as_map(wanted["Tags"])
+        assume_role(self.api, request.properties["Role"])
         found = self.api.call("lambda", "CreateFunction", **wanted)
         return Physical(found["FunctionName"], {"Arn": found["FunctionArn"]})
 
@@ -119,6 +121,8 @@ class CustomResource(Provider):
             event["PhysicalResourceId"] = current.physical.id
         if current is not None and kind == "Update":
             event["OldResourceProperties"] = _as_texts(without(current.properties, "ServiceTimeout"))
+        if kind != "Delete":
+            assume_sources(self.api, request.type, request.properties)
         self._invoke(event)
         answer = self._wait(token, request)
         if self._is_delivered_twice(event):

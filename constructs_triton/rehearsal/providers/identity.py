@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ..existing import assume_role
 from .provider import Deployed, Physical, Provider, Request, without
 
 __all__ = ["PROVIDERS"]
@@ -58,6 +59,7 @@ class Policy(Provider):
     def create(self, request: Request) -> Physical:
         self.simulated(request, "PolicyName", "PolicyDocument", "Roles")
         for role in request.properties.get("Roles", []):
+            assume_role(self.api, role)
             policy = {name: request.properties[name] for name in ("PolicyName", "PolicyDocument")}
             self.api.call("iam", "PutRolePolicy", RoleName=role, **policy)
         return Physical(request.logical_id, {"Id": request.logical_id})
@@ -89,6 +91,7 @@ class ManagedPolicy(Provider):
             "Policy"
         ]
         for role in request.properties.get("Roles", []):
+            assume_role(self.api, role)
             self.api.call("iam", "AttachRolePolicy", RoleName=role, PolicyArn=policy["Arn"])
         return Physical(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
 

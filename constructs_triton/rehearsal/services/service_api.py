@@ -50,8 +50,13 @@ class ServiceApi:
     calls: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     runs_all_functions: bool = False
     """Whether all Python functions run, or only the deploy-time functions of this library."""
-    imports_from_other_stacks: bool = False
-    """Whether exports that no stack of this account has are not simulated. Otherwise they are an error."""
+    assumes_existing: bool = False
+    """Whether exports, buckets and roles that no stack of this account creates exist. Otherwise they are an
+    error."""
+    assumed: set[tuple[str, str]] = field(default_factory=set)
+    """Kind and name of the buckets and roles that were created because they exist outside the stacks."""
+    mentioned: set[tuple[str, str]] = field(default_factory=set)
+    """Kind and name of the buckets, roles, keys and networks that properties of resources name."""
     not_simulated: dict[str, list[str]] = field(default_factory=dict)
     """Resource types, or properties of them, that no provider knows, with ``<stack>/<logical ID>``."""
     _clients: dict[str, Any] = field(default_factory=dict)

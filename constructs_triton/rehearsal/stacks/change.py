@@ -10,6 +10,7 @@ from constructs_triton.cloud_assembly.intrinsics import Evaluator
 from constructs_triton.cloud_assembly.template import Resource, Template
 
 from ..errors import FAILURES, StackError
+from ..existing import mentions
 from ..providers import is_custom
 from ..providers.provider import Deployed, Physical, Provider, Request, ResourceFailedError
 from ..services.resource_schemas import resource_schema
@@ -123,6 +124,7 @@ class Change:
 
     def _carry_out(self, operation: _Operation) -> Physical:
         request, current = operation.request, operation.current
+        self.engine.stacks.api.mentioned.update(mentions(request.properties))
         physical_id = "" if current is None else current.physical.id
         status = "CREATE_IN_PROGRESS" if current is None else "UPDATE_IN_PROGRESS"
         self.stack.record(request.logical_id, request.type, physical_id, status)

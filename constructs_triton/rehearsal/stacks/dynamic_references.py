@@ -38,7 +38,7 @@ def stored_parameter(name: str, api: ServiceApi) -> str:
     try:
         return str(api.call("ssm", "GetParameter", Name=name)["Parameter"]["Value"])
     except StackError:
-        if name.startswith(_BOOTSTRAP):
+        if name.startswith(_BOOTSTRAP) and not api.assumes_existing:
             raise
         return _opaque("AWS::SSM::Parameter", name, api)
 

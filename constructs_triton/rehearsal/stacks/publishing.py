@@ -6,8 +6,11 @@ import io
 import zipfile
 from pathlib import Path
 
+from moto.s3.models import s3_backends
+
 from constructs_triton.cloud_assembly.assembly import Assembly
 
+from ..providers.storage import location
 from ..services.service_api import ServiceApi
 
 __all__ = ["publish"]
@@ -25,7 +28,14 @@ def publish(assembly: Assembly, api: ServiceApi) -> None:
             body = asset.path.read_bytes() if asset.packaging == "file" else _zipped(asset.path)
             for place in asset.destinations.values():
                 bucket = _bucket(place["bucketName"], api)
+                _expect_bucket(bucket, api)
                 api.call("s3", "PutObject", Bucket=bucket, Key=place["objectKey"], Body=body)
+
+
+def _expect_bucket(name: str, api: ServiceApi) -> None:
+    """Create the bucket of an environment that was bootstrapped with another qualifier."""
+    if api.assumes_existing and name not in s3_backends[api.account]["aws"].buckets:
+        api.call("s3", "CreateBucket", Bucket=name, **location(api.region))
 
 
 def _zipped(folder: Path) -> bytes:

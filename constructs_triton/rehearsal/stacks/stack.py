@@ -164,7 +164,7 @@ class Stacks:
             outputs={
                 (each.name, output.key): output.value for each in self._existing() for output in each.outputs
             },
-            other_export=self._opaque_export if self.api.imports_from_other_stacks else None,
+            other_export=self._opaque_export if self.api.assumes_existing else None,
             zones_of=self._availability_zones,
         )
         return Evaluator(template, scope)

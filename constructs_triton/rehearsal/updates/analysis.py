@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..endpoints.readings import Count, Reading
+from ..endpoints.readings import Count, Peak, Reading
 from .recording import Moment
 from .report import Instances, RehearsedStep
 from .trial import Outcome
@@ -69,7 +69,7 @@ class Sequence:
             stack,
             moment.step.action,
             logical_id,
-            both.get((stack, logical_id), ("", ""))[0],
+            _type_of(both, stack, logical_id),
             moment.is_cleanup or moment.step.action == "delete",
             {name: _during(earlier.get(name), later.get(name)) for name in {**earlier, **later}},
             _all_read(each for each in moment.readings if self.is_old(each)),
@@ -91,22 +91,26 @@ class Sequence:
         before, after = _totals(self.before), _totals(moments[-1] if moments else self.before)
         found = []
         for name in dict.fromkeys([*before, *(name for each in moments for name in _totals(each))]):
-            seen = [
-                each for moment in moments for each in (_totals(moment).get(name), moment.peaks.get(name))
-            ]
-            first = before.get(name, 0)
-            peak = max([first, *(each for each in seen if each is not None)])
-            found.append(Instances(name, self._instance_type(name), first, peak, after.get(name, 0)))
+            totals = [_totals(each).get(name, 0) for each in (self.before, *moments)]
+            peaks = [moment.peaks[name] for moment in moments if name in moment.peaks]
+            highest = max([*totals, *(each.total for each in peaks)])
+            by_type = self._highest_by_type(name, peaks)
+            types = ", ".join(filter(None, by_type))
+            found.append(Instances(name, types, before.get(name, 0), highest, after.get(name, 0), by_type))
         return tuple(found)
 
-    def _instance_type(self, endpoint: str) -> str:
-        """The instance types of its variants when they were last seen."""
-        moments = [*reversed(self.outcome.moments), *([] if self.before is None else [self.before])]
-        for moment in moments:
-            kinds = {each.instance_type for each in moment.counts if each.endpoint == endpoint}
-            if kinds:
-                return ", ".join(sorted(filter(None, kinds)))
-        return ""
+    def _highest_by_type(self, endpoint: str, peaks: Iterable[Peak]) -> dict[str, int]:
+        """The highest number of each instance type, in the order in which they are seen."""
+        found: dict[str, int] = {}
+        for moment in (self.before, *self.outcome.moments):
+            present: dict[str, int] = {}
+            for each in () if moment is None else moment.counts:
+                if each.endpoint == endpoint:
+                    present[each.instance_type] = present.get(each.instance_type, 0) + each.count
+            found |= {kind: max(count, found.get(kind, 0)) for kind, count in present.items()}
+        for peak in peaks:
+            found |= {kind: max(count, found.get(kind, 0)) for kind, count in peak.by_type.items()}
+        return found
 
     def drops(self) -> list[tuple[Count, Count]]:
         """The variants that have fewer instances afterwards, although their initial count was exceeded."""
@@ -119,6 +123,13 @@ class Sequence:
                     found.append((before, after))
             previous = {**previous, **present}
         return found
+
+
+def _type_of(resources: Mapping[tuple[str, str], tuple[str, str]], stack: str, logical_id: str) -> str:
+    """The type of a resource of a stack, or of a stack nested in it; empty if it no longer exists."""
+    if (stack, logical_id) in resources:
+        return resources[stack, logical_id][0]
+    return next((kind for (_, name), (kind, _) in resources.items() if name == logical_id), "")
 
 
 def _by_variant(moment: Moment | None) -> dict[tuple[str, str], Count]:

@@ -15,8 +15,9 @@ _ENDING = re.compile(r"(?:/(?:Resource|Default))+$")
 def construct_paths(*versions: Version) -> dict[str, str]:
     """Return the path of each resource below its stack, by logical ID.
 
-    The CDK derives a logical ID from this path, so two stacks have the same path for the same logical ID. A
-    resource without the CDK's metadata has none.
+    The CDK derives a logical ID from this path, so two stacks have the same path for the same logical ID. The
+    path is in the template if the CDK's command line ran the app, and beside the template otherwise. A
+    resource that the CDK did not write has none.
 
     Args:
         versions: The versions to read; a later one takes precedence.
@@ -25,9 +26,13 @@ def construct_paths(*versions: Version) -> dict[str, str]:
         logical_id: _below(stack, path)
         for version in versions
         for stack in version.stacks
-        for logical_id, resource in stack.template.resources.items()
-        if isinstance(path := resource.metadata.get(_PATH), str)
+        for logical_id, path in {**stack.paths, **_paths_in_template(stack)}.items()
     }
+
+
+def _paths_in_template(stack: StackVersion) -> dict[str, str]:
+    found = {name: each.metadata.get(_PATH) for name, each in stack.template.resources.items()}
+    return {name: path for name, path in found.items() if isinstance(path, str)}
 
 
 def _below(stack: StackVersion, path: str) -> str:

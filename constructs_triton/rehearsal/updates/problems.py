@@ -30,6 +30,7 @@ CODES = {
     "rehearse-rollback-fails": "If a step fails, CloudFormation cannot return to the old version.",
     "rehearse-revert-unnoticed": "The stack does not notice that SageMaker kept the old configuration.",
     "rehearse-leftover": "A failure leaves a resource that costs money and belongs to no stack.",
+    "rehearse-log-group-returns": "A deleted log group may be created again and be in the way later.",
     "rehearse-retained-needs": "A resource is retained, and something that it needs is deleted.",
     "rehearse-deletion-fails": "The new version cannot be deleted.",
 }
@@ -45,7 +46,12 @@ _PAID = (
     "AWS::EC2::VPCEndpoint",
 )
 _IMPORTED = re.compile(r"[Ee]xport \S+ .*as it is in use by")
+_GENERATED = re.compile(r"-[A-Z0-9]{12}$")
+"""The end of a name that CloudFormation generates; the next deployment has another one."""
 _SCALED = "must be deregistered as scalable targets"
+_NO_ROOM = "not enough hardware resources on the instances"
+_INTERFACES = "has a dependent object: a network interface of endpoint"
+_INTERFACES_FIX = "create the network in another stack, and retain security groups of this one too"
 
 
 def update_problems(sequence: Sequence, *, is_deletion: bool) -> Iterator[Finding]:
@@ -55,6 +61,7 @@ def update_problems(sequence: Sequence, *, is_deletion: bool) -> Iterator[Findin
         yield _refused(outcome)
     yield from reader_problems(sequence)
     yield from _shrinking(sequence)
+    yield from late_log_problems(outcome)
     if outcome.is_complete and not is_deletion:
         yield from _stopping(sequence)
 
@@ -70,6 +77,11 @@ def _refused(outcome: Outcome) -> Finding:
         fix = (
             "deploy first without the scaling of the variant and with endpoint.retain_instance_counts(), "
             "then this version; with scaling_guard=True in it, later changes need one deployment"
+        )
+    if _NO_ROOM in outcome.reason:
+        fix = (
+            "raise max_instance_count of the endpoint, so that new copies start beside those that serve, or "
+            "deploy when fewer copies run"
         )
     if _IMPORTED.search(outcome.reason):
         fix = (
@@ -200,6 +212,25 @@ def leftover_problems(when: str, leftovers: Iterable[Leftover]) -> Iterator[Find
             )
 
 
+def late_log_problems(outcome: Outcome) -> Iterator[Finding]:
+    """A warning for each log group that the operation deletes and that SageMaker may create again."""
+    kept = {name for _, name in outcome.after.resources.values()} | {
+        each.physical_id for each in outcome.leftovers
+    }
+    for (_, logical_id), (kind, name) in outcome.before.resources.items():
+        is_late = name in outcome.late_log_groups - kept and not _GENERATED.search(name)
+        if kind == "AWS::Logs::LogGroup" and is_late:
+            yield Finding(
+                "rehearse-log-group-returns",
+                Severity.WARNING,
+                logical_id,
+                f"SageMaker may create {name} again, for events that arrive after the deletion; the next "
+                "deployment then fails because the log group exists",
+                "set log_retention on the endpoint or component in place of your own log group, or deny its "
+                "role logs:CreateLogGroup for this group",
+            )
+
+
 def deletion_problems(sequence: Sequence) -> Iterator[Finding]:
     """The problems of deleting the new version later."""
     outcome = sequence.outcome
@@ -208,8 +239,11 @@ def deletion_problems(sequence: Sequence) -> Iterator[Finding]:
             "rehearse-deletion-fails",
             list(outcome.status)[-1],
             f"`cdk destroy` ends as {list(outcome.status.values())[-1]}: {outcome.reason}",
-            "remove what the reason names first, or retain the resource",
+            _INTERFACES_FIX
+            if _INTERFACES in outcome.reason
+            else "remove what the reason names first, or retain the resource",
         )
+    yield from late_log_problems(outcome)
     seen: set[str] = set()
     for reading in outcome.moments[-1].readings if outcome.moments else ():
         if reading.refusal and reading.endpoint not in seen:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from moto.sagemaker.models import sagemaker_backends
 
 from ..account import SimulatedAccount
-from ..endpoints.readings import Count, Reading
+from ..endpoints.readings import Count, Peak, Reading
 from ..stacks.stack import Event, Stack
 from ..steps import Step
 from .report import Leftover
@@ -38,7 +38,7 @@ class Moment:
     readings: tuple[Reading, ...]
     counts: tuple[Count, ...]
     is_cleanup: bool
-    peaks: Mapping[str, int] = field(default_factory=dict)
+    peaks: Mapping[str, Peak] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def leftovers(stack: Stack, since: int) -> tuple[Leftover, ...]:
     """What the operation that began at an event has left without a stack."""
     remaining: dict[str, Event] = {}
     for event in stack.events[since:]:
-        if event.status in _REMAINS:
+        if event.status in _REMAINS and event.physical_id != stack.id:
             remaining[event.physical_id] = event
         elif event.status == "DELETE_COMPLETE":
             remaining.pop(event.physical_id, None)

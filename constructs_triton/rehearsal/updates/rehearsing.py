@@ -32,6 +32,7 @@ def rehearse(
     fleets: Mapping[str, int] | None = None,
     failures: Failures = "each",
     orders: int = 2,
+    parameters: Mapping[str, str] | None = None,
 ) -> Rehearsal:
     """Rehearse an update in a simulated account.
 
@@ -45,10 +46,12 @@ def rehearse(
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try, 1 or 2. The second also does the opposite
             where AWS does not document what it does.
+        parameters: Values of the templates' parameters, in both versions. Default: those of the deployed
+            stack, or the defaults of the template.
 
     Raises:
         TemplateError: a version cannot be read, or OLD cannot be deployed.
-        InvalidValueError: a stack or an argument does not exist.
+        InvalidValueError: a stack or an argument does not exist, or a parameter has no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
     if failures not in ("each", "none"):
@@ -56,7 +59,24 @@ def rehearse(
     if orders not in (1, 2):
         raise InvalidValueError(f"orders: must be 1 or 2, got {orders!r}")
     before, after = _chosen(read_version(old), read_version(new), tuple(stacks))
+    before, after = _with_parameters(before, after, dict(parameters or {}))
     return _asked(Request(before, after, dict(fleets or {}), failures, orders))
+
+
+def _with_parameters(old: Version, new: Version, given: Mapping[str, str]) -> tuple[Version, Version]:
+    """Give each stack the values of its parameters; an update keeps those that are deployed."""
+    declared = {name for each in (*old.stacks, *new.stacks) for name in each.template.parameters}
+    for name in given:
+        if name not in declared:
+            raise InvalidValueError(f"parameter {name!r}: neither version has it; remove it")
+    deployed = {each.name: each.parameters for each in old.stacks}
+    before, after = (
+        Version(
+            tuple(each.with_parameters({**deployed.get(each.name, {}), **given}) for each in version.stacks)
+        )
+        for version in (old, new)
+    )
+    return before, after
 
 
 def _expect_stacks(names: tuple[str, ...], *versions: Version) -> None:

@@ -88,10 +88,11 @@ class Instances:
 
     Args:
         endpoint: Name of the endpoint.
-        instance_type: Instance type.
+        instance_type: Instance types, separated by ", ".
         before: Instances before the update.
         peak: Highest number during the update.
         after: Instances after the update.
+        peak_by_type: Highest number of each instance type, which its quota must allow.
     """
 
     endpoint: str
@@ -99,6 +100,7 @@ class Instances:
     before: int
     peak: int
     after: int
+    peak_by_type: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

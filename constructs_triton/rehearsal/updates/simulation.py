@@ -54,9 +54,19 @@ def _compared(found: Rehearsal, other: Rehearsal) -> Rehearsal:
     marked = [replace(each, message=f"depending on AWS: {each.message}") for each in added]
     notes = [
         "the order of independent resources: two orders tried",
+        *_redeployments(found.steps),
         *(["what AWS does not document: " + f"{each.path} ({each.code})" for each in added]),
     ]
     return replace(found, problems=(*found.problems, *marked), depends_on_aws=tuple(notes))
+
+
+def _redeployments(steps: tuple[RehearsedStep, ...]) -> Iterator[str]:
+    """The updates of endpoints whose configuration stays the same."""
+    for each in steps:
+        if (each.type, each.action, each.is_cleanup) == (ENDPOINT, "update", False):
+            name = each.logical_id
+            if "v2" not in "".join(each.serving.values()):
+                yield f"whether step {each.number}, {name}, starts new instances for the same configuration"
 
 
 def _place(problem: Finding) -> tuple[str, str]:
@@ -203,7 +213,7 @@ def _callers(sequence: Sequence) -> tuple[str, ...]:
 
 
 def _not_simulated(request: Request) -> tuple[str, ...]:
-    notes = ["the start of Triton", "capacity of instance types", "the time that steps take"]
+    notes = ["the start of Triton, the capacity of instance types, the time that steps take"]
     if not (request.old.has_assets and request.new.has_assets):
         notes.insert(0, "functions and models, which a template alone does not contain; who may read what")
     return tuple(notes)

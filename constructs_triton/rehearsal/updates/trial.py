@@ -43,6 +43,7 @@ class Outcome:
         before: The resources before it.
         after: The resources after it.
         leftovers: What remains without a stack.
+        late_log_groups: Log groups that SageMaker may create again after their deletion.
     """
 
     status: Mapping[str, str]
@@ -51,6 +52,7 @@ class Outcome:
     before: State
     after: State
     leftovers: tuple[Leftover, ...]
+    late_log_groups: frozenset[str] = frozenset()
 
     @property
     def is_complete(self) -> bool:
@@ -71,7 +73,7 @@ class Trial:
     def __init__(self, account: SimulatedAccount, *, reads: bool) -> None:
         self.account = account
         self._bucket = account.bootstrap()
-        account.api.imports_from_other_stacks = True
+        account.api.assumes_existing = True
         self._recorder = Recorder(account)
         self._recorder.attach()
         self._published: set[Path] = set()
@@ -104,7 +106,9 @@ class Trial:
             if "ROLLBACK" in stack.status or "FAILED" in stack.status or reason:
                 break
         moments_seen = tuple(self._recorder.moments[moments:])
-        return Outcome(status, reason, moments_seen, before, State.of(self.account), tuple(remaining))
+        late = frozenset(self.account.fleets.late_log_groups)
+        after = State.of(self.account)
+        return Outcome(status, reason, moments_seen, before, after, tuple(remaining), late)
 
     def _stack(self, name: str) -> Stack:
         """The stack; one whose creation was rolled back is deleted first, as the CDK does."""
@@ -121,7 +125,7 @@ class Trial:
         else:
             self._publish(operation)
             stack = account.stack(operation.name)
-            account.deployer.deploy(stack, operation.template, {})
+            account.deployer.deploy(stack, operation.template, operation.parameters)
         account.functions.wait()
 
     def _publish(self, version: StackVersion) -> None:
@@ -140,6 +144,8 @@ class Trial:
     def set_fleets(self, fleets: Mapping[str, int]) -> None:
         """Set the instances of endpoints, by default those with scaling to their maximum.
 
+        Inference components with scaling get their highest number of copies, or as many as fit.
+
         Args:
             fleets: Instances by name or logical ID of the endpoint.
 
@@ -151,9 +157,13 @@ class Trial:
         for name, endpoint in sagemaker_backends[api.account][api.region].endpoints.items():
             wanted = fleets.get(name, fleets.get(found.get(name, name)))
             for variant in endpoint.production_variants:
-                count = self._maximum(name, variant["VariantName"]) if wanted is None else wanted
+                count = self._maximum(f"endpoint/{name}/variant/{variant['VariantName']}")
+                count = count if wanted is None else wanted
                 if count is not None and "DesiredInstanceCount" in variant:
                     variant["DesiredInstanceCount"] = variant["CurrentInstanceCount"] = count
+        components = self.account.components
+        for name in components.all:
+            components.scale_out(name, self._maximum(f"inference-component/{name}") or 0)
 
     def _endpoints(self) -> dict[str, str]:
         """The logical ID of each endpoint by its name, which a template may leave to CloudFormation."""
@@ -170,9 +180,9 @@ class Trial:
             if name not in endpoints and name not in endpoints.values():
                 raise InvalidValueError(f"fleet {name!r}: OLD has no such endpoint; {fix}")
 
-    def _maximum(self, endpoint: str, variant: str) -> int | None:
+    def _maximum(self, resource_id: str) -> int | None:
         targets = self.account.client("application-autoscaling").describe_scalable_targets(
-            ServiceNamespace="sagemaker", ResourceIds=[f"endpoint/{endpoint}/variant/{variant}"]
+            ServiceNamespace="sagemaker", ResourceIds=[resource_id]
         )["ScalableTargets"]
         return max((each["MaxCapacity"] for each in targets), default=None)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from constructs_triton.cloud_assembly.assembly import Assembly
 from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.errors import TemplateError
+from constructs_triton.errors import InvalidValueError, TemplateError
 
 from ..template_parsing import parse_template, read_template_file
 
@@ -30,6 +30,8 @@ class StackVersion:
         account: Account ID; empty if the stack is not bound to one.
         region: Region; empty if the stack is not bound to one.
         names: All names that select it.
+        parameters: Values of the template's parameters. Default: those of the template.
+        paths: Path of each construct by logical ID, from the path of the stack on. Default: not known.
     """
 
     name: str
@@ -38,6 +40,27 @@ class StackVersion:
     account: str = ""
     region: str = ""
     names: frozenset[str] = frozenset()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
+
+    def with_parameters(self, values: Mapping[str, str]) -> StackVersion:
+        """Return the stack with the values of the parameters that its template has.
+
+        Args:
+            values: Values by name; those of other stacks are ignored.
+
+        Raises:
+            InvalidValueError: a parameter has neither a value nor a default.
+        """
+        declared = self.template.parameters
+        known = {name: value for name, value in values.items() if name in declared}
+        for name, each in declared.items():
+            if name not in known and "Default" not in each:
+                raise InvalidValueError(
+                    f"stack {self.name}: parameter {name} has no default; pass its value with "
+                    f"--parameters {name}=VALUE, or parameters={{...}} in Python"
+                )
+        return replace(self, parameters=known)
 
 
 @dataclass(frozen=True)
@@ -109,12 +132,13 @@ def read_version(source: str | os.PathLike[str] | Template | Version | None) -> 
     return Version((StackVersion(name, read_template_file(path, _HINT), names=frozenset({name})),))
 
 
-def deployed_version(stack: str, text: str) -> Version:
+def deployed_version(stack: str, text: str, parameters: Mapping[str, str]) -> Version:
     """Read the template of a deployed stack.
 
     Args:
         stack: Name or ARN of the stack.
         text: The template, in JSON or YAML.
+        parameters: Values of its parameters.
 
     Raises:
         TemplateError: it cannot be read.
@@ -122,7 +146,7 @@ def deployed_version(stack: str, text: str) -> Version:
     name = stack.split("/")[1] if stack.startswith("arn:") and "/" in stack else stack
     hint = "keep the folder that `npx cdk synth` wrote, and pass it as OLD"
     template = parse_template(text, f"stack {name}", hint)
-    return Version((StackVersion(name, template, names=frozenset({name})),))
+    return Version((StackVersion(name, template, names=frozenset({name}), parameters=parameters),))
 
 
 def _of_assembly(assembly: Assembly) -> Iterator[StackVersion]:
@@ -135,6 +159,7 @@ def _of_assembly(assembly: Assembly) -> Iterator[StackVersion]:
             "" if account in _UNKNOWN else account,
             "" if region in _UNKNOWN else region,
             assembly.stack(artifact).names,
+            paths=assembly.construct_paths(artifact),
         )
     for stage in assembly.stages():
         yield from _of_assembly(stage)

@@ -72,15 +72,28 @@ def test_pull_request_is_rehearsed_against_its_base(shop: Path) -> None:
     readme = (shop / "README.md").read_text()
     documented = re.findall(r"^    (?:\(cd base && )?(.*\bbase\.out\b.*?)\)?$", readme, re.MULTILINE)
     assert len(documented) == 2
-    assert all(command in commands for command in documented)
+    synth, rehearsal = documented
+    assert synth in commands
+    assert rehearsal.replace("base.out", '"$old"') in commands
     assert "constructs-triton[local,rehearse" in (shop / "requirements.txt").read_text()
 
 
-@pytest.mark.parametrize("code", [0, 1])
-def test_summary_has_the_rehearsal_and_the_job_its_exit_code(shop: Path, tmp_path: Path, code: int) -> None:
-    """The last step writes the text in a code block, and fails as the rehearsal does, in GitHub's shell."""
+@pytest.mark.parametrize(("old", "code"), [("base.out", 0), ("base.out", 1), ("none", 0)])
+def test_summary_has_the_rehearsal_and_the_job_its_exit_code(
+    shop: Path, tmp_path: Path, old: str, code: int
+) -> None:
+    """The last step writes the text in a code block, and fails as the rehearsal does, in GitHub's shell.
+
+    Without an app in the base branch it rehearses a first deployment, and no step runs in that branch.
+    """
     workflow = yaml.safe_load((shop / ".github" / "workflows" / "rehearse.yml").read_text())
-    commands = [step.get("run", "") for step in workflow["jobs"]["rehearse"]["steps"]]
+    steps = workflow["jobs"]["rehearse"]["steps"]
+    in_base = {step.get("if") for step in steps if step.get("working-directory") == "base"}
+    assert in_base == {"hashFiles('base/cdk.json') != ''"}
+    (tmp_path / "base").mkdir()
+    if old == "base.out":
+        (tmp_path / "base" / "cdk.json").write_text("{}")
+    commands = [step.get("run", "") for step in steps]
     (script,) = [command for command in commands if "$code" in command]
     program = tmp_path / "constructs-triton"
     program.write_text(f'#!/bin/sh\necho "$@"\nexit {code}\n')
@@ -91,7 +104,7 @@ def test_summary_has_the_rehearsal_and_the_job_its_exit_code(shop: Path, tmp_pat
     }
     done = subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=False)
     assert done.returncode == code
-    assert (tmp_path / "summary").read_text() == "```text\nrehearse base.out cdk.out\n```\n"
+    assert (tmp_path / "summary").read_text() == f"```text\nrehearse {old} cdk.out\n```\n"
 
 
 def test_existing_files_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

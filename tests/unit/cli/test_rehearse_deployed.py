@@ -70,6 +70,33 @@ def test_stack_is_selected_by_its_arn(
     assert "1 replaced" in capsys.readouterr().out
 
 
+PARAMETERS = """
+Parameters:
+  Stage: {Type: String}
+Resources:
+  Topic:
+    Type: AWS::SNS::Topic
+    Properties:
+      TopicName: !Sub "alerts-${Stage}"
+"""
+
+
+def test_parameters_keep_the_values_of_the_deployed_stack(
+    deployed: SimulatedAccount, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A parameter without a default has the deployed value in both versions; ``--parameters`` replaces it."""
+    if deployed.stacks.find("Given") is None:
+        stack = deployed.stacks.add("Given")
+        deployed.deployer.deploy(stack, parse_template(PARAMETERS), {"Stage": "live"})
+    path = tmp_path / "new.yaml"
+    path.write_text(PARAMETERS.replace("Properties:", "Properties:\n      DisplayName: !Ref Stage"))
+    command = ["rehearse", "--deployed", "Given", str(path), "--failures", "none", "--orders", "1"]
+    assert main(command) == 0
+    assert "1 resource changed, 0 replaced" in capsys.readouterr().out
+    assert main([*command, "--parameters", "Stage=test", "--json"]) == 0
+    assert '"Topic"' in capsys.readouterr().out
+
+
 def test_unknown_stack_is_one_sentence(new: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The error has what AWS said, and the options to check."""
     assert main(["rehearse", "--deployed", "Nothing", new]) == 2

@@ -40,7 +40,7 @@ def test_constructs_have_their_paths_and_arns_stay() -> None:
     text = " ".join(line.strip() for line in lines)
     assert f"Endpoint/Model: warning[rehearse-leftover]: {ARN} stays, as Endpoint/Model is" in text
     assert "  1  Endpoint/Model (SageMaker reverts)  UPDATE_COMPLETE    -        2 resources" in lines
-    assert "  left behind     Model Endpoint/Model" in lines
+    assert "  left behind     Endpoint/Model (Model)" in lines
     assert MODEL not in text.replace(ARN, "")
 
 
@@ -51,16 +51,35 @@ def test_rollback_is_no_cleanup() -> None:
         RehearsedStep(2, "Shop", "delete", MODEL, "AWS::SageMaker::Model", is_cleanup=True),
     )
     failed = _text(Rehearsal({"Shop": "UPDATE_ROLLBACK_COMPLETE"}, "no", steps))
-    assert "    -- the next step fails with the reason above; CloudFormation rolls back --" in failed
+    assert "    -- the next step fails; CloudFormation rolls back --" in failed
     assert not any("cleanup" in line for line in failed)
 
 
+def test_reason_of_a_problem_is_printed_once() -> None:
+    """A reason that no problem has is printed; one that a problem has is not repeated."""
+    problem = Finding("rehearse-update-fails", Severity.ERROR, "Shop", "the update ends: no room", "wait")
+    for problems, count in (((), 1), ((problem,), 1)):
+        lines = _text(Rehearsal({"Shop": "UPDATE_ROLLBACK_COMPLETE"}, "no room", problems=problems))
+        assert " ".join(lines).count("no room") == count
+
+
+def test_steps_that_fail_alike_are_one_row() -> None:
+    """Steps with the same end and without leftovers are one row, other steps have their own."""
+    rolled_back = [Failure(number, MODEL, "fails", "UPDATE_ROLLBACK_COMPLETE") for number in (1, 2, 3)]
+    other = Failure(4, MODEL, "fails", "UPDATE_ROLLBACK_FAILED", "no")
+    lines = _text(Rehearsal({"Shop": "UPDATE_COMPLETE"}, failures=(*rolled_back, other)))
+    assert "  1 to 3  any of these steps     UPDATE_ROLLBACK_COMPLETE  -        nothing" in lines
+    assert f"  4       {MODEL}  UPDATE_ROLLBACK_FAILED    -        nothing" in lines
+
+
 def test_each_instance_type_has_its_quota() -> None:
-    """An endpoint with two instance types names the quota of each."""
-    lines = _text(
-        Rehearsal(
-            {"Shop": "UPDATE_COMPLETE"}, instances=(Instances("a", "ml.c5.xlarge, ml.c6i.xlarge", 2, 4, 2),)
-        )
+    """The quota of each instance type is named, if the update needs more instances than before."""
+    instances = (
+        Instances("a", "ml.c5.xlarge, ml.c6i.xlarge", 2, 4, 2, {"ml.c5.xlarge": 2, "ml.c6i.xlarge": 2}),
+        Instances("b", "ml.c5.xlarge", 1, 1, 1, {"ml.c5.xlarge": 1}),
+        Instances("c", "ml.c7i.xlarge", 1, 1, 1, {"ml.c7i.xlarge": 1}),
     )
-    text = '"ml.c5.xlarge for endpoint usage" and "ml.c6i.xlarge for endpoint usage"'
-    assert text in " ".join(line.strip() for line in lines)
+    lines = [line.strip() for line in _text(Rehearsal({"Shop": "UPDATE_COMPLETE"}, instances=instances))]
+    assert 'the quota "ml.c5.xlarge for endpoint usage" must be at least 3' in lines
+    assert 'the quota "ml.c6i.xlarge for endpoint usage" must be at least 2' in lines
+    assert not any("ml.c7i.xlarge for endpoint usage" in line for line in lines)

@@ -162,3 +162,30 @@ def test_broken_manifest_is_reported(tmp_path: Path, content: str, words: str) -
         Assembly(tmp_path).stacks()
     with pytest.raises(TemplateError, match=r"none/manifest\.json: does not exist; run `npx cdk synth`"):
         Assembly(tmp_path / "none").stacks()
+
+
+def test_construct_paths_are_beside_the_template_or_in_the_manifest(tmp_path: Path) -> None:
+    """The CDK writes them to a file, as older versions did to the manifest; without both none are known."""
+    metadata = {
+        "/Prod": [{"type": "aws:cdk:templateFile", "data": "prod.json"}],
+        "/Prod/Alerts/Resource": [{"type": "aws:cdk:logicalId", "data": "Alerts1"}],
+    }
+    artifacts = {
+        "File": stack("prod", additionalMetadataFile="beside.json"),
+        "Manifest": stack("prod", metadata=metadata),
+        "Lost": stack("prod", additionalMetadataFile="lost.json"),
+        "None": stack("prod"),
+    }
+    assembly = write(tmp_path, artifacts, prod={}, beside=metadata)
+    found = {name: assembly.construct_paths(name) for name in artifacts}
+    assert found["File"] == found["Manifest"] == {"Alerts1": "Prod/Alerts/Resource"}
+    assert found["Lost"] == found["None"] == {}
+
+
+def test_construct_paths_of_another_form_are_an_error(tmp_path: Path) -> None:
+    """The error names the file and the place."""
+    assembly = write(
+        tmp_path, {"A": stack("a", additionalMetadataFile="m.json")}, a={}, m={"/A": [{"data": 1}]}
+    )
+    with pytest.raises(TemplateError, match=r"m\.json: /A\[0\]\.type: must be given"):
+        assembly.construct_paths("A")

@@ -1,10 +1,16 @@
-"""Cloud assemblies with one endpoint and without functions, for the tests of rehearsals."""
+"""Cloud assemblies with one endpoint and without functions, and rehearsals of their updates."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 from typing import Any
+
+from constructs_triton.rehearsal.updates.problems import CODES
+from constructs_triton.rehearsal.updates.report import Rehearsal
+from constructs_triton.rehearsal.updates.request import Failures, Request
+from constructs_triton.rehearsal.updates.simulation import simulate
+from constructs_triton.rehearsal.updates.versions import read_version
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:26.05-py3"
 BUCKET = "cdk-hnb659fds-assets-123456789012-us-east-1"
@@ -95,3 +101,24 @@ def write_assembly(folder: Path, resources: Resources) -> Path:
     manifest = {"version": "36.0.0", "artifacts": {"S.assets": assets, "S": stack}}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder
+
+
+def rehearsal(
+    folder: Path,
+    old: Resources | None,
+    new: Resources | None,
+    *,
+    failures: Failures = "none",
+    orders: int = 1,
+    **fleets: int,
+) -> Rehearsal:
+    versions = [
+        read_version(None if resources is None else write_assembly(folder / name, resources))
+        for name, resources in (("old", old), ("new", new))
+    ]
+    return simulate(Request(versions[0], versions[1], fleets, failures, orders))
+
+
+def codes(found: Rehearsal) -> set[str]:
+    assert {each.code for each in found.problems} <= CODES.keys()
+    return {each.code for each in found.problems}

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from small_assembly import Resources, endpoint, write_assembly
+from small_assembly import codes, endpoint, rehearsal, write_assembly
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.rehearsal.updates.problems import CODES
-from constructs_triton.rehearsal.updates.report import Rehearsal
-from constructs_triton.rehearsal.updates.request import Failures, Request
+from constructs_triton.rehearsal.updates.request import Request
 from constructs_triton.rehearsal.updates.simulation import simulate
 from constructs_triton.rehearsal.updates.versions import read_version
 
@@ -18,27 +17,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
 OLD = endpoint()
 BUCKET = {"Type": "AWS::S3::Bucket", "DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
-
-
-def rehearsal(
-    folder: Path,
-    old: Resources | None,
-    new: Resources | None,
-    *,
-    failures: Failures = "none",
-    orders: int = 1,
-    **fleets: int,
-) -> Rehearsal:
-    versions = [
-        read_version(None if resources is None else write_assembly(folder / name, resources))
-        for name, resources in (("old", old), ("new", new))
-    ]
-    return simulate(Request(versions[0], versions[1], fleets, failures, orders))
-
-
-def codes(found: Rehearsal) -> set[str]:
-    assert {each.code for each in found.problems} <= CODES.keys()
-    return {each.code for each in found.problems}
 
 
 def test_codes_are_in_the_reference() -> None:

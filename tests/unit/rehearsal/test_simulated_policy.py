@@ -62,15 +62,34 @@ def test_trust_names_the_service() -> None:
     assert verdict(trust, principal=Service("ec2.amazonaws.com"), **asked) is Decision.NOT_GRANTED
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        {**READ, "NotResource": "*"},
-        {**READ, "Condition": {"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}},
-        {**READ, "Resource": "arn:aws:s3:::bucket/${aws:username}/*"},
-    ],
-)
+UNKNOWN = [
+    {**READ, "NotResource": "*"},
+    {**READ, "Condition": {"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}},
+    {**READ, "Resource": "arn:aws:s3:::bucket/${aws:username}/*"},
+]
+
+
+@pytest.mark.parametrize("statement", UNKNOWN)
 def test_unsupported_elements_are_errors(statement: dict[str, Any]) -> None:
     """An element, operator or variable that is not supported raises an error."""
     with pytest.raises(PolicyError):
         verdict(statement)
+
+
+@pytest.mark.parametrize("statement", UNKNOWN)
+def test_unsupported_elements_can_be_noted_in_place(statement: dict[str, Any]) -> None:
+    """A statement that is known in part allows, and does not deny; one for other actions is not noted."""
+    noted: list[str] = []
+    assert verdict(statement, note_unknown=noted.append) is Decision.ALLOWED
+    assert verdict(READ, {**statement, "Effect": "Deny"}, note_unknown=noted.append) is Decision.ALLOWED
+    assert len(noted) == 2
+    assert verdict(statement, action="s3:PutObject", note_unknown=noted.append) is Decision.NOT_GRANTED
+    assert len(noted) == 2
+
+
+def test_resources_that_a_noted_statement_does_not_match_are_not_allowed() -> None:
+    """Only the condition is unknown, the resource is not."""
+    noted: list[str] = []
+    statement = {**UNKNOWN[1], "Resource": "arn:aws:s3:::other/*"}
+    assert verdict(statement, note_unknown=noted.append) is Decision.NOT_GRANTED
+    assert noted == []

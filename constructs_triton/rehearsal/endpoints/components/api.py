@@ -71,6 +71,13 @@ class InferenceComponents:
         component.desired_copies = count
         component.begin(Operation("UPDATE_RC_IN_PROGRESS", lambda: self._finish_copies(component)))
 
+    def scale_out(self, name: str, highest: int) -> None:
+        """Run as many copies as fit on the instances, up to a number."""
+        component = self.find(name)
+        while component.copies < highest and self._fits(component, component.copies + 1):
+            component.copies += 1
+        component.desired_copies = component.copies
+
     def expect_unaffected(
         self, endpoint_name: str, before: list[dict[str, Any]], after: list[dict[str, Any]]
     ) -> None:
@@ -164,6 +171,8 @@ class InferenceComponents:
     def _delete(self, wanted: Mapping[str, Any]) -> ActionResult:
         component = self.find(wanted["InferenceComponentName"])
         expect_stable(component, "delete")
+        models = [each["ModelName"] for each in component.specifications() if "ModelName" in each]
+        self.fleets.end_logs(f"/aws/sagemaker/InferenceComponents/{component.name}", models)
         del self.all[component.name]
         return EmptyResult()
 
