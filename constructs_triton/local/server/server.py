@@ -38,6 +38,7 @@ from constructs_triton.local.server.supervisor_process import SupervisorProcess
 from constructs_triton.local.server.unpacking import provide_models
 from constructs_triton.local.sources.inference_type import report_inference_type, used_inference_type
 from constructs_triton.local.sources.specs import ContainerSpec
+from constructs_triton.local.stand_ins.environments import replace_environments
 from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.model_config.target import Target
 
@@ -149,7 +150,7 @@ class TritonServer:
             MissingDependencyError: a stand-in's package is not installed.
         """
         # Servers since 25.09 answer this, while the bundled server would wait forever.
-        refuse_known_hangs(model, Target(mode="multi-model"), self.settings.python.version)
+        self._check_unpacked(model, Target(mode="multi-model"))
         self.prepare_models(model, "", target_model)
 
     def load_url(self, directory: Path) -> str:
@@ -234,10 +235,15 @@ class TritonServer:
             model = self.container_directory / "model"
             provide_models(self.container, model)
             default_model = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
-            refuse_known_hangs(model, Target(default_model=default_model or None), python.version)
+            self._check_unpacked(model, Target(default_model=default_model or None))
             self.prepare_models(model, default_model)
         image, repository = self.container.image, self.container_directory / "model"
         report_inference_type(self.container, image, repository, self._note)
+
+    def _check_unpacked(self, repository: Path, target: Target) -> None:
+        python = self.settings.python
+        replace_environments(repository, python.executable, self._note)
+        refuse_known_hangs(repository, target, python.version)
 
     def prepare_models(self, repository: Path, default_model: str, target_model: str = "") -> None:
         """Fit unpacked models to this machine and to the backends of the server.
