@@ -78,7 +78,7 @@ def _compress(archive: Path, output: Path) -> None:
     with (
         archive.open("rb") as source,
         output.open("wb") as raw,
-        igzip.IGzipFile("", "wb", _LEVEL, raw, mtime=0) as stream,
+        igzip.IGzipFile("", "wb", _LEVEL, raw, mtime=0) as stream,  # type: ignore[no-untyped-call]
     ):
         shutil.copyfileobj(source, stream, 1 << 20)
 

@@ -76,7 +76,7 @@ def update_lock(
 ) -> tuple[EnvironmentLock, bool]:
     """Return the lock file at ``path``, and whether it had to be written.
 
-    Versions of an old lock file, or of ``preferred``, are kept where they still fit, unless ``update`` is set.
+    Versions of an old lock file, or of ``preferred``, are kept where they still fit, without ``update``.
 
     Raises:
         InvalidValueError: packages cannot be resolved, or the file cannot be read or written.

@@ -110,14 +110,16 @@ def read_lock(content: bytes, path: str) -> EnvironmentLock:
     try:
         first, second, pins = content.decode().split("\n", 2)
         header = json.loads(second.removeprefix("# "))
-        if first.split(";")[0] != _FIRST_LINE.split(";")[0] or not _is_header(header):
+        if first != _FIRST_LINE or not _is_header(header):
             raise ValueError(first)
     except ValueError as error:
         raise InvalidValueError(
             f"{path}: is not a lock file of this version of constructs-triton; delete it, and run "
             "`constructs-triton env build` again"
         ) from error
-    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in header.items()}
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in header.items()
+    }
     return EnvironmentLock(**fields, pins=pins)
 
 

@@ -69,15 +69,16 @@ def read_requirements(path: Path, extras: Sequence[str] = ()) -> Requirements:
     chosen = tuple(sorted(set(extras)))
     if path.name == UV_LOCK:
         return Requirements(path, (), (), _digest([_text(path)], chosen), chosen)
+    lines: list[str] = []
+    constraints: list[str] = []
     if path.name == PYPROJECT:
-        lines, constraints = _project_lines(path, chosen), []
+        lines = _project_lines(path, chosen)
     elif chosen:
         raise InvalidValueError(
             f"{path}: extras need {PYPROJECT} or {UV_LOCK}, got {quoted(chosen)}; write them into the file, "
             'such as "httpx[http2]"'
         )
     else:
-        lines, constraints = [], []
         _read_into(path, lines, constraints, [])
     _refuse(path, [*lines, *constraints])
     if not any(not line.startswith("-") for line in lines):
@@ -138,7 +139,7 @@ def _refuse(path: Path, lines: Sequence[str]) -> None:
         if _URL_WITH_PASSWORD.search(line):
             shown = re.sub(r"://[^@]*@", "://***@", line)
             raise InvalidValueError(
-                f"{path}: contains a password, which would be written into the lock file and the archive, got "
+                f"{path}: contains a password, which the lock file and the archive would contain too, got "
                 f"{shown!r}; remove it from the URL, and put it into ~/.netrc or an environment variable: "
                 "https://${USER}:${PASSWORD}@host/simple"
             )

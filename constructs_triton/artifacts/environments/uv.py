@@ -54,7 +54,7 @@ class _Uv:
 
 def _find_uv() -> str:
     try:
-        from uv import find_uv_bin  # noqa: PLC0415 - extra "env"
+        from uv import find_uv_bin
 
         return str(find_uv_bin())
     except (ImportError, FileNotFoundError) as error:
@@ -166,7 +166,7 @@ def _explain(output: str, target: EnvironmentTarget, place: str) -> str:
         hint = (
             "its server cannot use NumPy 2: use older versions of these packages"
             if target.must_keep_numpy
-            else 'the image has NumPy 1: add "numpy>=2" to the requirements to use NumPy 2 from the environment'
+            else 'the image has NumPy 1: add "numpy>=2" to the requirements to use another one'
         )
         return f"{start} ({reason}); {hint}"
     return f"{start} ({reason}); change the requirements, or set --index or --find-links"

@@ -165,10 +165,18 @@ class LocalModels(LoadedModels):
 
 
 class PackedModels(LocalModels):
-    """A folder of models; each archive is packed once, when it is needed."""
+    """A folder of models; each archive is packed once, when it is needed.
 
-    def __init__(self, repository: ModelRepository) -> None:
+    ``named`` is the folder in messages, if the repository is a copy of it.
+    """
+
+    def __init__(self, repository: ModelRepository, named: Path | None = None) -> None:
         super().__init__(CachedRepository(repository))
+        self._named = named
+
+    @property
+    def description(self) -> str:
+        return str(self._named or self.repository.path)
 
     @property
     def top_level(self) -> Mapping[str, tuple[str, ...]]:

@@ -32,7 +32,8 @@ _MOST_LISTED = 10
 _PROBE = """
 import json, sys, sysconfig
 packages = sysconfig.get_paths()["purelib"] if sys.prefix != sys.base_prefix else ""
-print(json.dumps([sys.version_info[:2], sysconfig.get_config_var("BINDIR"), sys.base_prefix + "/bin", packages]))
+folders = [sys.base_prefix + "/bin", sysconfig.get_config_var("BINDIR")]
+print(json.dumps([sys.version_info[:2], folders, packages]))
 """
 
 
@@ -73,21 +74,21 @@ def _archives(repository: Path) -> Iterator[Path]:
             continue
         value = parameters[_ENVIRONMENT].string_value if _ENVIRONMENT in parameters else ""
         archive = Path(value.replace(_MODEL_DIRECTORY, str(path.parent))).resolve()
-        if value.startswith(_MODEL_DIRECTORY) and archive.is_relative_to(repository.resolve()):
-            if archive.is_file():
-                yield archive
+        is_inside = value.startswith(_MODEL_DIRECTORY) and archive.is_relative_to(repository.resolve())
+        if is_inside and archive.is_file():
+            yield archive
 
 
 def _target(python: Path) -> EnvironmentTarget:
     try:
         done = subprocess.run([python, "-c", _PROBE], capture_output=True, text=True, check=True)
-        version, bin_folder, base, packages = json.loads(done.stdout)
+        version, folders, packages = json.loads(done.stdout)
     except (OSError, subprocess.CalledProcessError, ValueError) as error:
         raise LocalEndpointError(
             f"{python}: is not a working Python interpreter; set --python to another one"
         ) from error
-    homes = (each for each in (base, bin_folder) if each and Path(each, "python3").exists())
-    return server_target((version[0], version[1]), next(homes, base), packages)
+    homes = (each for each in folders if each and Path(each, "python3").exists())
+    return server_target((version[0], version[1]), next(homes, folders[0]), packages)
 
 
 def _build(
