@@ -171,7 +171,9 @@ EXAMPLES: dict[str, Example] = {
         one(HEAD, **{"m/1/model.py": "import transformers\n" + CLASS}),
         {
             **one(HEAD + ENVIRONMENT % HERE, **{"m/1/model.py": "import transformers\n" + CLASS}),
-            "m/env": packed("bin/activate", "lib/python3.12/site-packages/transformers/__init__.py"),
+            "m/env": packed(
+                "bin/activate", "bin/python3", "lib/python3.12/site-packages/transformers/__init__.py"
+            ),
         },
         Target(default_model="m", image_version="26.05"),
     ),

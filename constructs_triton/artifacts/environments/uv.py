@@ -20,7 +20,7 @@ __all__ = ["export_uv_lock", "install", "resolve"]
 
 _INDEX_LINE = re.compile(r"(?:-i|--index-url|--extra-index-url|-f|--find-links|--no-index)(?:[\s=]|$)")
 _NUMPY = re.compile(r"numpy(?![A-Za-z0-9._-])", re.IGNORECASE)
-_UNREACHABLE = ("error sending request", "Failed to fetch", "Network connectivity is disabled", "dns error")
+_UNREACHABLE = ("error sending request", "Failed to fetch", "may only be read from the cache", "dns error")
 _OFFLINE_HINT = "connect to the network, or set --index or --find-links to packages that can be reached"
 
 
@@ -107,13 +107,23 @@ def resolve(
         given, limits, result = (
             Path(scratch, name) for name in ("requirements.in", "constraints.txt", "lock")
         )
-        given.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        packages = [line for line in lines if not _INDEX_LINE.match(line)]
+        given.write_text("\n".join([*packages, ""]), encoding="utf-8")
         limits.write_text("\n".join([*constraints, *_numpy_limit(lines, target), ""]), encoding="utf-8")
         result.write_text(preferred, encoding="utf-8")
         uv = _Uv(folder, target, place)
         uv.run(
             *("pip", "compile", "--generate-hashes", "--no-header", "--no-annotate"),
-            *("--constraints", str(limits), *uv.options, *options, "--output-file", str(result), str(given)),
+            *(
+                "--constraints",
+                str(limits),
+                *uv.options,
+                *_index_options(lines),
+                *options,
+                "--output-file",
+                str(result),
+                str(given),
+            ),
         )
         return result.read_text(encoding="utf-8")
 
@@ -125,6 +135,16 @@ def _numpy_limit(lines: Sequence[str], target: EnvironmentTarget) -> list[str]:
     return [target.numpy_constraint] if is_limited and target.numpy_constraint else []
 
 
+def _index_options(lines: Sequence[str]) -> list[str]:
+    """Return the options about indexes in requirements, with the values of environment variables.
+
+    On the command line their paths start at the folder of the requirements. In a file they would start at
+    the folder of the file, which is a temporary one.
+    """
+    words = (re.split(r"[\s=]", line, maxsplit=1) for line in lines if _INDEX_LINE.match(line))
+    return [os.path.expandvars(word) for each in words for word in each]
+
+
 def install(lock: EnvironmentLock, site: Path, target: EnvironmentTarget, folder: Path, place: str) -> None:
     """Download the packages of a lock file, check their hashes, and unpack them into ``site``.
 
@@ -134,14 +154,14 @@ def install(lock: EnvironmentLock, site: Path, target: EnvironmentTarget, folder
         InvalidValueError: a package cannot be downloaded, or is not the one that was locked.
         MissingDependencyError: uv is not installed.
     """
-    indexes = [line for line in lock.requirements if _INDEX_LINE.match(line)]
+    options = [*_index_options(lock.requirements), *lock.options]
     with tempfile.TemporaryDirectory() as scratch:
         pins = Path(scratch, "pins.txt")
-        pins.write_text("\n".join([*indexes, lock.pins]), encoding="utf-8")
+        pins.write_text(lock.pins, encoding="utf-8")
         uv = _Uv(folder, target, place)
         uv.run(
             *("pip", "install", "--target", str(site), *uv.options, "--no-deps", "--require-hashes"),
-            *("--link-mode", "copy", "--no-compile-bytecode", *lock.options, "--requirements", str(pins)),
+            *("--link-mode", "copy", "--no-compile-bytecode", *options, "--requirements", str(pins)),
         )
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from constructs_triton.artifacts.environments.archive import write_file
 from constructs_triton.artifacts.environments.building import BuiltEnvironment, build
+from constructs_triton.artifacts.environments.lock import lock_path, read_lock_file
 from constructs_triton.artifacts.environments.requirements import read_requirements
-from constructs_triton.artifacts.environments.target import image_target
+from constructs_triton.artifacts.environments.target import EnvironmentTarget, image_target
 from constructs_triton.facts.images import DEFAULT_VERSION
-from constructs_triton.untrusted.terminal import print_json, print_lines
+from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
+
+_LARGE_BYTES = 2 * 10**9
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,17 +56,16 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--extra",
         action="append",
-        default=[],
         dest="extras",
         metavar="NAME",
-        help="optional dependencies of the project; repeat it for several",
+        help="optional dependencies of the project; repeat it for several (default: those of the lock file)",
     )
     parser.add_argument(
         "--index",
         action="append",
         default=[],
         metavar="URL",
-        help="index to search before the default one; repeat it for several",
+        help="index to search before PyPI; repeat it for several (default: those of the lock file)",
     )
     parser.add_argument("--default-index", metavar="URL", help="index to search in place of PyPI")
     parser.add_argument(
@@ -80,10 +83,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build the environment, and print where it is and what it contains."""
-    requirements = read_requirements(arguments.requirements, arguments.extras)
+    target = image_target(arguments.image_version)
+    requirements = read_requirements(arguments.requirements, _extras(arguments, target))
     built = build(
         requirements,
-        image_target(arguments.image_version),
+        target,
         options=_index_options(arguments) or None,
         update=arguments.update,
     )
@@ -95,6 +99,14 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(built, output)
     return 0
+
+
+def _extras(arguments: argparse.Namespace, target: EnvironmentTarget) -> Sequence[str]:
+    """Return the given extras, or those of the lock file, so that the next build needs no options."""
+    if arguments.extras is not None:
+        return list(arguments.extras)
+    lock = read_lock_file(lock_path(arguments.requirements, target))
+    return () if lock is None else lock.extras
 
 
 def _index_options(arguments: argparse.Namespace) -> list[str]:
@@ -118,11 +130,16 @@ def _as_json(built: BuiltEnvironment, output: Path) -> dict[str, object]:
 
 
 def _print(built: BuiltEnvironment, output: Path) -> None:
-    lock = built.lock
+    lock, unpacked = built.lock, built.archive.stat().st_size
     state = "written" if built.is_resolved else "unchanged"
-    size = f"{built.archive.stat().st_size / 1e6:,.0f} MB"
+    size = f"{unpacked / 1e6:,.1f} MB"
     print_lines(
         f"{built.lock_path}: {state}, {len(lock.versions)} packages",
         f"{output}: Python {lock.python} on {lock.platform}, {size} unpacked"
         + ("" if built.is_new else ", from the cache"),
     )
+    if unpacked > _LARGE_BYTES:
+        print_note(
+            f"note: each instance downloads and unpacks {size}; for packages of this size, such as torch, an "
+            "image of your own starts faster: see TritonImage.from_asset"
+        )
