@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from handmade_wheels import write_wheel, write_wheels
+from uv import find_uv_bin
 
-from constructs_triton.artifacts.environments import building
 from constructs_triton.artifacts.environments.archive import lock_of_archive, write_file
 from constructs_triton.artifacts.environments.building import BuiltEnvironment, build
 from constructs_triton.artifacts.environments.requirements import read_requirements
@@ -205,7 +205,7 @@ def test_uv_lock_and_pyproject_are_inputs(project: Path) -> None:
         '[project.optional-dependencies]\nmore = ["pure"]\n'
         '[tool.uv]\nno-index = true\nfind-links = ["wheels"]\n'
     )
-    uv = [building.export_uv_lock.__globals__["_find_uv"](), "lock", "--quiet", "--python", sys.executable]
+    uv = [find_uv_bin(), "lock", "--quiet", "--python", sys.executable]
     subprocess.run(uv, cwd=project, check=True)
     for name in ("pyproject.toml", "uv.lock"):
         requirements = read_requirements(project / name, ["more"])

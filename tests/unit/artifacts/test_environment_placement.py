@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -173,7 +174,7 @@ def test_the_printed_command_builds_the_environment(
 ) -> None:
     """A missing lock file, changed requirements and a missing archive have one command, and it helps."""
     lock = tmp_path / "requirements.py3.12.lock"
-    breaks = {
+    breaks: dict[str, Callable[[], object]] = {
         "the lock file requirements.py3.12.lock does not exist": lock.unlink,
         "it has changed since the lock file": lambda: (tmp_path / "requirements.txt").write_text(
             "--no-index\n--find-links ./wheels\nhelper\n"
