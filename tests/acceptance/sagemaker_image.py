@@ -26,7 +26,7 @@ from constructs_triton.local.server.installation import (
 __all__ = ["build_image"]
 
 #: What the `serve` script and the engine run in the container.
-_PROGRAMS = ("bash", "cat", "find", "mkdir", "sleep")
+_PROGRAMS = ("bash", "cat", "env", "find", "mkdir", "sleep")
 _SERVE = Path(__file__).with_name("sagemaker_serve")
 _LIBRARIES, _PYTHON, _TRITON = "/opt/libraries", "/opt/python", "/opt/tritonserver"
 _UNUSED = ("__pycache__", "site-packages", "test", "tests", "idlelib", "tkinter", "ensurepip", "lib2to3")

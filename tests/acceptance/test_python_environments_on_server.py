@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -160,25 +159,3 @@ def test_python_laid_out_as_in_the_image(tmp_path: Path, monkeypatch: pytest.Mon
             assert Caller(running.endpoint_url).add("models", 5.0) == 5 + ADDED
     finally:
         podman("rmi", "--force", IMAGE)
-
-
-def test_an_app_follows_the_printed_command(tmp_path: Path) -> None:
-    """The error of `python app.py` names a command of the shell, and after it synth works."""
-    write_models(tmp_path / "models", "m")
-    (tmp_path / "requirements.txt").write_text("roman\n")
-    (tmp_path / "app.py").write_text(
-        "import aws_cdk as cdk\n"
-        "from constructs_triton import ModelSource, PythonEnvironment, TritonModelRepository\n"
-        "app = cdk.App()\n"
-        "packages = PythonEnvironment.from_requirements('requirements.txt')\n"
-        "source = ModelSource.from_directory('models', python_environments=packages)\n"
-        "TritonModelRepository(cdk.Stack(app, 'Demo'), 'Models', source=source)\n"
-        "app.synth()\n"
-    )
-    failed = subprocess.run(["python", "app.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    command = failed.stderr.rpartition("run `")[2].partition("`")[0]
-    assert command == "constructs-triton env build requirements.txt"
-    done = subprocess.run(command, cwd=tmp_path, shell=True, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(done.stderr)
-    subprocess.run(["python", "app.py"], cwd=tmp_path, check=True)

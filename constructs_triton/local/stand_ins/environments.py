@@ -120,7 +120,7 @@ def _changed(image: EnvironmentLock, local: EnvironmentLock) -> str:
         for name, version in before.items()
         if now.get(name) != version
     ]
-    differing += [f"{name} {now[name]} in addition" for name in now.keys() - before.keys()]
+    differing += [f"{name} {now[name]} in addition" for name in sorted(now.keys() - before.keys())]
     if not differing:
         return ", with the same versions"
     more = "" if len(differing) <= _MOST_LISTED else f" and {len(differing) - _MOST_LISTED} more"
