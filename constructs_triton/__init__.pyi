@@ -2,7 +2,6 @@
 
 __all__: list[str]
 
-from .artifacts.environments.python_environment import PythonEnvironment as PythonEnvironment
 from .cdk.endpoint.endpoint import TritonEndpoint as TritonEndpoint
 from .cdk.endpoint.endpoint import TritonEnsembleEndpoint as TritonEnsembleEndpoint
 from .cdk.endpoint.endpoint import TritonMultiModelEndpoint as TritonMultiModelEndpoint

@@ -17,11 +17,11 @@ from test_local_endpoints import Caller
 from constructs_triton import (
     InstanceType,
     ModelSource,
-    PythonEnvironment,
     TritonEnsembleEndpoint,
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
+from constructs_triton.artifacts import PythonEnvironment
 from constructs_triton.artifacts.environments.archive import write_file
 from constructs_triton.artifacts.environments.building import build
 from constructs_triton.artifacts.environments.requirements import read_requirements

@@ -27,10 +27,12 @@ def _directory() -> Path:
 def cached_archive(key: str) -> Path | None:
     """Return the archive with this key, or ``None``."""
     path = _directory() / f"{key}{_ARCHIVE}"
-    try:
-        os.utime(path)  # the archives that were not used for the longest time are deleted first
-    except OSError:
-        return path if path.is_file() else None
+    if not path.is_file():
+        return None
+    with suppress(OSError):
+        # Its time says when the archive was last used. That of the archive itself must not change, because
+        # another process may be packing it.
+        os.utime(path.with_suffix(_FOLDER))
     return path
 
 
@@ -79,13 +81,17 @@ def writing(key: str, folder: Path) -> Iterator[tuple[Path, Path]]:
 
 def _delete_oldest(directory: Path, kept: str) -> None:
     """Delete archives beyond the limit of the cache, except for the one that was just written."""
-    found = [(path, path.stat()) for path in directory.glob(f"*{_ARCHIVE}")]
-    left = sum(status.st_size for _, status in found) - cache_bytes()
-    for path, status in sorted(found, key=lambda each: each[1].st_mtime_ns):
+    sizes = {path: path.stat().st_size for path in directory.glob(f"*{_ARCHIVE}")}
+    left = sum(sizes.values()) - cache_bytes()
+    for path in sorted(sizes, key=_last_used):
         if left <= 0:
             return
         if path.stem != kept:
-            left -= status.st_size
-            with suppress(OSError):
-                path.unlink()
-                path.with_suffix(_FOLDER).unlink(missing_ok=True)
+            left -= sizes[path]
+            path.unlink(missing_ok=True)
+            path.with_suffix(_FOLDER).unlink(missing_ok=True)
+
+
+def _last_used(archive: Path) -> int:
+    folder = archive.with_suffix(_FOLDER)
+    return (folder if folder.exists() else archive).stat().st_mtime_ns

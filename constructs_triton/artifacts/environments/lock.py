@@ -1,4 +1,4 @@
-"""The lock file of an environment: every package with its version and hashes, and what it was made from.
+"""The lock file of an environment: every package with its version and hashes, and the requirements.
 
 It is beside the requirements and belongs into version control. Its second line is a JSON object with the
 requirements, so that the same packages can be resolved for the Python of a server on another machine.
@@ -30,6 +30,7 @@ _FIRST_LINE = (
 )
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==(\S+)", re.MULTILINE)
 _FIELDS = frozenset(["python", "platform", "requirements", "constraints", "options", "extras", "digest"])
+_OPTIONS = frozenset(["--index", "--default-index", "--find-links", "--no-index", "--offline"])
 #: Part of each key, because another layout gives other archives.
 _LAYOUT = 1
 
@@ -144,6 +145,9 @@ def _is_header(header: Any) -> bool:
         return False
     texts = [header[name] for name in ("python", "platform", "digest")]
     lists = [header[name] for name in ("requirements", "constraints", "options", "extras")]
-    return all(isinstance(each, list) for each in lists) and all(
-        isinstance(each, str) for each in [*texts, *(line for lines in lists for line in lines)]
-    )
+    if not all(isinstance(each, list) for each in lists):
+        return False
+    words = [*texts, *(line for lines in lists for line in lines)]
+    # A lock file may come from the archive of another person, and its options are those of a command.
+    options = [each for each in header["options"] if str(each).startswith("-")]
+    return all(isinstance(each, str) for each in words) and _OPTIONS.issuperset(options)

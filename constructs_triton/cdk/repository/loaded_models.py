@@ -107,13 +107,14 @@ class LoadedModels(ABC):
 
 @dataclass(frozen=True)
 class LocalModels(LoadedModels):
-    """Models on your machine."""
+    """Models on your machine. ``named`` is their folder in messages, if they are read from a copy of it."""
 
     cached: CachedRepository
+    named: Path | None = None
 
     @property
     def description(self) -> str:
-        return str(self.cached.repository.path)
+        return str(self.named or self.cached.repository.path)
 
     @property
     def repository(self) -> ModelRepository:
@@ -165,18 +166,10 @@ class LocalModels(LoadedModels):
 
 
 class PackedModels(LocalModels):
-    """A folder of models; each archive is packed once, when it is needed.
-
-    ``named`` is the folder in messages, if the repository is a copy of it.
-    """
+    """A folder of models; each archive is packed once, when it is needed."""
 
     def __init__(self, repository: ModelRepository, named: Path | None = None) -> None:
-        super().__init__(CachedRepository(repository))
-        self._named = named
-
-    @property
-    def description(self) -> str:
-        return str(self._named or self.repository.path)
+        super().__init__(CachedRepository(repository), named)
 
     @property
     def top_level(self) -> Mapping[str, tuple[str, ...]]:

@@ -23,7 +23,7 @@ from constructs_triton.local.server.connection import ServerConnection
 from constructs_triton.local.server.front_end_ports import FrontEndPorts, reserve_port
 from constructs_triton.local.server.generate_front_end import GenerateFrontEnd
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
-from constructs_triton.local.server.known_hangs import refuse_known_hangs
+from constructs_triton.local.server.known_hangs import make_loadable
 from constructs_triton.local.server.local_model import fit_models
 from constructs_triton.local.server.memory import fitted_environment, session_bytes
 from constructs_triton.local.server.namespaces import CONTAINER_FOLDER
@@ -38,7 +38,6 @@ from constructs_triton.local.server.supervisor_process import SupervisorProcess
 from constructs_triton.local.server.unpacking import provide_models
 from constructs_triton.local.sources.inference_type import report_inference_type, used_inference_type
 from constructs_triton.local.sources.specs import ContainerSpec
-from constructs_triton.local.stand_ins.environments import replace_environments
 from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.model_config.target import Target
 
@@ -150,7 +149,7 @@ class TritonServer:
             MissingDependencyError: a stand-in's package is not installed.
         """
         # Servers since 25.09 answer this, while the bundled server would wait forever.
-        self._check_unpacked(model, Target(mode="multi-model"))
+        make_loadable(model, Target(mode="multi-model"), self.settings.python, self._note)
         self.prepare_models(model, "", target_model)
 
     def load_url(self, directory: Path) -> str:
@@ -235,15 +234,10 @@ class TritonServer:
             model = self.container_directory / "model"
             provide_models(self.container, model)
             default_model = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
-            self._check_unpacked(model, Target(default_model=default_model or None))
+            make_loadable(model, Target(default_model=default_model or None), python, self._note)
             self.prepare_models(model, default_model)
         image, repository = self.container.image, self.container_directory / "model"
         report_inference_type(self.container, image, repository, self._note)
-
-    def _check_unpacked(self, repository: Path, target: Target) -> None:
-        python = self.settings.python
-        replace_environments(repository, python.executable, self._note)
-        refuse_known_hangs(repository, target, python.version)
 
     def prepare_models(self, repository: Path, default_model: str, target_model: str = "") -> None:
         """Fit unpacked models to this machine and to the backends of the server.

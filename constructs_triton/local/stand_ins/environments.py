@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +20,7 @@ from constructs_triton.artifacts.environments.requirements import Requirements
 from constructs_triton.artifacts.environments.target import EnvironmentTarget, server_target
 from constructs_triton.errors import LocalEndpointError, ModelConfigError
 from constructs_triton.model_config.text import parse_model_config
+from constructs_triton.model_repository.uncompressed.copying import copy_file
 from constructs_triton.untrusted.regular_files import read_regular
 
 __all__ = ["replace_environments"]
@@ -59,7 +58,7 @@ def replace_environments(repository: Path, python: Path, report: Callable[[str],
         name = str(path.relative_to(repository.resolve()))
         archive, local = _build(lock, target, name, report)
         path.unlink()
-        _link_or_copy(archive, path)
+        copy_file(archive, path)  # a link would change the times of a file that may be packed now
         report(
             f"{name}: built for {target.description}, in place of {_description(lock)}{_changed(lock, local)}"
         )
@@ -125,10 +124,3 @@ def _changed(image: EnvironmentLock, local: EnvironmentLock) -> str:
         return ", with the same versions"
     more = "" if len(differing) <= _MOST_LISTED else f" and {len(differing) - _MOST_LISTED} more"
     return f"; {', '.join(differing[:_MOST_LISTED])}{more}"
-
-
-def _link_or_copy(source: Path, destination: Path) -> None:
-    try:
-        os.link(source, destination)
-    except OSError:  # another file system, or one without hard links
-        shutil.copyfile(source, destination)

@@ -14,12 +14,12 @@ from constructs_triton import (
     CompressionType,
     InstanceType,
     ModelSource,
-    PythonEnvironment,
     TritonEndpoint,
     TritonImage,
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
+from constructs_triton.artifacts import PythonEnvironment
 from constructs_triton.cli import main
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.model_config import ModelConfig, ModelInput, ModelOutput, PythonBackend

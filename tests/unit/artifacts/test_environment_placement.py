@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from handmade_wheels import write_wheels
 
-from constructs_triton import PythonEnvironment
+from constructs_triton.artifacts import PythonEnvironment
 from constructs_triton.artifacts.environments.placement import Environments, place_environments
 from constructs_triton.cli import main
 from constructs_triton.errors import ArchiveError, InvalidValueError

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from constructs_triton.artifacts.environments.lock import lock_path, read_lock_file
+from constructs_triton.artifacts.environments.lock import lock_path, read_lock, read_lock_file
 from constructs_triton.artifacts.environments.requirements import read_requirements
 from constructs_triton.artifacts.environments.target import image_target, server_target
 from constructs_triton.errors import InvalidValueError
@@ -133,6 +134,23 @@ def test_files_that_are_no_lock_files(content: str, tmp_path: Path) -> None:
         InvalidValueError, match=r"requirements\.py3\.12\.lock: is not a lock file.*delete it"
     ):
         read_lock_file(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("options", ["--config-file=/x"]), ("python", 3), ("extras", "a")]
+)
+def test_a_header_with_other_values_is_refused(name: str, value: object, tmp_path: Path) -> None:
+    """The lock file of another person's archive cannot pass any option to uv."""
+    header = {
+        **dict.fromkeys(("python", "platform", "digest"), "x"),
+        **{key: [] for key in ("requirements", "constraints", "options", "extras")},
+    }
+    first = (
+        "# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git\n"
+    )
+    assert read_lock(f"{first}# {json.dumps(header)}\n".encode(), "lock").python == "x"
+    with pytest.raises(InvalidValueError, match="is not a lock file"):
+        read_lock(f"{first}# {json.dumps({**header, name: value})}\n".encode(), "lock")
 
 
 def test_lock_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_shared_environment_is_built_once_for_the_server(project: Path) -> None:
 
 
 def test_second_run_needs_no_uv(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment for the server is in the cache, also if the wheels are gone."""
+    """The environment for the server is in the cache, also without the wheels."""
     for attempt in ("one", "two"):
         model = add_model(project / attempt, "m", "$$TRITON_MODEL_DIRECTORY/env.tar")
         build(project, model / "env.tar")
