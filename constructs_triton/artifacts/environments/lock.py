@@ -70,6 +70,11 @@ class EnvironmentLock:
         """The version of each package."""
         return dict(_PIN.findall(self.pins))
 
+    @property
+    def package_count(self) -> int:
+        """The number of packages, with those that a path names and not a version."""
+        return sum(1 for line in self.pins.splitlines() if line and line[0] not in " #")
+
     def key(self, target: EnvironmentTarget) -> str:
         """Return what identifies the archive: the lock file, and where the packages are used."""
         place = [_LAYOUT, target.home, target.more_packages]

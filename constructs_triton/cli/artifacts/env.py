@@ -131,10 +131,11 @@ def _as_json(built: BuiltEnvironment, output: Path) -> dict[str, object]:
 
 def _print(built: BuiltEnvironment, output: Path) -> None:
     lock, unpacked = built.lock, built.archive.stat().st_size
+    count = lock.package_count
     state = "written" if built.is_resolved else "unchanged"
     size = f"{unpacked / 1e6:,.1f} MB"
     print_lines(
-        f"{built.lock_path}: {state}, {len(lock.versions)} packages",
+        f"{built.lock_path}: {state}, {count} package{'s' if count > 1 else ''}",
         f"{output}: Python {lock.python} on {lock.platform}, {size} unpacked"
         + ("" if built.is_new else ", from the cache"),
     )
