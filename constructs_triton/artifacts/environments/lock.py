@@ -114,7 +114,8 @@ def read_lock(content: bytes, path: str) -> EnvironmentLock:
         InvalidValueError: it was not written by ``constructs-triton env build``.
     """
     try:
-        first, second, pins = content.decode().split("\n", 2)
+        # Git may check the file out with other line ends.
+        first, second, pins = content.decode().replace("\r\n", "\n").split("\n", 2)
         header = json.loads(second.removeprefix("# "))
         if first != _FIRST_LINE or not _is_header(header):
             raise ValueError(first)

@@ -24,6 +24,7 @@ ARCHIVE_NAME = "env.tar"
 Environments = PythonEnvironment | Mapping[str, PythonEnvironment]
 """One environment for all models of the Python backend, or one for each named model."""
 
+_USE = 'use PythonEnvironment.from_requirements("requirements.txt")'
 _PARAMETER, _MODEL_DIRECTORY = "EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY"
 
 
@@ -64,8 +65,13 @@ def _chosen(repository: ModelRepository, environments: Environments) -> dict[str
                 f"{repository.path}: python_environments needs a model of the Python backend, got "
                 f"{quoted(repository.models)}; remove python_environments"
             )
-    else:
+    elif isinstance(environments, Mapping):
         chosen = dict(environments)
+    else:
+        raise InvalidValueError(
+            "python_environments: must be a PythonEnvironment or a mapping of them, got "
+            f"{environments!r}; {_USE}"
+        )
     for name, environment in chosen.items():
         _refuse(repository, repository.model(name), environment)
     return chosen
@@ -80,8 +86,7 @@ def _python_models(models: Iterable[ModelFolder]) -> list[str]:
 def _refuse(repository: ModelRepository, model: ModelFolder, environment: object) -> None:
     if not isinstance(environment, PythonEnvironment):
         raise InvalidValueError(
-            f'python_environments["{model.name}"]: must be a PythonEnvironment, got {environment!r}; use '
-            'PythonEnvironment.from_requirements("requirements.txt")'
+            f'python_environments["{model.name}"]: must be a PythonEnvironment, got {environment!r}; {_USE}'
         )
     where = f"{repository.path}/{model.config_path}"
     if model.config_fault is not None:

@@ -37,6 +37,7 @@ class Requirements:
         constraints: Requirements that limit versions and install nothing.
         digest: SHA-256 of all of them, or of uv.lock.
         extras: Optional dependencies of the project, for pyproject.toml and uv.lock.
+        base: Folder that relative paths start at. Default: that of the file.
     """
 
     path: Path
@@ -44,11 +45,12 @@ class Requirements:
     constraints: tuple[str, ...]
     digest: str
     extras: tuple[str, ...] = ()
+    base: Path | None = None
 
     @property
     def folder(self) -> Path:
         """The folder that relative paths in the requirements start at."""
-        return self.path.resolve().parent
+        return self.base or self.path.resolve().parent
 
     @property
     def is_uv_lock(self) -> bool:

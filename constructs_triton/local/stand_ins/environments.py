@@ -95,7 +95,7 @@ def _build(
 ) -> tuple[Path, EnvironmentLock]:
     key = lock.key(EnvironmentTarget(lock.python, lock.platform, "", must_keep_numpy=False))
     folder = folder_of(key)
-    requirements = Requirements(folder / Path(name).name, lock.requirements, lock.constraints, lock.digest)
+    requirements = Requirements(Path(name), lock.requirements, lock.constraints, lock.digest, base=folder)
     place = hashlib.sha256(f"{target}".encode()).hexdigest()[:16]
     path = local_lock_path(key, place)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -102,9 +102,10 @@ def test_same_bytes_in_another_place(project: Path, tmp_path: Path, monkeypatch:
 
 
 def test_nothing_is_called_when_nothing_changed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a current lock file and the archive in the cache, uv is not needed; comments are no change."""
+    """With a current lock file and the archive in the cache, uv is not needed, also after new comments."""
     first = build_in(project)
     assert (first.is_resolved, first.is_new) == (True, True)
+    first.lock_path.write_bytes(first.lock_path.read_bytes().replace(b"\n", b"\r\n"))
     (project / "requirements.txt").write_text(f"# packages\n{OFFLINE}\npure  # the model imports it\n")
     monkeypatch.setitem(sys.modules, "uv", None)
     second = build_in(project)

@@ -242,11 +242,15 @@ def test_wrong_values_and_files_in_the_way(environment: PythonEnvironment, tmp_p
     wrong: dict[str, PythonEnvironment] = {"m": "requirements.txt"}  # type: ignore[dict-item]
     with pytest.raises(InvalidValueError, match=r"must be a PythonEnvironment, got 'requirements.txt'"):
         place(tmp_path / "models", wrong, tmp_path)
+    with pytest.raises(
+        InvalidValueError, match=r"or a mapping of them, got 'requirements.txt'; use PythonEnv"
+    ):
+        place(tmp_path / "models", "requirements.txt", tmp_path / "models")  # type: ignore[arg-type]
     (tmp_path / "models" / "m" / "env.tar").write_text("")
     with pytest.raises(
         InvalidValueError, match=r"m/env.tar: an environment would replace this file; rename it"
     ):
-        place(tmp_path / "models", environment, tmp_path / "models")
+        place(tmp_path / "models", environment, tmp_path / "models" / "m" / "1")
     with pytest.raises(InvalidValueError, match="one subfolder for each model"):
         place(tmp_path / "models" / "m", environment, tmp_path / "models" / "m")
 
