@@ -17,7 +17,7 @@ from constructs import Construct, IDependable
 
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account, via_s3
 from constructs_triton.cdk.repository.archive_assets import StackAssets, asset_directory
-from constructs_triton.cdk.repository.downloads import downloads_weights
+from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository, pack
@@ -156,12 +156,13 @@ class LocalModels(LoadedModels):
             resources=[asset.object_arn],
             conditions=in_own_account(scope, asset.bucket_name),
         )
+        models = self.contents_of(model_name)
         return ModelLocation(
             asset.model_data_url,
             (statement,),
             size_bytes=archive.size_bytes,
-            unpacked_size_bytes=archive.unpacked_size_bytes,
-            downloads_weights=downloads_weights(self.repository, self.contents_of(model_name)),
+            unpacked_size_bytes=archive.unpacked_size_bytes + environment_bytes(self.repository, models),
+            downloads_weights=downloads_weights(self.repository, models),
         )
 
 

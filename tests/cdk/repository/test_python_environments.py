@@ -20,10 +20,13 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 from constructs_triton.artifacts import PythonEnvironment
+from constructs_triton.artifacts.environments.placement import place_environments
+from constructs_triton.cdk.repository.downloads import environment_bytes
 from constructs_triton.cli import main
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.model_config import ModelConfig, ModelInput, ModelOutput, PythonBackend
-from constructs_triton.model_repository import ModelRepositoryBuilder
+from constructs_triton.model_repository import ModelRepository, ModelRepositoryBuilder
+from constructs_triton.model_repository.temporary_folders import scratch_directory
 
 MACHINE = InstanceType.of("ml.m5.xlarge")
 
@@ -126,6 +129,23 @@ def test_a_builder_takes_environments(environment: PythonEnvironment) -> None:
     TritonEndpoint(stack, "One", model_repository=models, model="m", instance_type=MACHINE)
     assert len(resources(synthesize(stack), "AWS::SageMaker::Endpoint")) == 1
     assert "m/env.tar" in archives(stack)["m"]
+
+
+def test_the_volume_has_space_for_the_unpacked_environment(
+    models: Path, environment: PythonEnvironment
+) -> None:
+    """Volume and timeouts are derived from a size that counts an unpacked environment, a shared one once."""
+    directory = scratch_directory()
+    placed = place_environments(ModelRepository.from_directory(models), environment, directory)
+    alone = environment_bytes(placed, ["first"])
+    with tarfile.open(environment.find_archive()) as tar:
+        assert alone == sum(member.size for member in tar)
+    assert environment_bytes(placed, ["first", "second"]) == 2 * alone
+    config = directory / "second" / "config.pbtxt"
+    config.write_text(config.read_text().replace("/env.tar", "/../first/env.tar"))
+    shared = ModelRepository.from_directory(directory)
+    assert environment_bytes(shared, ["first", "second"]) == alone
+    assert environment_bytes(ModelRepository.from_directory(models), ["first"]) == 0
 
 
 def test_synth_never_builds(models: Path, environment: PythonEnvironment) -> None:
