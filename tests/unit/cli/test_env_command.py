@@ -60,8 +60,8 @@ def test_extras_are_kept_in_the_lock_file(project: Path, capsys: pytest.CaptureF
     for more in options:
         assert main(["env", "build", "pyproject.toml", *more]) == 0
         assert ", 2 packages" in capsys.readouterr().out
-    assert main(["env", "build", "pyproject.toml", "--extra", "mroe"]) == 1
-    assert 'has no extra "mroe"; did you mean "more"?' in capsys.readouterr().err
+    assert main(["env", "build", "pyproject.toml", "--extra", "morex"]) == 1
+    assert 'has no extra "morex"; did you mean "more"?' in capsys.readouterr().err
 
 
 def test_indexes_are_options_of_uv(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
