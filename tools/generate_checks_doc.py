@@ -47,6 +47,7 @@ CHAPTERS = {
     "warmup": "Warmup",
     "python_backend": "Python backend",
     "python_environment": "Packed Python environments and imports",
+    "environment_packages": "Packages of packed Python environments",
     "model_file": "Model files",
     "onnx": "ONNX models",
     "torchscript": "TorchScript models",

@@ -51,6 +51,8 @@ class ImageVersion:
 
     ``python``
         Python version of the image, such as ``"3.12"``. Environments for the Python backend must match it.
+    ``glibc``
+        Version of the image's C library, which limits the wheels that it can load, such as ``"2.39"``.
     ``cuda``
         CUDA version of the image by NVIDIA's release notes, such as ``"13.2"``. Label files have older ones.
     ``tensorrt``
@@ -74,6 +76,7 @@ class ImageVersion:
 
     version: str
     python: str | None
+    glibc: str
     cuda: str | None
     tensorrt: str | None
     released_on: str | None
@@ -111,6 +114,7 @@ def image_version(version: str) -> ImageVersion:
     return ImageVersion(
         version=version,
         python=known.get("python"),
+        glibc=_in_force(facts["glibc"], version),
         cuda=known.get("cuda"),
         tensorrt=known.get("tensorrt"),
         released_on=known.get("released_on"),

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from constructs_triton.errors import ArchiveError
 from constructs_triton.untrusted.regular_files import open_regular
 from constructs_triton.untrusted.tar_reader import UnpackLimits, read_members
 
-__all__ = ["ACTIVATE", "PackedEnvironment", "packed_python", "read_environment"]
+__all__ = ["ACTIVATE", "INTERPRETER", "PackedEnvironment", "packed_python", "read_environment"]
 
-ACTIVATE = "bin/activate"
+ACTIVATE, INTERPRETER = "bin/activate", "bin/python3"
 _LIBRARY = re.compile(r"(?:^|/)lib/python(3\.\d+)(?:/|$)")
 _PACKAGE = re.compile(r"(?:^|/)site-packages/([^/]+)")
 _NUMPY = re.compile(r"numpy-(\d[^-/]*)\.dist-info")
+_CUDA = re.compile(r"(?:nvidia_|cuda_).*\.dist-info|[^-]+-[^-]*\+cu\d+\.dist-info")
 _LIMITS = UnpackLimits(max_bytes=1 << 32)
 _OTHER_FORMATS = {b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
 
@@ -27,16 +29,29 @@ class PackedEnvironment:
     """What the file names of an environment say.
 
     Args:
-        names: The paths of ``bin/activate``, of the folders of Python versions, and of the packages.
+        names: The paths of ``bin/activate`` and ``bin/python3``, of the folders of Python versions, and of
+            the packages.
         is_complete: Whether all names were read.
         other_format: The format of an archive that the backend cannot unpack, or ``""``.
         is_archive: Whether it is a folder, or an archive of which at least the beginning can be read.
+        unpacked_bytes: The size of its files, as far as it can be read; 0 for a folder.
     """
 
     names: frozenset[str] = frozenset()
     is_complete: bool = False
     other_format: str = ""
     is_archive: bool = True
+    unpacked_bytes: int = 0
+
+    @property
+    def has_interpreter(self) -> bool:
+        """Whether Python finds the packages without ``bin/activate``."""
+        return INTERPRETER in self.names
+
+    @property
+    def cuda_packages(self) -> list[str]:
+        """The names of packages that contain libraries of CUDA, with their versions."""
+        return sorted(name.removesuffix(".dist-info") for name in self.packages if _CUDA.fullmatch(name))
 
     @property
     def python(self) -> str | None:
@@ -77,16 +92,19 @@ def read_environment(path: str) -> PackedEnvironment:
         if Path(path).is_dir():
             return PackedEnvironment(frozenset(_folder_names(Path(path))), is_complete=True)
         with open_regular(Path(path)) as file:
-            head = file.read(8)
+            head, status = file.read(8), os.fstat(file.fileno())
     except (OSError, ValueError):
         return PackedEnvironment()
     other_format = next((name for start, name in _OTHER_FORMATS.items() if head.startswith(start)), "")
-    return PackedEnvironment(other_format=other_format) if other_format else _read_archive(Path(path))
+    return (
+        PackedEnvironment(other_format=other_format)
+        if other_format
+        else _read_archive(Path(os.path.realpath(path)), (status.st_size, status.st_mtime_ns))
+    )
 
 
 def _folder_names(path: Path) -> Iterator[str]:
-    if (path / ACTIVATE).exists():
-        yield ACTIVATE
+    yield from (name for name in (ACTIVATE, INTERPRETER) if os.path.lexists(path / name))
     for library in path.glob("lib/python3.*"):
         yield f"lib/{library.name}"
         yield from (
@@ -94,21 +112,22 @@ def _folder_names(path: Path) -> Iterator[str]:
         )
 
 
-def _read_archive(path: Path) -> PackedEnvironment:
+@lru_cache(maxsize=8)
+def _read_archive(path: Path, state: tuple[int, int]) -> PackedEnvironment:  # noqa: ARG001 - part of the key
     names: set[str] = set()
-    is_archive = False
+    is_archive, unpacked_bytes = False, 0
     try:
         for member in read_members(path, _LIMITS, accept_plain=True):
             names.update(_of_interest(member.name.removeprefix("./")))
-            is_archive = True
+            is_archive, unpacked_bytes = True, unpacked_bytes + member.size
     except (OSError, ValueError, ArchiveError):
-        return PackedEnvironment(frozenset(names), is_archive=is_archive)
-    return PackedEnvironment(frozenset(names), is_complete=True)
+        return PackedEnvironment(frozenset(names), is_archive=is_archive, unpacked_bytes=unpacked_bytes)
+    return PackedEnvironment(frozenset(names), is_complete=True, unpacked_bytes=unpacked_bytes)
 
 
 def _of_interest(name: str) -> Iterator[str]:
     found = _PACKAGE.search(name) or _LIBRARY.search(name)
     if found is not None:
         yield name[: found.end()]
-    elif f"/{name}".endswith(f"/{ACTIVATE}"):
+    elif f"/{name}".endswith(f"/{ACTIVATE}") or name == INTERPRETER:
         yield name

@@ -93,7 +93,7 @@ class ModelRepositoryBuilder:
             model_file: Weights, ``model.py``, or a folder. It is copied into the folder of ``version``, under
                 the name that the configuration or the backend requires. Default: none.
             version: Version of ``model_file``, at least 1.
-            files: Other files by their path in the model's folder: label files and conda-pack archives beside
+            files: Other files by their path in the model's folder: label files and environments beside
                 ``config.pbtxt``, or further versions (``"2/model.onnx"``). Default: none.
 
         Raises:

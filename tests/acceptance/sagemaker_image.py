@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 
 from constructs_triton.local.server.installation import (
-    ModelPython,
     TritonInstallation,
     find_installation,
     inspect_python,
@@ -27,7 +26,7 @@ from constructs_triton.local.server.installation import (
 __all__ = ["build_image"]
 
 #: What the `serve` script and the engine run in the container.
-_PROGRAMS = ("bash", "cat", "find", "mkdir", "sleep")
+_PROGRAMS = ("bash", "cat", "env", "find", "mkdir", "sleep")
 _SERVE = Path(__file__).with_name("sagemaker_serve")
 _LIBRARIES, _PYTHON, _TRITON = "/opt/libraries", "/opt/python", "/opt/tritonserver"
 _UNUSED = ("__pycache__", "site-packages", "test", "tests", "idlelib", "tkinter", "ensurepip", "lib2to3")
@@ -37,15 +36,22 @@ _ENVIRONMENT = {
 }
 
 
-def build_image(engine: str, name: str, folder: Path) -> None:
-    """Write a root file system below ``folder`` and import it as the image ``name``."""
+def build_image(engine: str, name: str, folder: Path, *, python_of_system: str = "") -> None:
+    """Write a root file system below ``folder`` and import it as the image ``name``.
+
+    With ``python_of_system``, a minor version, the models' Python is Debian's ``/usr/bin/python3`` with NumPy
+    in ``dist-packages``, as in SageMaker's image. Otherwise it is that of the tests.
+    """
     root = folder / "root"
     installation, python = find_installation(None), inspect_python(None)
     for place in ("tmp", "dev", "proc", "sys", "etc", "bin", "usr/bin"):
         (root / place).mkdir(parents=True)
     _copy_programs(root)
-    _copy_server(root, installation, python)
-    _copy_python(root)
+    _copy_server(root, installation, python_of_system or "{}.{}".format(*python.version))
+    if python_of_system:
+        _copy_python_of_system(root, python_of_system)
+    else:
+        _copy_python(root)
     _copy_libraries(root, installation.library_path(python))
     _import(engine, name, root)
 
@@ -61,12 +67,11 @@ def _copy_programs(root: Path) -> None:
     (root / "usr" / "bin" / "serve").chmod(0o755)
 
 
-def _copy_server(root: Path, installation: TritonInstallation, python: ModelPython) -> None:
+def _copy_server(root: Path, installation: TritonInstallation, minor: str) -> None:
     """The wheel has the Python backend's stubs in another place than the image."""
     source = installation.executable.parent.parent
     target = root / _TRITON.lstrip("/")
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("python_backend_stubs"))
-    minor = "{}.{}".format(*python.version)
     stub = source / "python_backend_stubs" / minor / "triton_python_backend_stub"
     shutil.copy(stub, target / "backends" / "python" / stub.name)
 
@@ -86,10 +91,26 @@ def _copy_python(root: Path) -> None:
             shutil.copytree(packages / package, library / package, ignore=ignored)
 
 
+def _copy_python_of_system(root: Path, minor: str) -> None:
+    python = f"python{minor}"
+    shutil.copy(f"/usr/bin/{python}", root / "usr" / "bin" / python)
+    (root / "usr" / "bin" / "python3").symlink_to(python)
+    ignored = shutil.ignore_patterns(*_UNUSED, "config-*", "*.a")
+    shutil.copytree(f"/usr/lib/{python}", root / "usr" / "lib" / python, ignore=ignored)
+    packages = root / "usr" / "local" / "lib" / python / "dist-packages"
+    for package in ("numpy", "numpy.libs"):
+        found = Path(np.__file__).parent.parent / package
+        if found.is_dir():
+            shutil.copytree(found, packages / package, ignore=shutil.ignore_patterns("__pycache__", "tests"))
+    (root / _LIBRARIES.lstrip("/")).mkdir(parents=True)
+    for library in Path("/usr/lib").glob(f"*/libpython{minor}.so.1.0"):
+        shutil.copy(library, root / _LIBRARIES.lstrip("/"))
+
+
 def _copy_libraries(root: Path, library_path: str) -> None:
     """Copy the shared libraries of everything in ``root``, and the loader under its own name."""
     target = root / _LIBRARIES.lstrip("/")
-    target.mkdir(parents=True)
+    target.mkdir(parents=True, exist_ok=True)
     for folder in library_path.split(os.pathsep):
         for library in Path(folder).glob("*.so*") if Path(folder).name.endswith(".libs") else ():
             shutil.copy(library, target)

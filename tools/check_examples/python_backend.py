@@ -43,12 +43,16 @@ def _calling(name: str) -> Files:
 _ACTIVATE: Files = {"m/env/bin/activate": ""}
 
 
-def packed(*names: str) -> bytes:
-    """A ``.tar`` with empty files of these names."""
+def packed(*names: str, size: int = 0) -> bytes:
+    """A ``.tar`` with empty files of these names, and without the content of a last one of ``size`` bytes."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as archive:
         for name in names:
             archive.addfile(tarfile.TarInfo(name))
+        if size:
+            large = tarfile.TarInfo("lib/large")
+            large.size = size
+            archive.addfile(large)
     return file.getvalue()
 
 
@@ -101,14 +105,40 @@ EXAMPLES: dict[str, Example] = {
         packed("bin/activate", "lib/python3.10/site-packages/numpy-1.26.4.dist-info/METADATA"),
         Target(default_model="m", image_version="24.09"),
     ),
+    "python-environment-interpreter": _environment(
+        packed("bin/activate", "lib/python3.12/site-packages/regex/__init__.py"),
+        packed("bin/activate", "bin/python3", "lib/python3.12/site-packages/regex/__init__.py"),
+        Target(default_model="m", image_version="26.05"),
+    ),
+    "python-environment-cuda": _environment(
+        packed("bin/activate", "lib/python3.12/site-packages/torch-2.9.0+cu128.dist-info/METADATA"),
+        packed("bin/activate", "lib/python3.12/site-packages/torch-2.9.0+cpu.dist-info/METADATA"),
+        Target(default_model="m", gpu_count=0),
+    ),
+    "python-environment-libraries": _environment(
+        packed("bin/activate", "lib/python3.12/site-packages/opencv_python-4.12.0.dist-info/METADATA"),
+        packed(
+            "bin/activate", "lib/python3.12/site-packages/opencv_python_headless-4.12.0.dist-info/METADATA"
+        ),
+        Target(default_model="m"),
+    ),
+    "python-environment-size": _environment(
+        packed("bin/activate", size=2 * 10**9 + 1), packed("bin/activate", size=2 * 10**9)
+    ),
+    "python-environment-copies": Example(
+        {**ENVIRONMENT_HERE, "m/env": packed("bin/activate", size=600 * 10**6)},
+        {**ENVIRONMENT_HERE, "m/env": packed("bin/activate", size=600 * 10**6)},
+        Target(mode="multi-model", storage_gb=1),
+        Target(mode="multi-model", storage_gb=30),
+    ),
     "python-environment-relative": Example(
         one(HEAD + ENVIRONMENT % "env.tar.gz"),
         {**ENVIRONMENT_HERE, **_ACTIVATE},
         Target(default_model="m"),
     ),
     "python-environment-version": Example(
-        {**ENVIRONMENT_HERE, **_ACTIVATE, "m/env/lib/python3.8": None},
-        {**ENVIRONMENT_HERE, **_ACTIVATE, "m/env/lib/python3.12": None},
+        {**ENVIRONMENT_HERE, **_ACTIVATE, "m/env/bin/python3": "", "m/env/lib/python3.8": None},
+        {**ENVIRONMENT_HERE, **_ACTIVATE, "m/env/bin/python3": "", "m/env/lib/python3.12": None},
         Target(default_model="m", image_version="26.05"),
     ),
     "python-cpu-only-inputs": added(
@@ -141,7 +171,9 @@ EXAMPLES: dict[str, Example] = {
         one(HEAD, **{"m/1/model.py": "import transformers\n" + CLASS}),
         {
             **one(HEAD + ENVIRONMENT % HERE, **{"m/1/model.py": "import transformers\n" + CLASS}),
-            "m/env": packed("bin/activate", "lib/python3.12/site-packages/transformers/__init__.py"),
+            "m/env": packed(
+                "bin/activate", "bin/python3", "lib/python3.12/site-packages/transformers/__init__.py"
+            ),
         },
         Target(default_model="m", image_version="26.05"),
     ),

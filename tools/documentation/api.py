@@ -31,6 +31,7 @@ PACKAGES: Mapping[str, str] = {
     "client_errors": "constructs_triton_client.errors",
     "wire": "constructs_triton_client.wire",
     "errors": "constructs_triton.errors",
+    "artifacts": "constructs_triton.artifacts",
     "cdk": "constructs_triton.cdk",
     "local": "constructs_triton.local",
     "model_config": "constructs_triton.model_config",

@@ -1,21 +1,41 @@
-"""Whether models download their weights when they start."""
+"""What models need when they start, besides their files: weights from a hub, and unpacked environments."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_repository.repository import ModelRepository
 from constructs_triton_client.bounded_json import parse_bounded_json
 
-__all__ = ["downloads_weights"]
+__all__ = ["downloads_weights", "environment_bytes"]
 
 _ENGINE_FILE = "model.json"
+_ENVIRONMENT, _MODEL_DIRECTORY = "EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY"
 
 
 def downloads_weights(repository: ModelRepository, names: Iterable[str]) -> bool:
     """Return whether one of the models is a vLLM model with the id of a hub in place of a folder."""
     return any(name in repository.models and _downloads(repository.models[name]) for name in names)
+
+
+def environment_bytes(repository: ModelRepository, names: Iterable[str]) -> int:
+    """Return the size of the Python environments that the server unpacks, each file once."""
+    found = {}
+    for folder in (repository.models[name] for name in names if name in repository.models):
+        value = folder.config.parameters[_ENVIRONMENT].string_value if _has_environment(folder) else ""
+        if value.startswith(_MODEL_DIRECTORY):
+            parts = [part for part in value.removeprefix(_MODEL_DIRECTORY).split("/") if part]
+            # Without links: two models with links to one file are two copies in the archive.
+            found[os.path.normpath(folder.directory.joinpath(*parts))] = folder.environment(
+                *parts
+            ).unpacked_bytes
+    return sum(found.values())
+
+
+def _has_environment(folder: ModelFolder) -> bool:
+    return folder.config is not None and _ENVIRONMENT in folder.config.parameters
 
 
 def _downloads(folder: ModelFolder) -> bool:

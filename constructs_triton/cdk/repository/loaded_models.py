@@ -17,7 +17,7 @@ from constructs import Construct, IDependable
 
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account, via_s3
 from constructs_triton.cdk.repository.archive_assets import StackAssets, asset_directory
-from constructs_triton.cdk.repository.downloads import downloads_weights
+from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository, pack
@@ -107,13 +107,14 @@ class LoadedModels(ABC):
 
 @dataclass(frozen=True)
 class LocalModels(LoadedModels):
-    """Models on your machine."""
+    """Models on your machine. ``named`` is their folder in messages, if they are read from a copy of it."""
 
     cached: CachedRepository
+    named: Path | None = None
 
     @property
     def description(self) -> str:
-        return str(self.cached.repository.path)
+        return str(self.named or self.cached.repository.path)
 
     @property
     def repository(self) -> ModelRepository:
@@ -155,20 +156,21 @@ class LocalModels(LoadedModels):
             resources=[asset.object_arn],
             conditions=in_own_account(scope, asset.bucket_name),
         )
+        models = self.contents_of(model_name)
         return ModelLocation(
             asset.model_data_url,
             (statement,),
             size_bytes=archive.size_bytes,
-            unpacked_size_bytes=archive.unpacked_size_bytes,
-            downloads_weights=downloads_weights(self.repository, self.contents_of(model_name)),
+            unpacked_size_bytes=archive.unpacked_size_bytes + environment_bytes(self.repository, models),
+            downloads_weights=downloads_weights(self.repository, models),
         )
 
 
 class PackedModels(LocalModels):
     """A folder of models; each archive is packed once, when it is needed."""
 
-    def __init__(self, repository: ModelRepository) -> None:
-        super().__init__(CachedRepository(repository))
+    def __init__(self, repository: ModelRepository, named: Path | None = None) -> None:
+        super().__init__(CachedRepository(repository), named)
 
     @property
     def top_level(self) -> Mapping[str, tuple[str, ...]]:

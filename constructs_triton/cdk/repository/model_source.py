@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from aws_cdk import aws_s3 as s3
 
+from constructs_triton.artifacts.environments.placement import Environments, place_environments
 from constructs_triton.cdk.repository.loaded_models import (
     ArchivePrefix,
     LoadedModels,
@@ -57,14 +58,19 @@ class ModelSource(ABC):
     """
 
     @classmethod
-    def from_directory(cls, path: str | PathLike[str]) -> ModelSource:
+    def from_directory(
+        cls, path: str | PathLike[str], *, python_environments: Environments | None = None
+    ) -> ModelSource:
         """Use a Triton model repository on your machine: a folder with one sub-folder for each model.
 
         Args:
             path: The folder. A relative path is relative to the current directory, like every path in the
                 CDK.
+            python_environments: Packages for models of the Python backend: one ``PythonEnvironment`` for all
+                of them, or one for each named model. Each archive gets the environment, and ``config.pbtxt``
+                in it the parameter ``EXECUTION_ENV_PATH``; your files are not changed. Default: none.
         """
-        return _Directory(Path(fspath(path)))
+        return _Directory(Path(fspath(path)), python_environments)
 
     @classmethod
     def from_model_file(
@@ -93,13 +99,16 @@ class ModelSource(ABC):
         return _ModelFile(Path(fspath(path)), name, max_batch_size, with_warmup, fields)
 
     @classmethod
-    def from_builder(cls, builder: RepositoryBuilder) -> ModelSource:
+    def from_builder(
+        cls, builder: RepositoryBuilder, *, python_environments: Environments | None = None
+    ) -> ModelSource:
         """Use the repository of a ``ModelRepositoryBuilder``; it is written at synthesis, then deleted.
 
         Args:
             builder: The builder with all models.
+            python_environments: Packages for models of the Python backend; see :meth:`from_directory`.
         """
-        return _Builder(builder)
+        return _Builder(builder, python_environments)
 
     @classmethod
     def from_archive(cls, path: str | PathLike[str]) -> ModelSource:
@@ -212,9 +221,10 @@ def load_source(source: ModelSource, composition: CompositionOptions) -> LoadedM
 @dataclass(frozen=True, slots=True)
 class _Directory(ModelSource):
     path: Path
+    python_environments: Environments | None
 
     def _load(self, composition: CompositionOptions) -> LoadedModels:
-        return _packed(self.path, composition)
+        return _packed(self.path, composition, self.python_environments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,11 +250,12 @@ class _ModelFile(ModelSource):
 @dataclass(frozen=True, slots=True)
 class _Builder(ModelSource):
     builder: RepositoryBuilder
+    python_environments: Environments | None
 
     def _load(self, composition: CompositionOptions) -> LoadedModels:
         directory = scratch_directory() / "repository"
         self.builder.write_to(directory)
-        return _packed(directory, composition)
+        return _packed(directory, composition, self.python_environments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +284,11 @@ class _Stored(ModelSource):
         return self.models
 
 
-def _packed(path: Path, composition: CompositionOptions) -> PackedModels:
+def _packed(path: Path, composition: CompositionOptions, environments: Environments | None) -> PackedModels:
     repository = ModelRepository.from_directory(path)
     repository.compose(composition)
-    return PackedModels(repository)
+    if environments is None:
+        return PackedModels(repository)
+    placed = place_environments(repository, environments, scratch_directory())
+    placed.compose(composition)
+    return PackedModels(placed, named=path)

@@ -8,7 +8,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.repository.archive_assets import asset_directory
 from constructs_triton.cdk.repository.compression_type import CompressionType
-from constructs_triton.cdk.repository.downloads import downloads_weights
+from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
 from constructs_triton.cdk.repository.file_sync import FileSync
 from constructs_triton.cdk.repository.loaded_models import (
     LoadedModels,
@@ -77,7 +77,8 @@ class PlacedFiles:
             tuple(read_statements(bucket, sync.prefix, self._prefix.keys)),
             is_compressed=False,
             size_bytes=staged.size_bytes,
-            unpacked_size_bytes=staged.size_bytes,
+            unpacked_size_bytes=staged.size_bytes
+            + environment_bytes(loaded.repository, loaded.contents_of(model)),
             downloads_weights=downloads_weights(loaded.repository, loaded.contents_of(model)),
             dependencies=(sync,),
             encryptions=(sync.resource,) if self._prefix.keys.all else (),

@@ -5,22 +5,38 @@ A server that hangs writes no message, and in a multi-model container it blocks 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from constructs_triton.errors import LocalEndpointError, ModelConfigError
+from constructs_triton.local.server.installation import ModelPython
+from constructs_triton.local.stand_ins.environments import replace_environments
 from constructs_triton.model_config.packed_environment import packed_python
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_config.text import parse_model_config
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton.untrusted.regular_files import read_regular
 
-__all__ = ["refuse_known_hangs"]
+__all__ = ["make_loadable", "refuse_known_hangs"]
 
 #: Checks whose errors make triton 24.10 wait forever for a Python stub.
 _HANGS = frozenset({"python-model-file"})
 _ENVIRONMENT = "EXECUTION_ENV_PATH"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
+
+
+def make_loadable(
+    repository: Path, target: Target, python: ModelPython, report: Callable[[str], None]
+) -> None:
+    """Build environments of ``constructs-triton env build`` for this Python, and refuse what would hang.
+
+    Raises:
+        InvalidValueError: an environment cannot be built for this Python.
+        LocalEndpointError: models would hang the server; the message contains each of them with its fix.
+        MissingDependencyError: uv is not installed, and an environment has to be built.
+    """
+    replace_environments(repository, python.executable, report)
+    refuse_known_hangs(repository, target, python.version)
 
 
 def refuse_known_hangs(repository: Path, target: Target, python: tuple[int, int]) -> None:

@@ -23,7 +23,7 @@ from constructs_triton.local.server.connection import ServerConnection
 from constructs_triton.local.server.front_end_ports import FrontEndPorts, reserve_port
 from constructs_triton.local.server.generate_front_end import GenerateFrontEnd
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
-from constructs_triton.local.server.known_hangs import refuse_known_hangs
+from constructs_triton.local.server.known_hangs import make_loadable
 from constructs_triton.local.server.local_model import fit_models
 from constructs_triton.local.server.memory import fitted_environment, session_bytes
 from constructs_triton.local.server.namespaces import CONTAINER_FOLDER
@@ -149,7 +149,7 @@ class TritonServer:
             MissingDependencyError: a stand-in's package is not installed.
         """
         # Servers since 25.09 answer this, while the bundled server would wait forever.
-        refuse_known_hangs(model, Target(mode="multi-model"), self.settings.python.version)
+        make_loadable(model, Target(mode="multi-model"), self.settings.python, self._note)
         self.prepare_models(model, "", target_model)
 
     def load_url(self, directory: Path) -> str:
@@ -234,7 +234,7 @@ class TritonServer:
             model = self.container_directory / "model"
             provide_models(self.container, model)
             default_model = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
-            refuse_known_hangs(model, Target(default_model=default_model or None), python.version)
+            make_loadable(model, Target(default_model=default_model or None), python, self._note)
             self.prepare_models(model, default_model)
         image, repository = self.container.image, self.container_directory / "model"
         report_inference_type(self.container, image, repository, self._note)

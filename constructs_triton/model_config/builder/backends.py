@@ -39,8 +39,9 @@ class PythonBackend(Backend):
     """A ``model.py`` with a ``TritonPythonModel``.
 
     Args:
-        execution_env_path: Archive made by conda-pack. A relative path starts at the model's folder: it is
-            written with ``$$TRITON_MODEL_DIRECTORY/`` before it. Default: the image's Python.
+        execution_env_path: Archive made by ``constructs-triton env build`` or conda-pack. A relative path
+            starts at the model's folder: it is written with ``$$TRITON_MODEL_DIRECTORY/`` before it. Default:
+            the image's Python.
         force_cpu_only_input_tensors: ``False`` allows inputs on the GPU, as DLPack tensors. Default: the
             backend's, yes.
     """

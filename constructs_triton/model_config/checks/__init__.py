@@ -23,6 +23,7 @@ from constructs_triton.model_config.checks import (
     torchscript,
     warmup,
 )
+from constructs_triton.model_config.checks.environments import environment_packages
 from constructs_triton.model_config.checks.generation import gpu_memory, tensorrt_llm, vllm
 from constructs_triton.model_config.rules import RULES
 
@@ -32,6 +33,7 @@ __all__ = [
     "batch_io",
     "ensemble",
     "ensemble_steps",
+    "environment_packages",
     "gpu_memory",
     "instances",
     "layout",

@@ -17,12 +17,12 @@ from constructs_triton.model_config.python_source import Import
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton_client.spelling import closest
 
-__all__: list[str] = []
+__all__ = ["PARAMETER", "PLACE", "environment_of"]
 
 _MANAGER = "triton python_backend EnvironmentManager"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
-_NAME = "EXECUTION_ENV_PATH"
-_PLACE = ("parameters", _NAME)
+PARAMETER = "EXECUTION_ENV_PATH"
+PLACE = ("parameters", PARAMETER)
 _OWN_STUB = "triton_python_backend_stub"
 _UTILS = "triton_python_backend_utils"
 _STDLIB = sys.stdlib_module_names | {"asynchat", "asyncore", "distutils", "imp", "smtpd"}  # until Python 3.11
@@ -31,13 +31,13 @@ _NUMPY_2_SINCE = "24.11"
 
 def _parts(model: ModelUnderCheck) -> list[str]:
     """The path in the model's folder, in parts; empty if it is elsewhere."""
-    path = model.parameter(_NAME)
+    path = model.parameter(PARAMETER)
     if not path.startswith(_MODEL_DIRECTORY):
         return []
     return [part for part in path[len(_MODEL_DIRECTORY) :].split("/") if part not in ("", ".")]
 
 
-def _environment(model: ModelUnderCheck) -> PackedEnvironment | None:
+def environment_of(model: ModelUnderCheck) -> PackedEnvironment | None:
     """The environment, or ``None`` if its content is not in the repository."""
     parts = _parts(model)
     if not parts or model.context.complete_bytes is not None:
@@ -60,13 +60,16 @@ def environment(model: ModelUnderCheck) -> Iterator[Problem]:
     files beside these folders, so a path with ``..`` can lead only into one of them.
     ``python-environment-elsewhere`` reports other paths.
     """
-    path, parts = model.parameter(_NAME), _parts(model)
-    message = f'{_NAME}: Failed to get the canonical path, no such file "{path}"'
+    path, parts = model.parameter(PARAMETER), _parts(model)
+    message = f'{PARAMETER}: Failed to get the canonical path, no such file "{path}"'
     if parts and not model.folder.exists(*parts):
-        yield Problem(message, _PLACE)
+        yield Problem(message, PLACE)
     elif parts and parts[0] == ".." and _is_left_out(model, parts[1:]):
-        hint = f'move the archive into the folder "{model.name}", and write {_MODEL_DIRECTORY}/{parts[-1]}'
-        yield Problem(f"{message}: packing leaves it out of the archive", _PLACE, hint)
+        hint = (
+            f'move the archive into the folder "{model.name}", and write {_MODEL_DIRECTORY}/{parts[-1]}; or, '
+            f'with python_environments, set also_served=["{model.name}"] on the repository'
+        )
+        yield Problem(f"{message}: packing leaves it out of the archive", PLACE, hint)
 
 
 def _is_left_out(model: ModelUnderCheck, parts: list[str]) -> bool:
@@ -95,26 +98,28 @@ def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
     The script must be at the root of the archive. It is not if the folder of the environment was packed in
     place of its content.
     """
-    found = _environment(model)
+    found = environment_of(model)
     if found is None or not model.folder.exists(*_parts(model)):
         return
     if found.other_format:
         message = (
-            f"{_NAME}: the archive has the format {found.other_format}, which the backend does not unpack"
+            f"{PARAMETER}: the archive has the format {found.other_format}, which the backend does not unpack"
         )
-        yield Problem(message, _PLACE, "pack it as .tar.gz")
+        yield Problem(message, PLACE, "pack it as .tar.gz")
     elif not found.is_archive:
-        message = f"{_NAME}: archive_read_open_filename() failed: the file is not an archive, or is damaged"
-        yield Problem(message, _PLACE, "pack the environment again, or download the file again")
+        message = (
+            f"{PARAMETER}: archive_read_open_filename() failed: the file is not an archive, or is damaged"
+        )
+        yield Problem(message, PLACE, "pack the environment again, or download the file again")
     elif found.is_complete and found.activate != ACTIVATE:
-        message = f'{_NAME}: "{ACTIVATE}" does not exist at the root of the environment'
+        message = f'{PARAMETER}: "{ACTIVATE}" does not exist at the root of the environment'
         if found.activate is None:
-            hint = "pack it with conda-pack or venv-pack, which write bin/activate"
-            yield Problem(message, _PLACE, hint)
+            hint = "build it with `constructs-triton env build`, or conda-pack"
+            yield Problem(message, PLACE, hint)
         else:
             folder = found.activate.removesuffix(f"/{ACTIVATE}")
             hint = f"pack the content of the folder, with `tar -czf env.tar.gz -C {folder} .`"
-            yield Problem(f'{message}, got "{found.activate}"', _PLACE, hint)
+            yield Problem(f'{message}, got "{found.activate}"', PLACE, hint)
 
 
 @rule(
@@ -129,13 +134,13 @@ def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
     Triton looks for a relative path in the working directory of the server, and downloads nothing. The rule
     applies to endpoints with AWS's images, whose working directory contains no environments.
     """
-    path = model.parameter(_NAME)
+    path = model.parameter(PARAMETER)
     if not path or path.startswith(("/", _MODEL_DIRECTORY)):
         return
     if model.context.front_end and model.target.is_prebuilt_image:
         name = path.rpartition("/")[2]
         hint = f"add the archive to the model's folder, and write {_MODEL_DIRECTORY}/{name}"
-        yield Problem(f'{_NAME} must not be a relative path or a URL, got "{path}"', _PLACE, hint)
+        yield Problem(f'{PARAMETER} must not be a relative path or a URL, got "{path}"', PLACE, hint)
 
 
 @rule(
@@ -151,9 +156,9 @@ def environment_elsewhere(model: ModelUnderCheck) -> Iterator[Problem]:
 
     AWS's images contain no environments. The rule applies to endpoints with these images.
     """
-    path = model.parameter(_NAME)
+    path = model.parameter(PARAMETER)
     if path.startswith("/") and model.context.front_end and model.target.is_prebuilt_image:
-        yield Problem(f'{_NAME} is outside the model, so it was not checked, got "{path}"', _PLACE)
+        yield Problem(f'{PARAMETER} is outside the model, so it was not checked, got "{path}"', PLACE)
 
 
 @rule(
@@ -161,7 +166,8 @@ def environment_elsewhere(model: ModelUnderCheck) -> Iterator[Problem]:
     "python",
     when=("parameters",),
     source='triton python_backend README, "Creating Custom Execution Environments"',
-    hint="create the environment with the Python version of the image, and pack it again",
+    hint="build it for the image, with `constructs-triton env build --image-version`, and set the same "
+    "image_version on PythonEnvironment",
     needs_files=True,
 )
 def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
@@ -170,11 +176,11 @@ def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
     The image's Python stub embeds its own Python, and cannot start with an environment of another minor
     version. The rule skips models with a stub of their own.
     """
-    wanted, found = model.image_python, _environment(model)
+    wanted, found = model.image_python, environment_of(model)
     if wanted is None or found is None or _OWN_STUB in model.folder.entries:
         return
     if found.python is not None and found.python != wanted:
-        yield Problem(f"the environment has Python {found.python}, the image has Python {wanted}", _PLACE)
+        yield Problem(f"the environment has Python {found.python}, the image has Python {wanted}", PLACE)
 
 
 @rule(
@@ -183,7 +189,7 @@ def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
     rejects=False,
     when=("parameters",),
     source="observed with triton server 2.51; server build.py: numpy<2",
-    hint='install "numpy<2" into the environment, and pack it again',
+    hint='add "numpy<2" to its requirements, and build it for the image with `constructs-triton env build`',
     needs_files=True,
 )
 def environment_numpy(model: ModelUnderCheck) -> Iterator[Problem]:
@@ -192,12 +198,12 @@ def environment_numpy(model: ModelUnderCheck) -> Iterator[Problem]:
     The image's Python stub cannot read its arrays: the model loads, and every request fails with "output
     tensor shape does not match size of output". The rule skips models with a stub of their own.
     """
-    version, found = model.target.image_version, _environment(model)
+    version, found = model.target.image_version, environment_of(model)
     if version is None or found is None or is_at_least(version, _NUMPY_2_SINCE):
         return
     is_new = found.numpy is not None and not found.numpy.startswith(("0.", "1."))
     if is_new and _OWN_STUB not in model.folder.entries:
-        yield Problem(f"the environment has NumPy {found.numpy}, which image {version} cannot use", _PLACE)
+        yield Problem(f"the environment has NumPy {found.numpy}, which image {version} cannot use", PLACE)
 
 
 # --- imports ----------------------------------------------------------------------------------------------
@@ -244,8 +250,11 @@ def missing_import(model: ModelUnderCheck) -> Iterator[Problem]:
         if package in installed or package in reported or _is_misspelled(each.module):
             continue
         reported.add(package)
-        where = "packed environment" if model.parameter(_NAME) else "image"
-        hint = f"add {package} to a packed environment, and set {_NAME}, or use an image of your own"
+        where = "packed environment" if model.parameter(PARAMETER) else "image"
+        hint = (
+            f"add {package} to the requirements of a PythonEnvironment and run `constructs-triton env "
+            "build`, or use an image of your own"
+        )
         yield Problem(f'the {where} has no package "{package}"', path=path, line=each.line, hint=hint)
 
 
@@ -274,9 +283,9 @@ def _installed(model: ModelUnderCheck) -> frozenset[str] | None:
     if not (model.context.front_end and model.target.is_prebuilt_image) or _OWN_STUB in model.folder.entries:
         return None
     packages = image_packages(model.target.image_version)
-    if not model.parameter(_NAME):
+    if not model.parameter(PARAMETER):
         return packages
-    found = _environment(model)
+    found = environment_of(model)
     if (
         found is None
         or not found.is_complete

@@ -75,7 +75,7 @@ def write_modern(engine: Engine) -> Path:
 def write_twin() -> Path:
     """Write the article's three models, with ``model.py`` instead of DALI and TensorFlow.
 
-    The archive of ``pack_environment.sh`` is included if it exists, because the image may not have Pillow.
+    ``model_files/pillow_env.tar.gz`` is included if it exists, because the image may not have Pillow.
     """
     environment = MODEL_FILES / ENVIRONMENT
     with_pillow = PythonBackend(execution_env_path=ENVIRONMENT if environment.exists() else None)

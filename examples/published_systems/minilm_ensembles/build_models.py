@@ -108,7 +108,7 @@ def main() -> int:
     )
     parser.add_argument("--encoder", choices=model_configs.ENCODERS, default="tensorrt", help="runs BERT")
     parser.add_argument("--plan", type=Path, help="what compile_tensorrt.sh wrote")
-    parser.add_argument("--environment", type=Path, help="what pack_environment.sh wrote")
+    parser.add_argument("--environment", type=Path, help="what `constructs-triton env build` wrote")
     parser.add_argument("--onnx", type=Path, help="write only the ONNX file, for compile_tensorrt.sh")
     arguments = parser.parse_args()
     if arguments.plan is not None and arguments.encoder != "tensorrt":

@@ -172,7 +172,11 @@ def test_imports_that_the_image_lacks(
 )
 def test_imports_that_the_environment_lacks(names: list[str], codes: set[str], tmp_path: Path) -> None:
     """The packages of an environment are known unless a ``.pth`` file adds folders."""
-    files = {**one(HEAD + ENVIRONMENT % HERE), "m/env": packed(*names), "m/1/model.py": _IMPORTS + CLASS}
+    files = {
+        **one(HEAD + ENVIRONMENT % HERE),
+        "m/env": packed("bin/python3", *names),
+        "m/1/model.py": _IMPORTS + CLASS,
+    }
     report = _check(files, Target(default_model="m", image_version="26.05"), tmp_path)
     assert {each.code for each in report.findings} == codes
 

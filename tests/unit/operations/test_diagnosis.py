@@ -49,7 +49,7 @@ def test_the_text_has_cause_line_fix_and_keywords() -> None:
         "cause: the Python package torch is not installed",
         "[py-module-missing]",
         "from server.log: E1121",
-        "fix: pack an environment with torch",
+        "fix: run `constructs-triton env build` with torch",
         "TritonImage.from_asset",
         "or: the packed environment has another Python version",
         "also: a model failed to load",

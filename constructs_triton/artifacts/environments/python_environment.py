@@ -1,0 +1,80 @@
+"""A Python environment as a CDK app names it: found in the cache at synth, never built there."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+
+from constructs_triton.artifacts.environments.cache import cached_archive
+from constructs_triton.artifacts.environments.lock import EnvironmentLock, lock_path, read_lock_file
+from constructs_triton.artifacts.environments.requirements import read_requirements
+from constructs_triton.artifacts.environments.target import EnvironmentTarget, image_target
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.images import DEFAULT_VERSION
+
+__all__ = ["PythonEnvironment"]
+
+
+@dataclass(frozen=True, slots=True)
+class PythonEnvironment:
+    """Python packages for models of the Python backend; create one with :meth:`from_requirements`.
+
+    Args:
+        requirements: ``requirements.txt``, ``pyproject.toml`` or ``uv.lock``.
+        image_version: Triton release of the image.
+    """
+
+    requirements: Path
+    image_version: str
+
+    @classmethod
+    def from_requirements(
+        cls, path: str | PathLike[str], *, image_version: str = DEFAULT_VERSION
+    ) -> PythonEnvironment:
+        """Use the packages that a file requires, with the versions of the lock file beside it.
+
+        ``constructs-triton env build`` writes the lock file and builds the environment. Synth resolves and
+        downloads nothing: it finds the environment in the cache, or raises an error with the command.
+
+        Args:
+            path: ``requirements.txt``, ``pyproject.toml`` or ``uv.lock``. A relative path is relative to the
+                current directory.
+            image_version: Triton release of the endpoint's image, such as ``"26.05"``.
+        """
+        return cls(Path(fspath(path)), image_version)
+
+    def find_archive(self) -> Path:
+        """Return the tar file of the environment in the cache.
+
+        Raises:
+            InvalidValueError: the lock file is missing or old, or the environment was not built on this
+                machine; the message has the command that builds it.
+        """
+        target = image_target(self.image_version)
+        path = lock_path(self.requirements, target)
+        lock = read_lock_file(path)
+        problem = self._problem(lock, target, path)
+        archive = None if problem or lock is None else cached_archive(lock.key(target))
+        if archive is None:
+            raise InvalidValueError(
+                f"{self.requirements}: {problem or 'its environment was not built on this machine'}; run "
+                f"`{self._command}`"
+            )
+        return archive
+
+    def _problem(self, lock: EnvironmentLock | None, target: EnvironmentTarget, path: Path) -> str:
+        requirements = read_requirements(self.requirements, () if lock is None else lock.extras)
+        if lock is None:
+            return f"the lock file {path.name} does not exist"
+        if not lock.is_for(requirements, target, lock.options):
+            return f"it has changed since the lock file {path.name} was written"
+        return ""
+
+    @property
+    def _command(self) -> str:
+        words = ["constructs-triton", "env", "build", str(self.requirements)]
+        if self.image_version != DEFAULT_VERSION:
+            words += ["--image-version", self.image_version]
+        return shlex.join(words)

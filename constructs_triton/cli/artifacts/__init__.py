@@ -1,0 +1,1 @@
+"""The commands that build what models need."""

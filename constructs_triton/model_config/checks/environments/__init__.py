@@ -1,0 +1,1 @@
+"""The packages of packed Python environments."""

@@ -1,0 +1,172 @@
+"""Python environments of a repository's models, from requirements to the template."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import aws_cdk as cdk
+import pytest
+from cdk_apps import make_stack, resources, synthesize, write_model
+from handmade_wheels import write_wheels
+
+from constructs_triton import (
+    CompressionType,
+    InstanceType,
+    ModelSource,
+    TritonEndpoint,
+    TritonImage,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+)
+from constructs_triton.artifacts import PythonEnvironment
+from constructs_triton.artifacts.environments.placement import place_environments
+from constructs_triton.cdk.repository.downloads import environment_bytes
+from constructs_triton.cli import main
+from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton.model_config import ModelConfig, ModelInput, ModelOutput, PythonBackend
+from constructs_triton.model_repository import ModelRepository, ModelRepositoryBuilder
+from constructs_triton.model_repository.temporary_folders import scratch_directory
+
+MACHINE = InstanceType.of("ml.m5.xlarge")
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PythonEnvironment:
+    """A built environment, in a cache of its own."""
+    monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    write_wheels(tmp_path / "wheels")
+    (tmp_path / "requirements.txt").write_text("--no-index\n--find-links ./wheels\npure\n")
+    assert main(["env", "build", str(tmp_path / "requirements.txt")]) == 0
+    return PythonEnvironment.from_requirements(tmp_path / "requirements.txt")
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    """Two models of the Python backend."""
+    (tmp_path / "models").mkdir()
+    for name in ("first", "second"):
+        write_model(tmp_path / "models", name)
+    return tmp_path / "models"
+
+
+def repository(stack: cdk.Stack, models: Path, environment: PythonEnvironment) -> TritonModelRepository:
+    source = ModelSource.from_directory(models, python_environments=environment)
+    return TritonModelRepository(stack, "Models", source=source)
+
+
+def archives(stack: cdk.Stack) -> dict[str, list[str]]:
+    """The file names of each archive in the cloud assembly, by its first folder."""
+    directory = Path(cdk.Stage.of(stack).outdir)  # type: ignore[union-attr]
+    found = {}
+    for path in directory.glob("*.tar.gz"):
+        with tarfile.open(path) as tar:
+            names = tar.getnames()
+        found[names[0].split("/")[0]] = names
+    return found
+
+
+def test_each_archive_of_a_multi_model_endpoint_has_a_copy(
+    models: Path, environment: PythonEnvironment
+) -> None:
+    """Two TargetModels cannot share a file, and a second synthesis gives the same archives."""
+    digests = []
+    for _ in range(2):
+        stack = make_stack()
+        TritonMultiModelEndpoint(
+            stack, "Many", model_repository=repository(stack, models, environment), instance_type=MACHINE
+        )
+        synthesize(stack)
+        found = archives(stack)
+        assert {name: f"{name}/env.tar" in names for name, names in found.items()} == {
+            "first": True,
+            "second": True,
+        }
+        digests.append(sorted(path.name for path in Path(cdk.Stage.of(stack).outdir).glob("*.tar.gz")))  # type: ignore[union-attr]
+    assert digests[0] == digests[1]
+
+
+def test_uncompressed_models_have_one_file(models: Path, environment: PythonEnvironment) -> None:
+    """With CompressionType.NONE the environment is one object too, since a folder would lose its modes."""
+    stack = make_stack()
+    TritonEndpoint(
+        stack,
+        "One",
+        model_repository=repository(stack, models, environment),
+        model="first",
+        compression_type=CompressionType.NONE,
+        instance_type=MACHINE,
+    )
+    synthesize(stack)
+    directory = Path(cdk.Stage.of(stack).outdir)  # type: ignore[union-attr]
+    assert any("first/env.tar" in path.read_text() for path in directory.glob("*.json"))
+
+
+def test_findings_name_the_users_folder(models: Path, environment: PythonEnvironment) -> None:
+    """An error of the user's configuration is reported with its place in the user's file."""
+    config = models / "first" / "config.pbtxt"
+    config.write_text(config.read_text() + "max_batch_sise: 1\n")
+    stack = make_stack()
+    with pytest.raises(RepositoryError, match=f"{models}.*") as error:
+        repository(stack, models, environment)
+    line = config.read_text().count("\n")
+    assert f"first/config.pbtxt:{line}:" in str(error.value)
+
+
+def test_a_builder_takes_environments(environment: PythonEnvironment) -> None:
+    """Models of a ModelRepositoryBuilder get them too."""
+    config = ModelConfig(
+        name="m",
+        backend=PythonBackend(),
+        input=[ModelInput(name="X", data_type="TYPE_FP32", dims=[1])],
+        output=[ModelOutput(name="Y", data_type="TYPE_FP32", dims=[1])],
+    )
+    code = b"import pure\nclass TritonPythonModel:\n    def execute(self, requests): ...\n"
+    builder = ModelRepositoryBuilder().add_model(config, code)
+    stack = make_stack()
+    source = ModelSource.from_builder(builder, python_environments={"m": environment})
+    models = TritonModelRepository(stack, "Models", source=source)
+    TritonEndpoint(stack, "One", model_repository=models, model="m", instance_type=MACHINE)
+    assert len(resources(synthesize(stack), "AWS::SageMaker::Endpoint")) == 1
+    assert "m/env.tar" in archives(stack)["m"]
+
+
+def test_the_volume_has_space_for_the_unpacked_environment(
+    models: Path, environment: PythonEnvironment
+) -> None:
+    """Volume and timeouts are derived from a size that counts an unpacked environment, a shared one once."""
+    directory = scratch_directory()
+    placed = place_environments(ModelRepository.from_directory(models), environment, directory)
+    alone = environment_bytes(placed, ["first"])
+    with tarfile.open(environment.find_archive()) as tar:
+        assert alone == sum(member.size for member in tar)
+    assert environment_bytes(placed, ["first", "second"]) == 2 * alone
+    config = directory / "second" / "config.pbtxt"
+    config.write_text(config.read_text().replace("/env.tar", "/../first/env.tar"))
+    shared = ModelRepository.from_directory(directory)
+    assert environment_bytes(shared, ["first", "second"]) == alone
+    assert environment_bytes(ModelRepository.from_directory(models), ["first"]) == 0
+
+
+def test_synth_never_builds(models: Path, environment: PythonEnvironment) -> None:
+    """A missing archive stops the synthesis with the command that builds it."""
+    environment.find_archive().unlink()
+    with pytest.raises(
+        InvalidValueError, match=r"was not built on this machine; run `constructs-triton env build"
+    ):
+        repository(make_stack(), models, environment)
+
+
+def test_an_image_with_another_python_is_refused(models: Path, environment: PythonEnvironment) -> None:
+    """The endpoint's image decides which Python the environment must have."""
+    stack = make_stack()
+    models_construct = repository(stack, models, environment)
+    with pytest.raises(RepositoryError, match=r"environment has Python 3\.12, the image has Python 3\.10.*"):
+        TritonEndpoint(
+            stack,
+            "Old",
+            model_repository=models_construct,
+            model="first",
+            image=TritonImage.dlc("24.09"),
+            instance_type=MACHINE,
+        )

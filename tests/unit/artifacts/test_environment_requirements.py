@@ -1,0 +1,161 @@
+"""What is read from requirements.txt and pyproject.toml, without uv."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.artifacts.environments.lock import lock_path, read_lock, read_lock_file
+from constructs_triton.artifacts.environments.requirements import read_requirements
+from constructs_triton.artifacts.environments.target import image_target, server_target
+from constructs_triton.errors import InvalidValueError
+
+HASH = "--hash=sha256:" + "0" * 64
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_nested_files_are_read_once(tmp_path: Path) -> None:
+    """Files of -r and -c are read from their place, comments are left out, and lines are joined."""
+    write(tmp_path / "more" / "base.txt", "-r ../requirements.txt\nnumpy\n--constraint=limits.txt\n")
+    write(tmp_path / "more" / "limits.txt", "numpy<2\n")
+    text = f"\ufeff# all\nregex ; python_version>'3' \\\n   {HASH}  # why\n\n-rmore/base.txt\nhttp#1 @ x\n"
+    found = read_requirements(write(tmp_path / "requirements.txt", text))
+    assert found.lines == (f"regex ; python_version>'3' {HASH}", "numpy", "http#1 @ x")
+    assert found.constraints == ("numpy<2",)
+
+
+def test_digest_depends_on_the_requirements_alone(tmp_path: Path) -> None:
+    """Order of comments and blank lines do not matter; a constraint does."""
+    write(tmp_path / "limits.txt", "a<2\n")
+    texts = ["a\nb\n", "# x\na\n\nb # y\n", "a\nb\n-c limits.txt\n"]
+    digests = [read_requirements(write(tmp_path / f"{i}.txt", each)).digest for i, each in enumerate(texts)]
+    assert (digests[0] == digests[1], digests[0] == digests[2]) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# nothing\n--no-index\n", "contains no requirement; add a package"),
+        ("-e .\n", "editable packages cannot be packed, got '-e .'; build a wheel"),
+        ("--index-url https://me:secret@host/simple\na\n", r"contains a password.*https://\*\*\*@host"),
+        ("-r absent.txt\n", r"absent\.txt: cannot be read \(no such file"),
+    ],
+)
+def test_requirements_that_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    """The message names the file and says what to do; a password is not repeated."""
+    with pytest.raises(InvalidValueError, match=message) as error:
+        read_requirements(write(tmp_path / "requirements.txt", text))
+    assert "secret" not in str(error.value)
+
+
+def test_password_in_a_variable_is_accepted(tmp_path: Path) -> None:
+    """Only the name of the variable is written into the lock file."""
+    line = "--index-url https://${USER}:${TOKEN}@host/simple"
+    found = read_requirements(write(tmp_path / "requirements.txt", f"{line}\na\n"))
+    assert found.lines == (line, "a")
+
+
+def test_many_files_that_include_each_other(tmp_path: Path) -> None:
+    """A chain of files ends."""
+    for index in range(60):
+        write(tmp_path / f"{index}.txt", f"-r {index + 1}.txt\n")
+    with pytest.raises(InvalidValueError, match="more than 50 files"):
+        read_requirements(tmp_path / "0.txt")
+
+
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+    """A binary file is reported."""
+    (tmp_path / "r.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidValueError, match="is not utf-8"):
+        read_requirements(tmp_path / "r.txt")
+
+
+@pytest.mark.parametrize(
+    ("text", "extras", "message"),
+    [
+        ("[project", (), "is not valid TOML"),
+        ("[tool.x]\n", (), r"has no table \[project\]"),
+        ('[project]\ndependencies = "a"\n', (), "dependencies must be a list of strings"),
+        ('[project]\ndynamic = ["dependencies"]\n', (), "run `uv lock`, and pass uv.lock"),
+        ('[project]\ndependencies = ["a"]\n', ("gpu",), 'has no extra "gpu"; use one of nothing'),
+        (
+            '[project]\ndependencies = ["A>1"]\n[tool.uv.sources]\na = { path = "x" }\n',
+            (),
+            'has "a", which only uv resolves',
+        ),
+    ],
+)
+def test_projects_that_are_refused(text: str, extras: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    """The message names what cannot be read from the file, and what to pass instead."""
+    with pytest.raises(InvalidValueError, match=message):
+        read_requirements(write(tmp_path / "pyproject.toml", text), extras)
+
+
+def test_extras_need_a_project(tmp_path: Path) -> None:
+    """A requirements.txt has extras in its lines."""
+    with pytest.raises(InvalidValueError, match=r"extras need pyproject.toml or uv.lock.*httpx\[http2\]"):
+        read_requirements(write(tmp_path / "requirements.txt", "a\n"), ["x"])
+
+
+def test_targets_of_images_and_of_this_machine() -> None:
+    """An image has its Python, platform and NumPy; the bundled server never uses NumPy 2."""
+    new, old = image_target("26.05"), image_target("24.09")
+    assert (new.python, new.platform, new.must_keep_numpy) == ("3.12", "x86_64-manylinux_2_39", False)
+    assert (old.python, old.platform, old.must_keep_numpy) == ("3.10", "x86_64-manylinux_2_35", True)
+    local = server_target((3, 11), "/opt/bin", "/venv")
+    assert (local.python, local.must_keep_numpy, local.numpy_constraint) == ("3.11", True, "numpy<2")
+    assert server_target((3, 13), "/opt/bin", "").numpy_constraint == ""
+    with pytest.raises(InvalidValueError, match=r'its Python is not known, got "30.01"; use one of 26\.05'):
+        image_target("30.01")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "numpy==1\n",
+        "# constructs-triton environment lock 2; x\n# 1\n",
+        "{lock}# []\n",
+        '{lock}# {{"a": 1}}\n',
+    ],
+)
+def test_files_that_are_no_lock_files(content: str, tmp_path: Path) -> None:
+    """A file of another program or version is not used."""
+    lock = "# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git\n"
+    path = write(lock_path(tmp_path / "requirements.txt", image_target()), content.format(lock=lock))
+    with pytest.raises(
+        InvalidValueError, match=r"requirements\.py3\.12\.lock: is not a lock file.*delete it"
+    ):
+        read_lock_file(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("options", ["--config-file=/x"]), ("python", 3), ("extras", "a")]
+)
+def test_a_header_with_other_values_is_refused(name: str, value: object, tmp_path: Path) -> None:
+    """The lock file of another person's archive cannot pass any option to uv."""
+    header = {
+        **dict.fromkeys(("python", "platform", "digest"), "x"),
+        **{key: [] for key in ("requirements", "constraints", "options", "extras")},
+    }
+    first = (
+        "# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git\n"
+    )
+    assert read_lock(f"{first}# {json.dumps(header)}\n".encode(), "lock").python == "x"
+    with pytest.raises(InvalidValueError, match="is not a lock file"):
+        read_lock(f"{first}# {json.dumps({**header, name: value})}\n".encode(), "lock")
+
+
+def test_lock_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """A folder in its place is reported."""
+    path = lock_path(tmp_path / "requirements.txt", image_target())
+    path.mkdir()
+    with pytest.raises(InvalidValueError, match=r"cannot be read .*; change its permissions"):
+        read_lock_file(path)

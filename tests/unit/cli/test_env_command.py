@@ -1,0 +1,82 @@
+"""``constructs-triton env build``."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+from handmade_wheels import write_wheels
+
+from constructs_triton.cli import main
+from constructs_triton.cli.artifacts import env
+
+
+@pytest.fixture
+def project(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with requirements and wheels."""
+    write_wheels(tmp_path / "wheels")
+    (tmp_path / "requirements.txt").write_text("pure\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    return tmp_path
+
+
+def test_a_build_prints_its_files(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The lock file and the archive are printed, and whether they are new; the options are needed once."""
+    words = ["env", "build", "requirements.txt", "-o", "models/m/env.tar"]
+    assert main([*words, "--find-links", "wheels"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "requirements.py3.12.lock: written, 2 packages",
+        "models/m/env.tar: Python 3.12 on x86_64-manylinux_2_39, 0.0 MB unpacked",
+    ]
+    assert main(words) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "requirements.py3.12.lock: unchanged, 2 packages",
+        "models/m/env.tar: Python 3.12 on x86_64-manylinux_2_39, 0.0 MB unpacked, from the cache",
+    ]
+    with tarfile.open(project / "models" / "m" / "env.tar") as tar:
+        assert "bin/activate" in tar.getnames()
+
+
+def test_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The answer and a failure are JSON."""
+    assert main(["env", "build", "requirements.txt", "--find-links", "wheels", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["packages"] == {"helper": "1.5", "pure": "1.0"}
+    assert (answer["python"], answer["is_new"], Path(answer["archive"]).exists()) == ("3.12", True, True)
+    assert main(["env", "build", "absent.txt", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["error"].startswith("absent.txt: cannot be read")
+
+
+def test_extras_are_kept_in_the_lock_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A second build without options has the same extras, and other ones replace them."""
+    (project / "pyproject.toml").write_text(
+        '[project]\nname = "app"\ndependencies = ["helper"]\n'
+        '[project.optional-dependencies]\nmore = ["pure"]\n'
+    )
+    options = [["--extra", "more", "--find-links", "wheels"], []]
+    for more in options:
+        assert main(["env", "build", "pyproject.toml", *more]) == 0
+        assert ", 2 packages" in capsys.readouterr().out
+    assert main(["env", "build", "pyproject.toml", "--extra", "morex"]) == 1
+    assert 'has no extra "morex"; did you mean "more"?' in capsys.readouterr().err
+
+
+def test_indexes_are_options_of_uv(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both kinds of index reach uv, which does not connect here."""
+    words = ["--index", "http://127.0.0.1:9/own", "--default-index", "http://127.0.0.1:9/all"]
+    assert main(["env", "build", "requirements.txt", *words]) == 1
+    error = capsys.readouterr().err
+    assert "requirements.txt: uv found no packages for Python 3.12" in error
+    assert "connect to the network, or set --index or --find-links" in error
+
+
+def test_a_large_environment_suggests_an_image(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Above the limit, a note names the alternative."""
+    monkeypatch.setattr(env, "_LARGE_BYTES", 1)
+    assert main(["env", "build", "requirements.txt", "--find-links", "wheels"]) == 0
+    assert "see TritonImage.from_asset" in capsys.readouterr().err
