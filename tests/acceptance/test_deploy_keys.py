@@ -151,12 +151,13 @@ def test_objects_that_cannot_be_decrypted_fail_the_update(account: Account, unre
 
 
 def test_damaged_index_fails_an_update_and_not_its_rollback(account: Account) -> None:
-    """The reason says what to delete; the rollback leaves the index as it is."""
+    """The reason says what to delete and how to continue; the rollback leaves the index as it is."""
     account.deploy(KeyState(None))
     account.damage_index()
     stack = account.deploy(KeyState(None, label=2))
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE", stack.reason
     assert "models/index.json: is not an index of models" in stack.reason
+    assert "run cdk rollback" in stack.reason
     account.aws.client("s3").delete_object(Bucket=account.bucket, Key="models/index.json")
     assert account.deploy(KeyState(None, label=2)).status == "UPDATE_COMPLETE"
 
