@@ -1,4 +1,4 @@
-"""What CloudFormation does for each edit of an app: what is replaced, updated in place, refused or untouched."""
+"""What CloudFormation does for each edit of an app: what it replaces, updates, refuses and leaves alone."""
 
 from __future__ import annotations
 
@@ -102,9 +102,7 @@ EDITS = {
         [f"create {each}" for each in ("Role", "ManagedPolicy", "Model", "EndpointConfig")],
         ("rehearse-name-collision",),
     ),
-    "one of two endpoints removed": Edit(
-        Version(has_second=True), ONE, [], ("rehearse-serving-stops",)
-    ),
+    "one of two endpoints removed": Edit(Version(has_second=True), ONE, [], ("rehearse-serving-stops",)),
     "archive to files": Edit(
         ONE,
         FILES,

@@ -92,8 +92,8 @@ def test_every_custom_resource_has_a_timeout(stack: cdk.Stack, tmp_path: Path) -
         for each in template["Resources"].values()
         if each["Type"].startswith("Custom::")
     }
-    checks = {"ScalingSweeper", "ScalingGate", "ScalableTarget", "ScalingPolicy", "UpdateCheck", "Verification"}
-    assert found.keys() == checks | {"ModelSync", "ModelFiles"}
+    scaling = {"ScalingSweeper", "ScalingGate", "ScalableTarget", "ScalingPolicy"}
+    assert found.keys() == scaling | {"UpdateCheck", "Verification", "ModelSync", "ModelFiles"}
     for name, properties in found.items():
         function = functions[properties["ServiceToken"]["Fn::GetAtt"][0]]["Properties"]
         assert function["Timeout"] < int(properties["ServiceTimeout"]) <= 3600, name

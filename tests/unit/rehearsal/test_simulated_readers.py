@@ -62,7 +62,8 @@ def test_readers_are_asked_after_the_cleanup(aws: SimulatedAccount) -> None:
     assert refused(aws) == set()
     resources["Model"]["DependsOn"].remove("Reads")
     assert deploy(aws, resources, NAME).status == "UPDATE_COMPLETE"
-    assert refused(aws) == {f"{moment} {name}.tar.gz" for moment in ("delete", "end") for name in ("one", "two")}
+    archives = ("one.tar.gz", "two.tar.gz")
+    assert refused(aws) == {f"{moment} {name}" for moment in ("delete", "end") for name in archives}
 
 
 def place(aws: SimulatedAccount, name: str, **encryption: str) -> None:
