@@ -99,7 +99,7 @@ def test_retained_endpoint_has_all_that_it_needs(aws: SimulatedAccount, deploy: 
 def test_failed_first_deployment_leaves_what_the_page_lists(
     aws: SimulatedAccount, deploy: Deploy, policy: RemovalPolicy, kept: set[str]
 ) -> None:
-    """Buckets and log groups stay, and an endpoint only with RETAIN; the next attempt can be made."""
+    """Buckets and log groups stay, and an endpoint only with RETAIN; the next attempt succeeds."""
     assert deploy(FleetState(removal_policy=policy, is_broken=True)) == "ROLLBACK_COMPLETE"
     events = aws.stack(STACK).events
     left = {each.type.rpartition("::")[2] for each in events if each.status == "DELETE_SKIPPED"}
