@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain, islice
 from pathlib import Path
 
 from constructs_triton.facts.onnx_operators import operator_attributes
 from constructs_triton.facts.onnxruntime import OnnxRuntime
 from constructs_triton.model_files.model_file import FileFault
-from constructs_triton.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxNode
-from constructs_triton.model_files.onnx_tensors import ExternalData
+from constructs_triton.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxNode, plain_domain
+from constructs_triton.model_files.onnx_tensors import ExternalData, OnnxTensor
 
-__all__ = ["invalid_graph", "not_a_model", "onnx_faults", "used_external_data"]
+__all__ = ["invalid_graph", "no_kernel", "not_a_model", "onnx_faults", "used_external_data"]
 
-_ONNX_DOMAINS = frozenset({"", "ai.onnx"})
 # Built into the runtime, but not in the list of its operators.
 _UNLISTED_DOMAINS = frozenset(
     {
@@ -74,12 +74,21 @@ def invalid_graph(reason: str) -> FileFault:
     return FileFault("onnx-invalid-graph", message, "export the model again")
 
 
+def no_kernel(reason: str) -> FileFault:
+    """Return the fault of a model with an operator that the runtime does not implement on the CPU."""
+    message = f"{reason} on the CPU, for the types of its tensors"
+    hint = "export the operator with other types, such as FP32, or a newer operator set, or use an instance with a GPU"
+    return FileFault("onnx-operator", message, hint)
+
+
 # F5: versions.
 
 
 def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFault]:
     name = f"ONNX Runtime {runtime.version} of the image"
-    if model.ir_version > runtime.max_ir_version:
+    if model.ir_version is None:
+        yield FileFault("onnx-version", "Missing model IR version", "export the model again")
+    elif model.ir_version > runtime.max_ir_version:
         message = f"Unsupported model IR version: {model.ir_version}"
         hint = "export the model with an older onnx package, or use a newer image"
         yield FileFault("onnx-version", f"{message}; {name} reads up to {runtime.max_ir_version}", hint)
@@ -91,7 +100,8 @@ def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFaul
         **dict.fromkeys(_FOLLOWERS, runtime.max_opset),
         "ai.onnx.ml": runtime.max_ml_opset,
     }
-    for domain, version in (*model.opsets, *model.function_opsets):
+    of_functions = (each.opsets.items() for each in model.functions.values())
+    for domain, version in (*model.opsets, *chain.from_iterable(of_functions)):
         limit = limits.get(domain, version)
         if version > limit:
             message = f"opset {version} of {domain or 'ai.onnx'} is too new; {name} supports up to {limit}"
@@ -104,30 +114,51 @@ def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFaul
 
 def _operator_faults(model: OnnxModel, graph: OnnxGraph) -> Iterator[FileFault]:
     """Yield the first operator that is neither built in nor a function of the model."""
-    opsets = {"ai.onnx" if domain in _ONNX_DOMAINS else domain: version for domain, version in model.opsets}
-    for domain in model.missing_imports:
-        yield invalid_graph(f"No opset import for domain {domain or 'ai.onnx'} in a function of the model")
-        return
-    for node in graph.all_nodes():
-        domain = "ai.onnx" if node.domain in _ONNX_DOMAINS else node.domain
-        is_function = (node.domain, node.operator) in model.functions and domain != "ai.onnx"
-        if (is_function and domain in opsets) or domain in _UNLISTED_DOMAINS:
-            continue
-        if is_function:
-            fault: FileFault | None = invalid_graph(f"No opset import for domain {domain}")
-        else:
-            fault = _operator_fault(node, domain, opsets.get(domain, _NEWEST_OPSET))
-        if fault is not None:
-            yield fault
+    opsets = {plain_domain(domain): version for domain, version in model.opsets}
+    for function in model.functions.values():
+        for domain in function.missing_imports():
+            yield invalid_graph(
+                f"No opset import for domain {domain or 'ai.onnx'} in a function of the model"
+            )
             return
+    nodes = ((node, opsets) for node in graph.all_nodes())
+    faults = (_node_fault(model, *each) for each in chain(nodes, _nodes_of_functions(model, graph)))
+    yield from islice(filter(None, faults), 1)
 
 
-def _operator_fault(node: OnnxNode, domain: str, opset: int) -> FileFault | None:
-    known = operator_attributes(domain, node.operator, opset)
+def _nodes_of_functions(model: OnnxModel, graph: OnnxGraph) -> Iterator[tuple[OnnxNode, Mapping[str, int]]]:
+    """Yield the operators of the functions that the graph uses, with the operator sets that they import."""
+    waiting = [(node.domain, node.operator) for node in graph.all_nodes()] if model.functions else []
+    seen = set()
+    while waiting:
+        name = waiting.pop()
+        if name in model.functions and name not in seen:
+            seen.add(name)
+            function = model.functions[name]
+            waiting += [(node.domain, node.operator) for node in function.nodes]
+            yield from ((node, function.opsets) for node in function.nodes)
+
+
+def _node_fault(model: OnnxModel, node: OnnxNode, opsets: Mapping[str, int]) -> FileFault | None:
+    domain = plain_domain(node.domain)
+    function = model.functions.get((node.domain, node.operator)) if domain else None
+    if function is None:
+        return None if domain in _UNLISTED_DOMAINS else _operator_fault(node, domain, opsets)
+    if domain not in opsets:
+        return invalid_graph(f"No opset import for domain {domain}")
+    if len(node.inputs) > function.inputs:
+        counts = f"{len(node.inputs)} inputs, but the function has {function.inputs}"
+        return invalid_graph(f"the operator {node.operator} is used with {counts}")
+    return None
+
+
+def _operator_fault(node: OnnxNode, domain: str, opsets: Mapping[str, int]) -> FileFault | None:
+    opset, shown = opsets.get(domain, _NEWEST_OPSET), domain or "ai.onnx"
+    known = operator_attributes(shown, node.operator, opset)
     if known is None:
-        is_onnx = domain in ("ai.onnx", "ai.onnx.ml")
+        is_onnx = domain in ("", "ai.onnx.ml")
         message = (
-            f"No Op registered for {node.operator} with domain_version of {opset} of {domain}"
+            f"No Op registered for {node.operator} with domain_version of {opset} of {shown}"
             if is_onnx
             else f"{domain}:{node.operator} is not a registered function/op"
         )
@@ -136,6 +167,8 @@ def _operator_fault(node: OnnxNode, domain: str, opset: int) -> FileFault | None
     unknown = [name for name in node.attributes if name not in known]
     if unknown:
         return invalid_graph(f"Unrecognized attribute: {unknown[0]} for operator {node.operator}")
+    if node.operator == "Constant" and not node.attributes:
+        return invalid_graph(f'Constant node: "{node.name}" has no data attributes')
     return None
 
 
@@ -184,11 +217,24 @@ def _initializer_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     for name, tensor in graph.initializers.items():
         if not 0 < tensor.data_type < _DATA_TYPES_END:
             yield invalid_graph(f'the initializer "{name}" has no valid data type')
-        elif tensor.elements == -1 and name in read:
-            yield invalid_graph(f'the initializer "{name}" has a negative dim')
-        elif tensor.raw_bytes and tensor.size not in (None, tensor.raw_bytes) and name in read:
-            sizes = f"has {tensor.raw_bytes} bytes, but its type and dims need {tensor.size}"
-            yield invalid_graph(f'the initializer "{name}" {sizes}')
+        elif name in read and name not in graph.sparse_initializers:
+            reason = _data_fault(tensor)
+            if reason:
+                yield invalid_graph(f'the initializer "{name}" {reason}')
+
+
+def _data_fault(tensor: OnnxTensor) -> str:
+    """Return why the data of an initializer does not fit its type and dims, or ""."""
+    if tensor.elements == -1:
+        return "has a negative dim"
+    if tensor.external is not None or tensor.elements is None:
+        return ""
+    if tensor.raw_bytes is not None:
+        is_wrong = tensor.size not in (None, tensor.raw_bytes)
+        return f"has {tensor.raw_bytes} bytes, but its type and dims need {tensor.size}" if is_wrong else ""
+    if tensor.values not in (None, tensor.elements):
+        return f"has {tensor.values} elements, but its dims need {tensor.elements}"
+    return ""
 
 
 def _has_cycle(graph: OnnxGraph) -> bool:
@@ -218,8 +264,12 @@ _NOT_TENSOR_HINTS = {
 def _type_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     for side, values in (("input", graph.inputs), ("output", graph.outputs)):
         for each in values:
+            if each.type_name == "tensor" and not 0 < each.element_type < _DATA_TYPES_END:
+                yield invalid_graph(
+                    f'Invalid tensor data type {each.element_type} of the {side} "{each.name}"'
+                )
             # The runtime infers the type of an output that has none.
-            if each.type_name != "tensor" and (side, each.type_name) != ("output", "untyped"):
+            elif each.type_name != "tensor" and (side, each.type_name) != ("output", "untyped"):
                 message = f'Unsupported ONNX Type: the {side} "{each.name}" is a {each.type_name}'
                 hint = _NOT_TENSOR_HINTS.get(each.type_name, "export it as a tensor")
                 yield FileFault("onnx-not-a-tensor", message, hint)
@@ -244,6 +294,8 @@ def _external_faults(path: Path, external: ExternalData, runtime: OnnxRuntime) -
     is_outside = is_absolute or not os.path.abspath(f"{folder}/{location}").startswith(f"{folder}/")  # noqa: PTH100
     if not location:
         yield _external_fault(external, "names no file")
+    elif external.wrong_entry:
+        yield _external_fault(external, f'has the entry "{external.wrong_entry}", which is empty or unknown')
     elif not runtime.external_data_outside_folder and is_outside:
         yield _external_fault(external, f'is in "{location}", outside the folder of the model')
     elif not is_absolute or location.startswith(in_container):

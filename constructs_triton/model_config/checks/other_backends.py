@@ -207,8 +207,8 @@ def accelerator(model: ModelUnderCheck) -> Iterator[Problem]:
 def operator_library(model: ModelUnderCheck) -> Iterator[Problem]:
     """The libraries of custom operators are in the model's folder, below ``/opt/ml/model``.
 
-    AWS's image contains no such library. The rule skips images that may be your own, unless the path is below
-    ``/opt/ml/model``, and libraries that are found by their name only.
+    AWS's image contains no such library, and the server does not look for a relative path in the model's folder.
+    The rule skips images that may be your own, unless the path is below ``/opt/ml/model``.
     """
     is_known = model.target.is_prebuilt_image and model.target.image_version is not None
     for index, path in enumerate(model.config.model_operations.op_library_filename):
@@ -225,8 +225,8 @@ def operator_library(model: ModelUnderCheck) -> Iterator[Problem]:
 def _has_library(model: ModelUnderCheck, path: str, *, inside: bool) -> bool:
     if inside and model.folder.path != ".":
         return (model.folder.directory.parent / path.removeprefix(_SINGLE_MODEL_FOLDER)).exists()
-    if "/" in path and not path.startswith("/"):
-        return False  # the server looks in its working directory
+    if not path.startswith("/"):
+        return False  # the server looks in its working directory, and for a bare name where the loader looks
     name = posixpath.basename(path)
     return any(
         name in names for names in (model.folder.entries, *map(model.folder.list, model.versions_to_load))
