@@ -102,10 +102,13 @@ def describe_file(
     config: Any | None,
     image_version: str | None,
     complete_bytes: int | None,
+    *,
     gpu_count: int | None = None,
 ) -> ModelFile:
     """Describe the file in the folder ``version``; ``complete_bytes`` as in ``RepositoryContext``."""
     path = version / file.place
+    if file.place.endswith("/") and os.path.isfile(path):
+        path /= _FORMATS["onnxruntime"][1]  # the server takes such a path for a folder
     if file.format == "tree" and os.path.isdir(path):
         path /= TREE_MODEL_FILES[tree_model_type(config)]
     if file.format == "dali" and not os.path.exists(path) and (version / "dali.py").exists():

@@ -205,7 +205,7 @@ class ModelUnderCheck:
                 self.config,
                 image,
                 complete_bytes,
-                self.target.gpu_count,
+                gpu_count=self.target.gpu_count,
             )
             for version in self.versions_to_load
             if version.isdigit()  # layout-version-name reports the others

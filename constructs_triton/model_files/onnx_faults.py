@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain, islice
 from pathlib import Path
@@ -32,6 +32,8 @@ _UNLISTED_DOMAINS = frozenset(
         "org.pytorch.aten",
     }
 )
+_STRING = 8
+_RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 _DATA_TYPES_END = 64  # more than any version of ONNX has
 _MODEL_FOLDER = "/opt/ml/model/"
 _NEWEST_OPSET = 1_000
@@ -77,7 +79,7 @@ def invalid_graph(reason: str) -> FileFault:
 def no_kernel(reason: str) -> FileFault:
     """Return the fault of a model with an operator that the runtime does not implement on the CPU."""
     message = f"{reason} on the CPU, for the types of its tensors"
-    hint = "export the operator with other types, such as FP32, or a newer operator set, or use an instance with a GPU"
+    hint = "export it with another type, such as FP32, or with a newer operator set; a GPU may implement it"
     return FileFault("onnx-operator", message, hint)
 
 
@@ -167,6 +169,8 @@ def _operator_fault(node: OnnxNode, domain: str, opsets: Mapping[str, int]) -> F
     unknown = [name for name in node.attributes if name not in known]
     if unknown:
         return invalid_graph(f"Unrecognized attribute: {unknown[0]} for operator {node.operator}")
+    if node.operator in _RECURRENT and "hidden_size" not in node.attributes:
+        return invalid_graph(f"the operator {node.operator} has no attribute hidden_size")
     if node.operator == "Constant" and not node.attributes:
         return invalid_graph(f'Constant node: "{node.name}" has no data attributes')
     return None
@@ -214,6 +218,11 @@ def _repeated(names: Iterable[str]) -> list[str]:
 
 def _initializer_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     read = {name for node in graph.all_nodes() for name in node.reads()}
+    for each in graph.all_graphs():
+        yield from _faults_of_initializers(each, read)
+
+
+def _faults_of_initializers(graph: OnnxGraph, read: Set[str]) -> Iterator[FileFault]:
     for name, tensor in graph.initializers.items():
         if not 0 < tensor.data_type < _DATA_TYPES_END:
             yield invalid_graph(f'the initializer "{name}" has no valid data type')
@@ -229,6 +238,8 @@ def _data_fault(tensor: OnnxTensor) -> str:
         return "has a negative dim"
     if tensor.external is not None or tensor.elements is None:
         return ""
+    if tensor.raw_bytes is not None and tensor.data_type == _STRING:
+        return "has raw bytes, but its type is STRING"
     if tensor.raw_bytes is not None:
         is_wrong = tensor.size not in (None, tensor.raw_bytes)
         return f"has {tensor.raw_bytes} bytes, but its type and dims need {tensor.size}" if is_wrong else ""
@@ -293,11 +304,12 @@ def _external_faults(path: Path, external: ExternalData, runtime: OnnxRuntime) -
     folder = os.path.abspath(path.parent)  # noqa: PTH100 - the runtime does not follow links here
     is_outside = is_absolute or not os.path.abspath(f"{folder}/{location}").startswith(f"{folder}/")  # noqa: PTH100
     if not location:
-        yield _external_fault(external, "names no file")
+        yield _external_fault(external, "names no file", _SAVE_AGAIN)
     elif external.wrong_entry:
-        yield _external_fault(external, f'has the entry "{external.wrong_entry}", which is empty or unknown')
+        reason = f'has the entry "{external.wrong_entry}", which is empty or unknown'
+        yield _external_fault(external, reason, _SAVE_AGAIN)
     elif not runtime.external_data_outside_folder and is_outside:
-        yield _external_fault(external, f'is in "{location}", outside the folder of the model')
+        yield _external_fault(external, f'is in "{location}", outside the folder of the model', _SAVE_AGAIN)
     elif not is_absolute or location.startswith(in_container):
         relative = location.removeprefix(in_container)
         yield from _size_faults(path.parent, external._replace(location=relative))
@@ -308,14 +320,16 @@ def _size_faults(folder: Path, external: ExternalData) -> Iterator[FileFault]:
     length, wanted = external.length or external.size or 0, external.size
     needed = (external.offset or 0) + length
     if size is None:
-        yield _external_fault(external, f'is in "{external.location}", which does not exist')
+        reason = f'is in "{external.location}", which does not exist'
+        yield _external_fault(external, reason, _COPY.format(external.location))
     elif external.length and wanted is not None and length != wanted:
-        yield _external_fault(external, f"has the length {length}, but its type and dims need {wanted} bytes")
+        reason = f"has the length {length}, but its type and dims need {wanted} bytes"
+        yield _external_fault(external, reason, _SAVE_AGAIN)
     elif external.offset is None or external.offset < 0:
-        yield _external_fault(external, "has an offset that is not a number of bytes")
+        yield _external_fault(external, "has an offset that is not a number of bytes", _SAVE_AGAIN)
     elif size < needed:
         reason = f'ends at byte {needed} of "{external.location}", which has only {size} bytes'
-        yield _external_fault(external, reason)
+        yield _external_fault(external, reason, f'copy the whole file "{external.location}" again')
 
 
 def _file_size(path: str) -> int | None:
@@ -326,9 +340,13 @@ def _file_size(path: str) -> int | None:
         return None
 
 
-def _external_fault(external: ExternalData, reason: str) -> FileFault:
+_COPY = 'copy the model\'s data file to "{}" in the folder of the .onnx file; its name must not change'
+_SAVE_AGAIN = (
+    "load the model with onnx.load where its data is complete, and save it again with "
+    "onnx.save(model, path, save_as_external_data=True)"
+)
+
+
+def _external_fault(external: ExternalData, reason: str, hint: str) -> FileFault:
     message = f'the external data of "{external.initializer}" {reason}'
-    hint = (
-        "copy the model's data file into the folder of the .onnx file, under the name that it was saved with"
-    )
     return FileFault("onnx-external-data", message, hint)

@@ -49,8 +49,6 @@ _DATA_TYPES = {
 """``TensorProto.DataType`` and Triton's name for it. Triton has no name for the others."""
 
 _FIRST_IR_WITH_OVERRIDABLE_INITIALIZERS = 4
-_SMALL_BYTES = 1024
-"""A smaller initializer may be a shape, which shape inference reads."""
 _MOST_EXPANDED_NODES = 250_000
 
 
@@ -134,8 +132,6 @@ def _unknown_to_inference(model: OnnxModel, graph: OnnxGraph) -> Iterator[str]:
         is_standard = node.domain in ("", "ai.onnx", "ai.onnx.ml")
         if not is_standard and (node.domain, node.operator) not in model.functions:
             yield f"output shapes not checked: they depend on the operator {node.domain}:{node.operator}"
-    if any(0 < (each.length or 0) <= _SMALL_BYTES for each in used_external_data(graph)):
-        yield "output shapes not checked: they may depend on external data"
 
 
 def _unbounded_functions(model: OnnxModel) -> Iterator[str]:
@@ -156,6 +152,8 @@ def _with_inference(described: ModelFile, inference: Inference) -> ModelFile:
     if inference.missing_kernel is not None:
         return replace(described, faults=(no_kernel(inference.missing_kernel),))
     outputs, shapes = described.outputs, inference.shapes
+    unclear = frozenset(inference.unclear)
+    outputs = tuple(replace(each, shape=None) if each.name in unclear else each for each in outputs)
     if shapes is not None:
         types = {name: _DATA_TYPES.get(number, "") for name, number in inference.types.items()}
         outputs = tuple(

@@ -143,7 +143,7 @@ def read_model(message: MessageReader) -> OnnxModel:
         if each.number == 1:
             model.ir_version = signed(each.value)
         elif each.number == 7:
-            model.graph = _graph(message.message(each), 0)
+            model.graph = _graph(message.message(each), 0, model.graph)  # protobuf merges several
         elif each.number == 8:
             model.opsets.append(_opset(message.message(each)))
         elif each.number == 25:
@@ -188,10 +188,10 @@ def plain_domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
 
 
-def _graph(message: MessageReader, depth: int) -> OnnxGraph:
+def _graph(message: MessageReader, depth: int, begun: OnnxGraph | None = None) -> OnnxGraph:
     if depth > _MOST_GRAPHS_DEEP:
         raise WireError(f"graphs are nested more than {_MOST_GRAPHS_DEEP} deep")
-    graph = OnnxGraph()
+    graph = begun or OnnxGraph()
     readers: Mapping[int, Callable[[Field], None]] = {
         1: lambda each: graph.nodes.append(_node(message.message(each), graph, depth)),
         2: lambda each: setattr(graph, "name", message.text(each)),

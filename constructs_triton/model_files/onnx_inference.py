@@ -6,8 +6,10 @@ It runs in a process with limits, because the package's C++ code may take any ti
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import onnx
@@ -19,17 +21,22 @@ from constructs_triton.model_files.onnx_kernels import missing_kernel
 __all__ = ["infer_shapes"]
 
 Shape = tuple[int, ...] | None
+_Shapes = Mapping[str, Shape]
 _LONGEST_REASON = 300
+_MOST_VALUES_OF_A_SHAPE = 128
 # These contain graphs, which the check of one operator does not know the names of.
 _WITH_GRAPHS = frozenset({"If", "Loop", "Scan"})
 # Those whose operators the check finds under the name that the node has.
 _STANDARD_DOMAINS = frozenset({"", "ai.onnx.ml"})
 # Errors of strict inference that the runtime does not report: it sorts the operators, merges shapes that
 # contradict each other, and has an older onnx, which checks less.
+_CONTRADICTION = "Inferred shape and existing shape differ"
 _ACCEPTED = re.compile(
-    r"Inferred shape and existing shape differ|expected to have type but instead is null"
-    r"|Input tensor must have at least 3 dim|One and only one of the attributes|Dimension mismatch in unification"
-    r"|^ConvTranspose\b.*( must |output_)|^(GreaterOrEqual|LessOrEqual|MeanVarianceNormalization)\b"
+    r"expected to have type but instead is null|external tensors|actual size|one-sided DFT"
+    r"|Dimension mismatch in unification|Input 1 expected to have rank 2|One and only one of the attributes"
+    r"|dilations must only contain positive"
+    r"|^(Conv|ConvInteger|QLinearConv)\b.*Input tensor must have at least 3"
+    r"|^(ConvTranspose|GreaterOrEqual|LessOrEqual|MeanVarianceNormalization)\b"
 )
 # Operators whose shapes the runtime infers less precisely than the package.
 _LESS_PRECISE = frozenset(
@@ -37,23 +44,28 @@ _LESS_PRECISE = frozenset(
         "CenterCropPad",
         "Einsum",
         "GreaterOrEqual",
+        "GroupNormalization",
         "LessOrEqual",
         "MeanVarianceNormalization",
         "NegativeLogLikelihoodLoss",
         "OneHotEncoder",
         "Optional",
+        "PRelu",
         "ReduceL1",
+        "ReduceL2",
         "ReduceLogSumExp",
     }
 )
+# The runtime takes its newest operator set; it reads sparse tensors.
+_UNKNOWN = re.compile(r"No opset import|sparse_tensor")
 _ERROR = re.compile(r"\[(?:Shape|Type)InferenceError\]")
 
 
 def infer_shapes(request: bytes) -> bytes:
     """Return an ``Inference`` as JSON.
 
-    ``request`` is a line, and the model. The line is the release of ONNX Runtime if the model runs on the CPU,
-    else it is empty.
+    ``request`` is a line, and the model. The line is the release of ONNX Runtime if the model runs on the
+    CPU, else it is empty.
 
     Raises:
         MemoryError: the package needs more memory than there is.
@@ -119,11 +131,14 @@ def _missing_attribute(model: Any) -> str | None:
 def _nodes_to_check(model: Any) -> Iterator[Any]:
     """Yield the operators that the package knows; the runtime has further ones in the same domains."""
     functions = {(each.domain, each.name) for each in model.functions}
-    imported = {each.domain for each in model.opset_import}
+    imported = {each.domain: each.version for each in model.opset_import}
     for node in model.graph.node:
-        is_known = node.domain in _STANDARD_DOMAINS & imported and node.op_type not in _WITH_GRAPHS
+        is_known = node.domain in _STANDARD_DOMAINS & imported.keys() and node.op_type not in _WITH_GRAPHS
         is_function = (node.domain, node.op_type) in functions
-        if is_known and not is_function and onnx.defs.has(node.op_type, node.domain):
+        is_external = any(_is_external(each.t) for each in node.attribute)  # the check would read the file
+        if not is_known or is_function or is_external:
+            continue
+        if onnx.defs.has(node.op_type, imported[node.domain], node.domain):
             yield node
 
 
@@ -136,10 +151,13 @@ def _inferred(model: Any, release: str) -> dict[str, Any]:
     types = {each.name: each.type.tensor_type.elem_type for each in model.graph.output}
     for each in model.graph.output:
         each.ClearField("type")
+    inner = [each for each in model.graph.value_info if not types.get(each.name)]
+    del model.graph.value_info[:]
+    model.graph.value_info.extend(inner)
     try:
         inferred, is_doubtful = _infer(model)
     except onnx.shape_inference.InferenceError as error:
-        if "No opset import" in str(error):  # the runtime takes its newest operator set
+        if _UNKNOWN.search(str(error)):
             raise
         return {"fault": _shortened(error)}
     fault = _wrong_type(inferred, types)
@@ -149,12 +167,41 @@ def _inferred(model: Any, release: str) -> dict[str, Any]:
     missing = missing_kernel(inferred, release) if release else None
     answer = {"types": {name: found[name] for name in found if not types[name]}, "missing_kernel": missing}
     shapes = {each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output}
-    if is_doubtful:
-        return {**answer, "not_checked": "the shapes of the model contradict each other"}
+    reason = _unclear(model, declared, shapes, is_doubtful=is_doubtful)
+    if reason is None:
+        return {**answer, "shapes": shapes}
+    unclear = [name for name in shapes if shapes[name] != declared[name]]
+    return {**answer, "not_checked": reason, "unclear": unclear}
+
+
+def _unclear(model: Any, declared: _Shapes, merged: _Shapes, *, is_doubtful: bool) -> str | None:
+    """Return why the runtime may infer other shapes, or ``None``."""
+    if any(_may_be_a_shape(each) for each in model.graph.initializer):
+        return "they may depend on external data"
+    if is_doubtful or _has_contradicted_rank(model, declared, merged):
+        return "the shapes of the model contradict each other"
     imprecise = {node.op_type for node in model.graph.node} & _LESS_PRECISE
-    if imprecise and shapes != declared:
-        return {**answer, "not_checked": f"ONNX Runtime infers other shapes of {min(imprecise)} than onnx"}
-    return {**answer, "shapes": shapes}
+    if imprecise and (merged != declared or None in merged.values()):
+        return f"ONNX Runtime infers other shapes of {min(imprecise)} than onnx"
+    return None
+
+
+def _has_contradicted_rank(model: Any, declared: _Shapes, merged: _Shapes) -> bool:
+    """Return whether an output may have the inferred rank, and not the rank 0 of a contradiction.
+
+    The runtime infers it again if it has optimized the graph, which it does not where there is one operator.
+    """
+    is_optimized = len(model.graph.node) > 1
+    return is_optimized and any(declared[name] is not None and merged[name] is None for name in merged)
+
+
+def _may_be_a_shape(tensor: Any) -> bool:
+    """Return whether shape inference may need the values of a tensor, which are in another file."""
+    return _is_external(tensor) and math.prod(tensor.dims) <= _MOST_VALUES_OF_A_SHAPE
+
+
+def _is_external(tensor: Any) -> bool:
+    return bool(tensor.data_location == onnx.TensorProto.EXTERNAL)
 
 
 def _wrong_type(inferred: Any, types: Mapping[str, int]) -> str | None:
@@ -170,15 +217,23 @@ def _wrong_type(inferred: Any, types: Mapping[str, int]) -> str | None:
 
 
 def _infer(model: Any) -> tuple[Any, bool]:
-    """Return the model with inferred shapes, and whether there are errors that the runtime does not report."""
+    """Return the model with inferred shapes, and whether inference has errors that the runtime has not."""
     try:
-        return onnx.shape_inference.infer_shapes(
-            model, check_type=True, strict_mode=True, data_prop=True
-        ), False
+        return _strictly_inferred(model), False
     except onnx.shape_inference.InferenceError as error:
-        if _is_fault(str(error)):
-            raise
+        text = str(error)
+    if _CONTRADICTION in text:
+        # What follows from a wrong shape between two operators is no error of the runtime.
+        del model.graph.value_info[:]
+        with suppress(onnx.shape_inference.InferenceError):
+            return _strictly_inferred(model), True
+    elif _is_fault(text):
+        raise onnx.shape_inference.InferenceError(text)
     return onnx.shape_inference.infer_shapes(model, check_type=True, data_prop=True), True
+
+
+def _strictly_inferred(model: Any) -> Any:
+    return onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
 
 
 def _is_fault(text: str) -> bool:

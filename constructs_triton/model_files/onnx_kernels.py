@@ -46,24 +46,23 @@ def _is_implemented(node: Any, types: _Types, opsets: Mapping[str, int], release
         # The runtime casts to float where it has no kernel for float16.
         choices.append({name: "float" if given == "float16" else given for name, given in bound.items()})
     operator = (_DOMAINS[node.domain], node.op_type, schema.since_version)
-    return any(has_kernel(*operator, each, release) for each in choices) or _is_function(
-        schema, opsets.get(node.domain, 0)
-    )
+    is_kernel = any(has_kernel(*operator, each, release) for each in choices)
+    return is_kernel or _is_function(schema, opsets.get(node.domain, opsets[""]))
 
 
 def _is_function(schema: Any, opset: int) -> bool:
-    """Return whether the runtime replaces the operator by other operators.
+    """Return whether the runtime replaces the operator by others, whose kernels are not checked.
 
-    It does so only if none of them has changed since the function was written.
+    It uses a fixed function only if none of its operators has changed since it was written.
     """
     if any(since <= opset for since in schema.context_dependent_function_opset_versions):
         return True
-    written = [since for since in schema.function_opset_versions if since <= opset]
+    written = max((since for since in schema.function_opset_versions if since <= opset), default=0)
     if not written:
         return False
     body = onnx.FunctionProto()
-    body.ParseFromString(schema.get_function_with_opset_version(max(written)))
-    return all(_since(node.op_type, max(written)) == _since(node.op_type, opset) for node in body.node)
+    body.ParseFromString(schema.get_function_with_opset_version(written))
+    return all(_since(node.op_type, written) == _since(node.op_type, opset) for node in body.node)
 
 
 def _since(operator: str, opset: int) -> int:

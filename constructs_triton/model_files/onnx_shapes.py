@@ -8,7 +8,7 @@ make them take any time and memory, so they run in a process with limits.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
@@ -44,14 +44,16 @@ class Inference:
     """The shapes of the outputs by name, or why there are none.
 
     ``fault`` is why the runtime refuses an operator or a type. A shape of ``None`` has rank 0 or is unknown.
-    ``types`` are the data types of the outputs that the file gives no type. ``missing_kernel`` is which operator
-    the runtime does not implement on the CPU.
+    ``types`` are the data types of the outputs that the file gives no type. ``missing_kernel`` is which
+    operator the runtime does not implement on the CPU. ``unclear`` are the outputs that may have other shapes
+    than the file declares.
     """
 
     shapes: Mapping[str, Shape] | None = None
     types: Mapping[str, int] = field(default_factory=dict)
     fault: str | None = None
     missing_kernel: str | None = None
+    unclear: Collection[str] = ()
     not_checked: str = ""
 
 
@@ -81,6 +83,7 @@ def infer(message: MessageReader, cpu_release: str = "") -> Inference:
         answer.get("types", {}),
         answer.get("fault"),
         answer.get("missing_kernel"),
+        answer.get("unclear", ()),
         f"{_NOT_CHECKED}: {reason}" if reason else "",
     )
 

@@ -221,7 +221,8 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
             if is_computed or _contradicts_batching(model, file, config):
                 continue
             if _is_filled_in(model, pair) and 0 in pair.tensor.dims:
-                yield _empty_dim(pair)
+                message = f'model {pair.field} "{pair.tensor.name}" dimension must be integer >= 1, got 0'
+                yield Problem(message, (pair.field,), "export the model with a size of at least 1")
             is_exact = pair.field == "input" or file.has_inferred_shapes
             problem = _dims_problem(pair, config.max_batch_size > 0, is_exact)
             if problem is not None:
@@ -230,14 +231,6 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def _is_filled_in(model: ModelUnderCheck, pair: _Pair) -> bool:
     return model.config is None or not getattr(model.config, pair.field)
-
-
-def _empty_dim(pair: _Pair) -> Problem:
-    message = (
-        f'model {pair.field} "{pair.tensor.name}" dimension must be integer >= 1, or -1 to indicate a '
-        f"variable-size dimension, got {list(pair.tensor.dims)} from the model"
-    )
-    return Problem(message, (pair.field,), "export the model with a size of at least 1, or a variable one")
 
 
 def _dims_problem(pair: _Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] | None:
