@@ -6,7 +6,6 @@ that a search for its message finds ours.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from graphlib import CycleError, TopologicalSorter
@@ -16,10 +15,11 @@ from pathlib import Path
 from constructs_triton.facts.onnx_operators import operator_attributes
 from constructs_triton.facts.onnxruntime import OnnxRuntime
 from constructs_triton.model_files.model_file import FileFault
+from constructs_triton.model_files.onnx_external_data import external_data_faults
 from constructs_triton.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxNode, plain_domain
-from constructs_triton.model_files.onnx_tensors import ExternalData, OnnxTensor
+from constructs_triton.model_files.onnx_tensors import OnnxTensor
 
-__all__ = ["invalid_graph", "no_kernel", "not_a_model", "onnx_faults", "used_external_data"]
+__all__ = ["invalid_graph", "no_kernel", "not_a_model", "onnx_faults"]
 
 # Built into the runtime, but not in the list of its operators.
 _UNLISTED_DOMAINS = frozenset(
@@ -35,7 +35,6 @@ _UNLISTED_DOMAINS = frozenset(
 _STRING = 8
 _RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 _DATA_TYPES_END = 64  # more than any version of ONNX has
-_MODEL_FOLDER = "/opt/ml/model/"
 _NEWEST_OPSET = 1_000
 # Domains that have the operator sets of ai.onnx, and domains that have had one operator set only.
 _FOLLOWERS = ("", "ai.onnx", "com.ms.internal.nhwc")
@@ -61,8 +60,7 @@ def onnx_faults(
     yield from _graph_faults(graph)
     yield from _initializer_faults(graph)
     yield from _type_faults(graph)
-    for external in used_external_data(graph):
-        yield from _external_faults(path, external, runtime)
+    yield from external_data_faults(path, graph, runtime)
 
 
 def not_a_model(reason: str, hint: str = "export or copy the model to this file again") -> FileFault:
@@ -284,69 +282,3 @@ def _type_faults(graph: OnnxGraph) -> Iterator[FileFault]:
                 message = f'Unsupported ONNX Type: the {side} "{each.name}" is a {each.type_name}'
                 hint = _NOT_TENSOR_HINTS.get(each.type_name, "export it as a tensor")
                 yield FileFault("onnx-not-a-tensor", message, hint)
-
-
-# F8: external data.
-
-
-def used_external_data(graph: OnnxGraph) -> Iterator[ExternalData]:
-    """Yield the external data that the runtime reads: that of initializers which are used."""
-    read = {name for node in graph.all_nodes() for name in node.reads()}
-    read |= {each.name for each in graph.outputs}
-    for each in graph.all_graphs():
-        yield from (data for data in each.external_data if data.initializer in read or not data.initializer)
-
-
-def _external_faults(path: Path, external: ExternalData, runtime: OnnxRuntime) -> Iterator[FileFault]:
-    in_container = f"{_MODEL_FOLDER}{path.parent.parent.name}/{path.parent.name}/"
-    location = external.location
-    is_absolute = location.startswith("/")
-    folder = os.path.abspath(path.parent)  # noqa: PTH100 - the runtime does not follow links here
-    is_outside = is_absolute or not os.path.abspath(f"{folder}/{location}").startswith(f"{folder}/")  # noqa: PTH100
-    if not location:
-        yield _external_fault(external, "names no file", _SAVE_AGAIN)
-    elif external.wrong_entry:
-        reason = f'has the entry "{external.wrong_entry}", which is empty or unknown'
-        yield _external_fault(external, reason, _SAVE_AGAIN)
-    elif not runtime.external_data_outside_folder and is_outside:
-        yield _external_fault(external, f'is in "{location}", outside the folder of the model', _SAVE_AGAIN)
-    elif not is_absolute or location.startswith(in_container):
-        relative = location.removeprefix(in_container)
-        yield from _size_faults(path.parent, external._replace(location=relative))
-
-
-def _size_faults(folder: Path, external: ExternalData) -> Iterator[FileFault]:
-    size = _file_size(f"{folder}/{external.location}")
-    length, wanted = external.length or external.size or 0, external.size
-    needed = (external.offset or 0) + length
-    if size is None:
-        reason = f'is in "{external.location}", which does not exist'
-        yield _external_fault(external, reason, _COPY.format(external.location))
-    elif external.length and wanted is not None and length != wanted:
-        reason = f"has the length {length}, but its type and dims need {wanted} bytes"
-        yield _external_fault(external, reason, _SAVE_AGAIN)
-    elif external.offset is None or external.offset < 0:
-        yield _external_fault(external, "has an offset that is not a number of bytes", _SAVE_AGAIN)
-    elif size < needed:
-        reason = f'ends at byte {needed} of "{external.location}", which has only {size} bytes'
-        yield _external_fault(external, reason, f'copy the whole file "{external.location}" again')
-
-
-def _file_size(path: str) -> int | None:
-    """Return the size of a file; a path that ends in a slash is none."""
-    try:
-        return os.path.getsize(path) if os.path.isfile(path) else None  # noqa: PTH113, PTH202 - the slash
-    except (OSError, ValueError):
-        return None
-
-
-_COPY = 'copy the model\'s data file to "{}" in the folder of the .onnx file; its name must not change'
-_SAVE_AGAIN = (
-    "load the model with onnx.load where its data is complete, and save it again with "
-    "onnx.save(model, path, save_as_external_data=True)"
-)
-
-
-def _external_fault(external: ExternalData, reason: str, hint: str) -> FileFault:
-    message = f'the external data of "{external.initializer}" {reason}'
-    return FileFault("onnx-external-data", message, hint)

@@ -15,12 +15,12 @@ from typing import BinaryIO
 
 from constructs_triton.facts.onnxruntime import onnx_runtime
 from constructs_triton.model_files.model_file import ModelFile, ModelTensor
+from constructs_triton.model_files.onnx_external_data import used_external_data
 from constructs_triton.model_files.onnx_faults import (
     invalid_graph,
     no_kernel,
     not_a_model,
     onnx_faults,
-    used_external_data,
 )
 from constructs_triton.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxValue, read_model
 from constructs_triton.model_files.onnx_shapes import Inference, infer

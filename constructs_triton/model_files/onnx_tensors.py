@@ -58,8 +58,8 @@ class ExternalData(NamedTuple):
     """Where the content of an initializer is: a file beside the model, an offset and a length in bytes.
 
     ``offset`` is ``None`` and ``length`` is -1 if it is not a number. ``size`` is how many bytes the dims and
-    the type need; ``None`` if the type has no fixed size. ``wrong_entry`` is an entry that the runtime does not
-    accept.
+    the type need; ``None`` if the type has no fixed size. ``wrong_entry`` is an entry that the runtime does
+    not accept.
     """
 
     initializer: str
@@ -74,8 +74,8 @@ class OnnxTensor(NamedTuple):
     """A constant.
 
     ``data_type`` is the number of ``TensorProto.DataType``. ``elements`` is -1 if a dim is negative, and
-    ``None`` if it is not known. ``raw_bytes`` is the length of ``raw_data``, if it has any. ``values`` is how many
-    elements the field for its type has; ``None`` if that is not known.
+    ``None`` if it is not known. ``raw_bytes`` is the length of ``raw_data``, if it has any. ``values`` is how
+    many elements the field for its type has; ``None`` if that is not known.
     """
 
     name: str

@@ -180,12 +180,7 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
                 yield Problem(message, (pair.field, pair.position, "data_type"), f"write {wanted}")
 
 
-@rule(
-    "onnx-unsupported-type",
-    "onnxruntime",
-    needs_files=True,
-    source=_TYPES,
-)
+@rule("onnx-unsupported-type", "onnxruntime", needs_files=True, source=_TYPES)
 def unsupported_type(model: ModelUnderCheck) -> Iterator[Problem]:
     """The backend of the image supports the data type of each tensor.
 
