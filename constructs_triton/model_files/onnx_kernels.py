@@ -28,7 +28,16 @@ def missing_kernel(model: Any, release: str) -> str | None:
     opsets = {each.domain: each.version for each in model.opset_import}
     opsets.setdefault("", opsets.get("ai.onnx", 0))
     functions = {(each.domain, each.name) for each in model.functions}
+    known: set[tuple[object, ...]] = set()
     for node, types in _nodes(model.graph, {}):
+        use = (
+            node.domain,
+            node.op_type,
+            *(types.get(name, name) for name in (*node.input, "|", *node.output)),
+        )
+        if use in known:
+            continue
+        known.add(use)
         if (node.domain, node.op_type) not in functions and not _is_implemented(node, types, opsets, release):
             since = _schema(node, opsets).since_version
             return f"Could not find an implementation for {node.op_type}({since})"
