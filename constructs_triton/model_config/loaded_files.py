@@ -97,10 +97,18 @@ def _is_read_otherwise(model_format: ModelFormat, place: str, platform: str) -> 
 
 
 def describe_file(
-    file: FileToLoad, version: Path, config: Any | None, image_version: str | None, complete_bytes: int | None
+    file: FileToLoad,
+    version: Path,
+    config: Any | None,
+    image_version: str | None,
+    complete_bytes: int | None,
+    *,
+    gpu_count: int | None = None,
 ) -> ModelFile:
     """Describe the file in the folder ``version``; ``complete_bytes`` as in ``RepositoryContext``."""
     path = version / file.place
+    if file.place.endswith("/") and os.path.isfile(path):
+        path /= _FORMATS["onnxruntime"][1]  # the server takes such a path for a folder
     if file.format == "tree" and os.path.isdir(path):
         path /= TREE_MODEL_FILES[tree_model_type(config)]
     if file.format == "dali" and not os.path.exists(path) and (version / "dali.py").exists():
@@ -108,4 +116,15 @@ def describe_file(
     if complete_bytes is not None and os.path.isfile(path) and path.stat().st_size > complete_bytes:
         return ModelFile(path, file.format, not_checked=("content not checked: it is in an archive",))
     has_library = config is not None and bool(config.model_operations.op_library_filename)
-    return describe(path, image_version, model_format=file.format, has_op_library=has_library)
+    return describe(
+        path,
+        image_version,
+        model_format=file.format,
+        has_op_library=has_library,
+        on_cpu=gpu_count == 0 or _is_on_cpu(config),
+    )
+
+
+def _is_on_cpu(config: Any | None) -> bool:
+    groups = () if config is None else config.instance_group
+    return bool(groups) and all(group.kind == group.KIND_CPU for group in groups)

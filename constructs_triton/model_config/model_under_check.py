@@ -199,7 +199,14 @@ class ModelUnderCheck:
             return ()
         image, complete_bytes = self.target.image_version, self.context.complete_bytes
         return tuple(
-            describe_file(file, self.folder.directory / version, self.config, image, complete_bytes)
+            describe_file(
+                file,
+                self.folder.directory / version,
+                self.config,
+                image,
+                complete_bytes,
+                gpu_count=self.target.gpu_count,
+            )
             for version in self.versions_to_load
             if version.isdigit()  # layout-version-name reports the others
         )

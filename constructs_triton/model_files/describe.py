@@ -66,6 +66,7 @@ def describe(
     *,
     model_format: ModelFormat | None = None,
     has_op_library: bool = False,
+    on_cpu: bool = False,
 ) -> ModelFile:
     """Describe a model file, as an image loads it.
 
@@ -76,6 +77,7 @@ def describe(
         image_version: Version of the Triton image, such as ``"26.05"``. Default: the newest.
         model_format: Format of the file. Default: what its name says.
         has_op_library: Whether the configuration of an ONNX model names a library of custom operators.
+        on_cpu: Whether an ONNX model runs on the CPU only, which implements fewer operators than a GPU.
     """
     used_format = model_format or format_of(path)
     if used_format == "savedmodel" and os.path.exists(path):
@@ -85,7 +87,7 @@ def describe(
         if file is None:
             return ModelFile(file_path, used_format, faults=(_missing(file_path, used_format),))
         if used_format in ("onnx", "ort"):
-            return _describe_onnx(file_path, file, image_version, has_op_library)
+            return _describe_onnx(file_path, file, image_version, has_op_library, on_cpu)
         if used_format == "tensorrt_plan":
             return describe_plan(file_path, file, image_version)
         if used_format in _READERS:
@@ -111,10 +113,12 @@ def _descriptor(path: Path) -> int | None:
         return None
 
 
-def _describe_onnx(path: Path, file: BinaryIO, image_version: str | None, has_op_library: bool) -> ModelFile:
+def _describe_onnx(
+    path: Path, file: BinaryIO, image_version: str | None, has_op_library: bool, on_cpu: bool
+) -> ModelFile:
     """F3: the runtime reads a file with the suffix .ort in its own format, a flatbuffer."""
     if path.suffix != ".ort":
-        return describe_onnx(path, file, image_version, has_op_library=has_op_library)
+        return describe_onnx(path, file, image_version, has_op_library=has_op_library, on_cpu=on_cpu)
     if file.read(8)[4:] == b"ORTM":
         return ModelFile(path, "ort", not_checked=("content not checked",))
     return ModelFile(path, "ort", faults=(not_a_model("ORT model verification failed"),))

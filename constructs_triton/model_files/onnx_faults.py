@@ -6,21 +6,21 @@ that a search for its message finds ours.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain, islice
 from pathlib import Path
 
 from constructs_triton.facts.onnx_operators import operator_attributes
 from constructs_triton.facts.onnxruntime import OnnxRuntime
 from constructs_triton.model_files.model_file import FileFault
-from constructs_triton.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxNode
-from constructs_triton.model_files.onnx_tensors import ExternalData
+from constructs_triton.model_files.onnx_external_data import external_data_faults
+from constructs_triton.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxNode, plain_domain
+from constructs_triton.model_files.onnx_tensors import OnnxTensor
 
-__all__ = ["invalid_graph", "not_a_model", "onnx_faults", "used_external_data"]
+__all__ = ["invalid_graph", "no_kernel", "not_a_model", "onnx_faults"]
 
-_ONNX_DOMAINS = frozenset({"", "ai.onnx"})
 # Built into the runtime, but not in the list of its operators.
 _UNLISTED_DOMAINS = frozenset(
     {
@@ -32,8 +32,9 @@ _UNLISTED_DOMAINS = frozenset(
         "org.pytorch.aten",
     }
 )
+_STRING = 8
+_RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 _DATA_TYPES_END = 64  # more than any version of ONNX has
-_MODEL_FOLDER = "/opt/ml/model/"
 _NEWEST_OPSET = 1_000
 # Domains that have the operator sets of ai.onnx, and domains that have had one operator set only.
 _FOLLOWERS = ("", "ai.onnx", "com.ms.internal.nhwc")
@@ -59,8 +60,7 @@ def onnx_faults(
     yield from _graph_faults(graph)
     yield from _initializer_faults(graph)
     yield from _type_faults(graph)
-    for external in used_external_data(graph):
-        yield from _external_faults(path, external, runtime)
+    yield from external_data_faults(path, graph, runtime)
 
 
 def not_a_model(reason: str, hint: str = "export or copy the model to this file again") -> FileFault:
@@ -74,12 +74,21 @@ def invalid_graph(reason: str) -> FileFault:
     return FileFault("onnx-invalid-graph", message, "export the model again")
 
 
+def no_kernel(reason: str) -> FileFault:
+    """Return the fault of a model with an operator that the runtime does not implement on the CPU."""
+    message = f"{reason} on the CPU, for the types of its tensors"
+    hint = "export it with another type, such as FP32, or with a newer operator set; a GPU may implement it"
+    return FileFault("onnx-operator", message, hint)
+
+
 # F5: versions.
 
 
 def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFault]:
     name = f"ONNX Runtime {runtime.version} of the image"
-    if model.ir_version > runtime.max_ir_version:
+    if model.ir_version is None:
+        yield FileFault("onnx-version", "Missing model IR version", "export the model again")
+    elif model.ir_version > runtime.max_ir_version:
         message = f"Unsupported model IR version: {model.ir_version}"
         hint = "export the model with an older onnx package, or use a newer image"
         yield FileFault("onnx-version", f"{message}; {name} reads up to {runtime.max_ir_version}", hint)
@@ -91,7 +100,8 @@ def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFaul
         **dict.fromkeys(_FOLLOWERS, runtime.max_opset),
         "ai.onnx.ml": runtime.max_ml_opset,
     }
-    for domain, version in (*model.opsets, *model.function_opsets):
+    of_functions = (each.opsets.items() for each in model.functions.values())
+    for domain, version in (*model.opsets, *chain.from_iterable(of_functions)):
         limit = limits.get(domain, version)
         if version > limit:
             message = f"opset {version} of {domain or 'ai.onnx'} is too new; {name} supports up to {limit}"
@@ -104,30 +114,51 @@ def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFaul
 
 def _operator_faults(model: OnnxModel, graph: OnnxGraph) -> Iterator[FileFault]:
     """Yield the first operator that is neither built in nor a function of the model."""
-    opsets = {"ai.onnx" if domain in _ONNX_DOMAINS else domain: version for domain, version in model.opsets}
-    for domain in model.missing_imports:
-        yield invalid_graph(f"No opset import for domain {domain or 'ai.onnx'} in a function of the model")
-        return
-    for node in graph.all_nodes():
-        domain = "ai.onnx" if node.domain in _ONNX_DOMAINS else node.domain
-        is_function = (node.domain, node.operator) in model.functions and domain != "ai.onnx"
-        if (is_function and domain in opsets) or domain in _UNLISTED_DOMAINS:
-            continue
-        if is_function:
-            fault: FileFault | None = invalid_graph(f"No opset import for domain {domain}")
-        else:
-            fault = _operator_fault(node, domain, opsets.get(domain, _NEWEST_OPSET))
-        if fault is not None:
-            yield fault
+    opsets = {plain_domain(domain): version for domain, version in model.opsets}
+    for function in model.functions.values():
+        for domain in function.missing_imports():
+            yield invalid_graph(
+                f"No opset import for domain {domain or 'ai.onnx'} in a function of the model"
+            )
             return
+    nodes = ((node, opsets) for node in graph.all_nodes())
+    faults = (_node_fault(model, *each) for each in chain(nodes, _nodes_of_functions(model, graph)))
+    yield from islice(filter(None, faults), 1)
 
 
-def _operator_fault(node: OnnxNode, domain: str, opset: int) -> FileFault | None:
-    known = operator_attributes(domain, node.operator, opset)
+def _nodes_of_functions(model: OnnxModel, graph: OnnxGraph) -> Iterator[tuple[OnnxNode, Mapping[str, int]]]:
+    """Yield the operators of the functions that the graph uses, with the operator sets that they import."""
+    waiting = [(node.domain, node.operator) for node in graph.all_nodes()] if model.functions else []
+    seen = set()
+    while waiting:
+        name = waiting.pop()
+        if name in model.functions and name not in seen:
+            seen.add(name)
+            function = model.functions[name]
+            waiting += [(node.domain, node.operator) for node in function.nodes]
+            yield from ((node, function.opsets) for node in function.nodes)
+
+
+def _node_fault(model: OnnxModel, node: OnnxNode, opsets: Mapping[str, int]) -> FileFault | None:
+    domain = plain_domain(node.domain)
+    function = model.functions.get((node.domain, node.operator)) if domain else None
+    if function is None:
+        return None if domain in _UNLISTED_DOMAINS else _operator_fault(node, domain, opsets)
+    if domain not in opsets:
+        return invalid_graph(f"No opset import for domain {domain}")
+    if len(node.inputs) > function.inputs:
+        counts = f"{len(node.inputs)} inputs, but the function has {function.inputs}"
+        return invalid_graph(f"the operator {node.operator} is used with {counts}")
+    return None
+
+
+def _operator_fault(node: OnnxNode, domain: str, opsets: Mapping[str, int]) -> FileFault | None:
+    opset, shown = opsets.get(domain, _NEWEST_OPSET), domain or "ai.onnx"
+    known = operator_attributes(shown, node.operator, opset)
     if known is None:
-        is_onnx = domain in ("ai.onnx", "ai.onnx.ml")
+        is_onnx = domain in ("", "ai.onnx.ml")
         message = (
-            f"No Op registered for {node.operator} with domain_version of {opset} of {domain}"
+            f"No Op registered for {node.operator} with domain_version of {opset} of {shown}"
             if is_onnx
             else f"{domain}:{node.operator} is not a registered function/op"
         )
@@ -136,6 +167,10 @@ def _operator_fault(node: OnnxNode, domain: str, opset: int) -> FileFault | None
     unknown = [name for name in node.attributes if name not in known]
     if unknown:
         return invalid_graph(f"Unrecognized attribute: {unknown[0]} for operator {node.operator}")
+    if node.operator in _RECURRENT and "hidden_size" not in node.attributes:
+        return invalid_graph(f"the operator {node.operator} has no attribute hidden_size")
+    if node.operator == "Constant" and not node.attributes:
+        return invalid_graph(f'Constant node: "{node.name}" has no data attributes')
     return None
 
 
@@ -181,14 +216,34 @@ def _repeated(names: Iterable[str]) -> list[str]:
 
 def _initializer_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     read = {name for node in graph.all_nodes() for name in node.reads()}
+    for each in graph.all_graphs():
+        yield from _faults_of_initializers(each, read)
+
+
+def _faults_of_initializers(graph: OnnxGraph, read: Set[str]) -> Iterator[FileFault]:
     for name, tensor in graph.initializers.items():
         if not 0 < tensor.data_type < _DATA_TYPES_END:
             yield invalid_graph(f'the initializer "{name}" has no valid data type')
-        elif tensor.elements == -1 and name in read:
-            yield invalid_graph(f'the initializer "{name}" has a negative dim')
-        elif tensor.raw_bytes and tensor.size not in (None, tensor.raw_bytes) and name in read:
-            sizes = f"has {tensor.raw_bytes} bytes, but its type and dims need {tensor.size}"
-            yield invalid_graph(f'the initializer "{name}" {sizes}')
+        elif name in read and name not in graph.sparse_initializers:
+            reason = _data_fault(tensor)
+            if reason:
+                yield invalid_graph(f'the initializer "{name}" {reason}')
+
+
+def _data_fault(tensor: OnnxTensor) -> str:
+    """Return why the data of an initializer does not fit its type and dims, or ""."""
+    if tensor.elements == -1:
+        return "has a negative dim"
+    if tensor.external is not None or tensor.elements is None:
+        return ""
+    if tensor.raw_bytes is not None and tensor.data_type == _STRING:
+        return "has raw bytes, but its type is STRING"
+    if tensor.raw_bytes is not None:
+        is_wrong = tensor.size not in (None, tensor.raw_bytes)
+        return f"has {tensor.raw_bytes} bytes, but its type and dims need {tensor.size}" if is_wrong else ""
+    if tensor.values not in (None, tensor.elements):
+        return f"has {tensor.values} elements, but its dims need {tensor.elements}"
+    return ""
 
 
 def _has_cycle(graph: OnnxGraph) -> bool:
@@ -218,65 +273,12 @@ _NOT_TENSOR_HINTS = {
 def _type_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     for side, values in (("input", graph.inputs), ("output", graph.outputs)):
         for each in values:
+            if each.type_name == "tensor" and not 0 < each.element_type < _DATA_TYPES_END:
+                yield invalid_graph(
+                    f'Invalid tensor data type {each.element_type} of the {side} "{each.name}"'
+                )
             # The runtime infers the type of an output that has none.
-            if each.type_name != "tensor" and (side, each.type_name) != ("output", "untyped"):
+            elif each.type_name != "tensor" and (side, each.type_name) != ("output", "untyped"):
                 message = f'Unsupported ONNX Type: the {side} "{each.name}" is a {each.type_name}'
                 hint = _NOT_TENSOR_HINTS.get(each.type_name, "export it as a tensor")
                 yield FileFault("onnx-not-a-tensor", message, hint)
-
-
-# F8: external data.
-
-
-def used_external_data(graph: OnnxGraph) -> Iterator[ExternalData]:
-    """Yield the external data that the runtime reads: that of initializers which are used."""
-    read = {name for node in graph.all_nodes() for name in node.reads()}
-    read |= {each.name for each in graph.outputs}
-    for each in graph.all_graphs():
-        yield from (data for data in each.external_data if data.initializer in read or not data.initializer)
-
-
-def _external_faults(path: Path, external: ExternalData, runtime: OnnxRuntime) -> Iterator[FileFault]:
-    in_container = f"{_MODEL_FOLDER}{path.parent.parent.name}/{path.parent.name}/"
-    location = external.location
-    is_absolute = location.startswith("/")
-    folder = os.path.abspath(path.parent)  # noqa: PTH100 - the runtime does not follow links here
-    is_outside = is_absolute or not os.path.abspath(f"{folder}/{location}").startswith(f"{folder}/")  # noqa: PTH100
-    if not location:
-        yield _external_fault(external, "names no file")
-    elif not runtime.external_data_outside_folder and is_outside:
-        yield _external_fault(external, f'is in "{location}", outside the folder of the model')
-    elif not is_absolute or location.startswith(in_container):
-        relative = location.removeprefix(in_container)
-        yield from _size_faults(path.parent, external._replace(location=relative))
-
-
-def _size_faults(folder: Path, external: ExternalData) -> Iterator[FileFault]:
-    size = _file_size(f"{folder}/{external.location}")
-    length, wanted = external.length or external.size or 0, external.size
-    needed = (external.offset or 0) + length
-    if size is None:
-        yield _external_fault(external, f'is in "{external.location}", which does not exist')
-    elif external.length and wanted is not None and length != wanted:
-        yield _external_fault(external, f"has the length {length}, but its type and dims need {wanted} bytes")
-    elif external.offset is None or external.offset < 0:
-        yield _external_fault(external, "has an offset that is not a number of bytes")
-    elif size < needed:
-        reason = f'ends at byte {needed} of "{external.location}", which has only {size} bytes'
-        yield _external_fault(external, reason)
-
-
-def _file_size(path: str) -> int | None:
-    """Return the size of a file; a path that ends in a slash is none."""
-    try:
-        return os.path.getsize(path) if os.path.isfile(path) else None  # noqa: PTH113, PTH202 - the slash
-    except (OSError, ValueError):
-        return None
-
-
-def _external_fault(external: ExternalData, reason: str) -> FileFault:
-    message = f'the external data of "{external.initializer}" {reason}'
-    hint = (
-        "copy the model's data file into the folder of the .onnx file, under the name that it was saved with"
-    )
-    return FileFault("onnx-external-data", message, hint)

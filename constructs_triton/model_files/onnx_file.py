@@ -15,11 +15,12 @@ from typing import BinaryIO
 
 from constructs_triton.facts.onnxruntime import onnx_runtime
 from constructs_triton.model_files.model_file import ModelFile, ModelTensor
+from constructs_triton.model_files.onnx_external_data import used_external_data
 from constructs_triton.model_files.onnx_faults import (
     invalid_graph,
+    no_kernel,
     not_a_model,
     onnx_faults,
-    used_external_data,
 )
 from constructs_triton.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxValue, read_model
 from constructs_triton.model_files.onnx_shapes import Inference, infer
@@ -48,18 +49,22 @@ _DATA_TYPES = {
 """``TensorProto.DataType`` and Triton's name for it. Triton has no name for the others."""
 
 _FIRST_IR_WITH_OVERRIDABLE_INITIALIZERS = 4
-_SMALL_BYTES = 1024
-"""A smaller initializer may be a shape, which shape inference reads."""
 _MOST_EXPANDED_NODES = 250_000
 
 
 def describe_onnx(
-    path: Path, file: BinaryIO, image_version: str | None, *, has_op_library: bool = False
+    path: Path,
+    file: BinaryIO,
+    image_version: str | None,
+    *,
+    has_op_library: bool = False,
+    on_cpu: bool = False,
 ) -> ModelFile:
     """Describe an open ONNX file.
 
     ``image_version`` decides which operator sets and types the runtime supports; ``None`` is the newest
-    image. ``has_op_library`` is whether the configuration names a library of custom operators.
+    image. ``has_op_library`` is whether the configuration names a library of custom operators, and ``on_cpu``
+    whether the model runs on the CPU only.
     """
     message = MessageFile(file).root()
     try:
@@ -75,7 +80,8 @@ def describe_onnx(
     described = _signature(path, model, model.graph)
     if faults:
         return replace(described, faults=faults)
-    return _with_inference(described, _inference(model, model.graph, message))
+    release = runtime.version if on_cpu and not has_op_library else ""
+    return _with_inference(described, _inference(model, model.graph, message, release))
 
 
 def _not_a_model(path: Path, file: BinaryIO, message: str, reason: str = "") -> ModelFile:
@@ -91,7 +97,7 @@ def _not_a_model(path: Path, file: BinaryIO, message: str, reason: str = "") -> 
 def _signature(path: Path, model: OnnxModel, graph: OnnxGraph) -> ModelFile:
     """I1 and I2: the inputs and outputs, with the shapes that the file declares."""
     inputs = [_tensor(each) for each in graph.inputs if each.name not in graph.initializers]
-    if model.ir_version >= _FIRST_IR_WITH_OVERRIDABLE_INITIALIZERS:
+    if (model.ir_version or 0) >= _FIRST_IR_WITH_OVERRIDABLE_INITIALIZERS:
         overridable = [each for each in graph.inputs if each.name in graph.initializers]
         inputs += [_tensor(each, is_optional=True) for each in overridable]
     outputs = tuple(_tensor(each) for each in graph.outputs)
@@ -107,15 +113,15 @@ def _tensor(value: OnnxValue, *, is_optional: bool = False) -> ModelTensor:
 
 def _versions(model: OnnxModel) -> dict[str, str]:
     opsets = {domain or "ai.onnx": str(version) for domain, version in model.opsets}
-    return {"ir": str(model.ir_version), **opsets}
+    return {"ir": str(model.ir_version or 0), **opsets}
 
 
 # I4: the outputs have the shapes that the runtime infers.
 
 
-def _inference(model: OnnxModel, graph: OnnxGraph, message: MessageReader) -> Inference:
+def _inference(model: OnnxModel, graph: OnnxGraph, message: MessageReader, cpu_release: str) -> Inference:
     reason = next(_unknown_to_inference(model, graph), None)
-    return infer(message) if reason is None else Inference(not_checked=reason)
+    return infer(message, cpu_release) if reason is None else Inference(not_checked=reason)
 
 
 def _unknown_to_inference(model: OnnxModel, graph: OnnxGraph) -> Iterator[str]:
@@ -126,8 +132,6 @@ def _unknown_to_inference(model: OnnxModel, graph: OnnxGraph) -> Iterator[str]:
         is_standard = node.domain in ("", "ai.onnx", "ai.onnx.ml")
         if not is_standard and (node.domain, node.operator) not in model.functions:
             yield f"output shapes not checked: they depend on the operator {node.domain}:{node.operator}"
-    if any(0 < (each.length or 0) <= _SMALL_BYTES for each in used_external_data(graph)):
-        yield "output shapes not checked: they may depend on external data"
 
 
 def _unbounded_functions(model: OnnxModel) -> Iterator[str]:
@@ -145,7 +149,11 @@ def _unbounded_functions(model: OnnxModel) -> Iterator[str]:
 def _with_inference(described: ModelFile, inference: Inference) -> ModelFile:
     if inference.fault is not None:
         return replace(described, faults=(invalid_graph(inference.fault),))
+    if inference.missing_kernel is not None:
+        return replace(described, faults=(no_kernel(inference.missing_kernel),))
     outputs, shapes = described.outputs, inference.shapes
+    unclear = frozenset(inference.unclear)
+    outputs = tuple(replace(each, shape=None) if each.name in unclear else each for each in outputs)
     if shapes is not None:
         types = {name: _DATA_TYPES.get(number, "") for name, number in inference.types.items()}
         outputs = tuple(

@@ -6,7 +6,7 @@ Field numbers: https://github.com/onnx/onnx/blob/v1.16.0/onnx/onnx.proto
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from constructs_triton.model_files.onnx_tensors import ExternalData, OnnxTensor, read_tensor
 from constructs_triton.model_files.protobuf_wire import Field, MessageReader, WireError, signed
 
-__all__ = ["OnnxGraph", "OnnxModel", "OnnxNode", "OnnxValue", "read_model"]
+__all__ = ["OnnxFunction", "OnnxGraph", "OnnxModel", "OnnxNode", "OnnxValue", "plain_domain", "read_model"]
 
 # protobuf refuses more than 100 nested messages; a graph within a graph takes three.
 _MOST_GRAPHS_DEEP = 32
@@ -65,6 +65,7 @@ class OnnxGraph:
     inputs: list[OnnxValue] = field(default_factory=list)
     outputs: list[OnnxValue] = field(default_factory=list)
     initializers: dict[str, OnnxTensor] = field(default_factory=dict)
+    sparse_initializers: set[str] = field(default_factory=set)
     external_data: list[ExternalData] = field(default_factory=list)
     nodes: list[OnnxNode] = field(default_factory=list)
     graphs_below: list[OnnxGraph] = field(default_factory=list)
@@ -82,20 +83,29 @@ class OnnxGraph:
 
 
 @dataclass
-class OnnxModel:
-    """A model. ``opsets`` are pairs of a domain and its version.
+class OnnxFunction:
+    """An operator of the model's own: its number of inputs, its content and the operator sets it imports."""
 
-    ``functions`` are the model's own operators, each with how often it uses which operators.
-    ``function_opsets`` are the operator sets that functions import, and ``missing_imports`` the domains whose
-    operators a function uses without an import.
+    inputs: int = 0
+    nodes: tuple[OnnxNode, ...] = ()
+    opsets: dict[str, int] = field(default_factory=dict)
+
+    def missing_imports(self) -> set[str]:
+        """Return the domains whose operators it uses without an import."""
+        return {plain_domain(node.domain) for node in self.nodes} - self.opsets.keys()
+
+
+@dataclass
+class OnnxModel:
+    """A model. ``opsets`` are pairs of a domain and its version, and ``functions`` the model's own operators.
+
+    ``ir_version`` is ``None`` if the file has none.
     """
 
-    ir_version: int = 0
+    ir_version: int | None = None
     opsets: list[tuple[str, int]] = field(default_factory=list)
     graph: OnnxGraph | None = None
-    functions: dict[Operator, Counter[Operator]] = field(default_factory=dict)
-    function_opsets: list[tuple[str, int]] = field(default_factory=list)
-    missing_imports: set[str] = field(default_factory=set)
+    functions: dict[Operator, OnnxFunction] = field(default_factory=dict)
 
     def count_expanded_nodes(self) -> int:
         """Return how many operators there are once each function is replaced by its content.
@@ -106,11 +116,15 @@ class OnnxModel:
             CycleError: a function uses itself.
         """
         sizes: dict[Operator, int] = {}
-        for name in TopologicalSorter(self.functions).static_order():
-            if name in self.functions:
-                sizes[name] = _count(self.functions[name], sizes)
-        nodes = self.graph.all_nodes() if self.graph is not None else ()
-        return _count(Counter((node.domain, node.operator) for node in nodes), sizes)
+        used = {name: _operators(function.nodes) for name, function in self.functions.items()}
+        for name in TopologicalSorter(used).static_order():
+            if name in used:
+                sizes[name] = _count(used[name], sizes)
+        return _count(_operators(self.graph.all_nodes() if self.graph is not None else ()), sizes)
+
+
+def _operators(nodes: Iterable[OnnxNode]) -> Counter[Operator]:
+    return Counter((node.domain, node.operator) for node in nodes)
 
 
 def _count(operators: Counter[Operator], sizes: Mapping[Operator, int]) -> int:
@@ -127,14 +141,14 @@ def read_model(message: MessageReader) -> OnnxModel:
     model = OnnxModel()
     for each in message:
         if each.number == 1:
-            model.ir_version = each.value
+            model.ir_version = signed(each.value)
         elif each.number == 7:
-            model.graph = _graph(message.message(each), 0)
+            model.graph = _graph(message.message(each), 0, model.graph)  # protobuf merges several
         elif each.number == 8:
             model.opsets.append(_opset(message.message(each)))
         elif each.number == 25:
-            name, operators = _function(message.message(each), model)
-            model.functions.setdefault(name, Counter()).update(operators)
+            name, function = _function(message.message(each))
+            model.functions.setdefault(name, function)
     return model
 
 
@@ -148,34 +162,36 @@ def _opset(message: MessageReader) -> tuple[str, int]:
     return domain, version
 
 
-def _function(message: MessageReader, model: OnnxModel) -> tuple[Operator, Counter[Operator]]:
+def _function(message: MessageReader) -> tuple[Operator, OnnxFunction]:
     message.keep(_STEPS_OF_FUNCTION)
     name = domain = ""
     body = OnnxGraph()
-    opsets: list[tuple[str, int]] = []
+    inputs = 0
+    opsets: dict[str, int] = {}
     for each in message:
         if each.number == 1:
             name = message.text(each)
+        elif each.number == 4:
+            inputs += 1
         elif each.number == 7:
             body.nodes.append(_node(message.message(each), body, 0))
         elif each.number == 9:
-            opsets.append(_opset(message.message(each)))
+            imported, version = _opset(message.message(each))
+            opsets[plain_domain(imported)] = version
         elif each.number == 10:
             domain = message.text(each)
-    model.function_opsets += opsets
-    imported = {_plain(each) for each, _ in opsets}
-    model.missing_imports |= {_plain(node.domain) for node in body.all_nodes()} - imported
-    return (domain, name), Counter((node.domain, node.operator) for node in body.all_nodes())
+    return (domain, name), OnnxFunction(inputs, tuple(body.all_nodes()), opsets)
 
 
-def _plain(domain: str) -> str:
+def plain_domain(domain: str) -> str:
+    """Return the one of two names that the domain of standard operators has."""
     return "" if domain == "ai.onnx" else domain
 
 
-def _graph(message: MessageReader, depth: int) -> OnnxGraph:
+def _graph(message: MessageReader, depth: int, begun: OnnxGraph | None = None) -> OnnxGraph:
     if depth > _MOST_GRAPHS_DEEP:
         raise WireError(f"graphs are nested more than {_MOST_GRAPHS_DEEP} deep")
-    graph = OnnxGraph()
+    graph = begun or OnnxGraph()
     readers: Mapping[int, Callable[[Field], None]] = {
         1: lambda each: graph.nodes.append(_node(message.message(each), graph, depth)),
         2: lambda each: setattr(graph, "name", message.text(each)),
@@ -261,6 +277,7 @@ def _sparse_initializer(message: MessageReader, graph: OnnxGraph) -> None:
         if each.number == 1:
             tensor = read_tensor(message.message(each))
             graph.initializers[tensor.name] = tensor
+            graph.sparse_initializers.add(tensor.name)
 
 
 # TypeProto: which field is set says which type it is.

@@ -8,7 +8,7 @@ make them take any time and memory, so they run in a process with limits.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
@@ -44,33 +44,48 @@ class Inference:
     """The shapes of the outputs by name, or why there are none.
 
     ``fault`` is why the runtime refuses an operator or a type. A shape of ``None`` has rank 0 or is unknown.
-    ``types`` are the data types of the outputs that the file gives no type.
+    ``types`` are the data types of the outputs that the file gives no type. ``missing_kernel`` is which
+    operator the runtime does not implement on the CPU. ``unclear`` are the outputs that may have other shapes
+    than the file declares.
     """
 
     shapes: Mapping[str, Shape] | None = None
     types: Mapping[str, int] = field(default_factory=dict)
     fault: str | None = None
+    missing_kernel: str | None = None
+    unclear: Collection[str] = ()
     not_checked: str = ""
 
 
 _process = BoundedProcess("constructs_triton.model_files.onnx_inference:infer_shapes")
 
 
-def infer(message: MessageReader) -> Inference:
-    """Check the operators of a model, and infer the shapes of its outputs."""
+def infer(message: MessageReader, cpu_release: str = "") -> Inference:
+    """Check the operators of a model, and infer the shapes of its outputs.
+
+    ``cpu_release`` is the release of ONNX Runtime if the model runs on the CPU; else it is empty.
+    """
     if not _is_onnx_installed():
         return Inference(not_checked=f"{_NOT_CHECKED}: run `pip install 'constructs-triton[onnx]'`")
     try:
         content = _without_weights(message)
         seconds = _SECONDS + _SECONDS_PER_MIB * len(content) / (1 << 20)
         memory_bytes = _MEMORY_BYTES + _MEMORY_PER_BYTE * len(content)
-        answer = json.loads(_process.call(content, seconds=seconds, memory_bytes=memory_bytes))
+        request = cpu_release.encode() + b"\n" + content
+        answer = json.loads(_process.call(request, seconds=seconds, memory_bytes=memory_bytes))
     except (OverBudgetError, OSError) as error:
         return Inference(not_checked=f"{_NOT_CHECKED}: {error}")
-    reason, shapes = answer["not_checked"], answer["shapes"]
+    reason, shapes = answer.get("not_checked"), answer.get("shapes")
     if shapes is not None:
         shapes = {name: None if dims is None else tuple(dims) for name, dims in shapes.items()}
-    return Inference(shapes, answer["types"], answer["fault"], f"{_NOT_CHECKED}: {reason}" if reason else "")
+    return Inference(
+        shapes,
+        answer.get("types", {}),
+        answer.get("fault"),
+        answer.get("missing_kernel"),
+        answer.get("unclear", ()),
+        f"{_NOT_CHECKED}: {reason}" if reason else "",
+    )
 
 
 def _is_onnx_installed() -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from constructs_triton.model_files.protobuf_wire import MessageReader, signed
+from constructs_triton.model_files.protobuf_wire import Field, MessageReader, signed
 from constructs_triton.untrusted.budget import count_elements
 
 __all__ = ["ExternalData", "OnnxTensor", "read_tensor"]
@@ -33,6 +33,23 @@ _ITEM_BYTES = {
     15: 16,
     16: 2,
 }
+#: The field with the elements of each ``TensorProto.DataType``, unless they are raw bytes.
+_DATA_FIELDS = {
+    **dict.fromkeys((2, 3, 4, 5, 6, 9, 10, 16), 5),
+    1: 4,
+    7: 7,
+    8: 6,
+    11: 10,
+    12: 11,
+    13: 11,
+}
+_VALUE_FIELDS = frozenset(_DATA_FIELDS.values())
+_STRINGS = 6
+_PACKED_ITEM_BYTES = {4: 4, 10: 8}
+_CONTINUED = 0x80  # every byte of a varint but the last one is at least this
+_MOST_COUNTED_BYTES = 64 << 10
+#: The entries of external data that every ONNX Runtime accepts. 1.20 and later write the others themselves.
+_KNOWN_ENTRIES = frozenset({"location", "offset", "length", "checksum"})
 _LONGEST_NUMBER = 20
 _NUMBER = re.compile(r"[ \t]*[+-]?[0-9]+")
 
@@ -41,7 +58,8 @@ class ExternalData(NamedTuple):
     """Where the content of an initializer is: a file beside the model, an offset and a length in bytes.
 
     ``offset`` is ``None`` and ``length`` is -1 if it is not a number. ``size`` is how many bytes the dims and
-    the type need; ``None`` if the type has no fixed size.
+    the type need; ``None`` if the type has no fixed size. ``wrong_entry`` is an entry that the runtime does
+    not accept.
     """
 
     initializer: str
@@ -49,13 +67,15 @@ class ExternalData(NamedTuple):
     offset: int | None
     length: int | None
     size: int | None = None
+    wrong_entry: str = ""
 
 
 class OnnxTensor(NamedTuple):
     """A constant.
 
     ``data_type`` is the number of ``TensorProto.DataType``. ``elements`` is -1 if a dim is negative, and
-    ``None`` if it is not known. ``raw_bytes`` is the length of ``raw_data``, if it has any.
+    ``None`` if it is not known. ``raw_bytes`` is the length of ``raw_data``, if it has any. ``values`` is how
+    many elements the field for its type has; ``None`` if that is not known.
     """
 
     name: str
@@ -63,6 +83,7 @@ class OnnxTensor(NamedTuple):
     elements: int | None
     raw_bytes: int | None = None
     external: ExternalData | None = None
+    values: int | None = None
 
     @property
     def size(self) -> int | None:
@@ -77,6 +98,7 @@ def read_tensor(message: MessageReader) -> OnnxTensor:
     elements: int | None = 1
     raw_bytes = None
     entries: dict[str, str] = {}
+    counts: dict[int, int | None] = {}
     for each in message:
         if each.number == 1:
             # Writers of ONNX do not pack dims.
@@ -92,8 +114,28 @@ def read_tensor(message: MessageReader) -> OnnxTensor:
             entries[key] = value
         elif each.number == 14:
             location = each.value
-    tensor = OnnxTensor(name, data_type, elements, raw_bytes)
+        elif each.number in _VALUE_FIELDS:
+            counts[each.number] = _added(counts.get(each.number, 0), _count(message, each))
+    field = _DATA_FIELDS.get(data_type)
+    values = None if field is None else counts.get(field, 0)
+    tensor = OnnxTensor(name, data_type, elements, raw_bytes, values=values)
     return tensor._replace(external=_external(tensor, entries)) if location == _EXTERNAL else tensor
+
+
+def _count(message: MessageReader, field: Field) -> int | None:
+    """Return how many elements a field has; ``None`` if they are too many to be counted."""
+    if not field.is_bytes or field.number == _STRINGS:
+        return 1
+    length = field.end - field.start
+    if field.number in _PACKED_ITEM_BYTES:
+        return length // _PACKED_ITEM_BYTES[field.number]
+    if length > _MOST_COUNTED_BYTES:
+        return None
+    return sum(byte < _CONTINUED for byte in message.raw(field))
+
+
+def _added(count: int | None, more: int | None) -> int | None:
+    return None if count is None or more is None else count + more
 
 
 def _multiplied(elements: int | None, dim: int) -> int | None:
@@ -110,7 +152,12 @@ def _external(tensor: OnnxTensor, entries: Mapping[str, str]) -> ExternalData:
         _number(entries.get("offset", "0"), None),
         None if length is None else _number(length, -1),
         tensor.size,
+        next((key for key, value in entries.items() if not value or not _is_known(key)), ""),
     )
+
+
+def _is_known(entry: str) -> bool:
+    return entry in _KNOWN_ENTRIES or entry.startswith("prepacked")
 
 
 def _number(text: str, otherwise: int | None) -> int | None:

@@ -88,6 +88,27 @@ def test_retained_endpoint_has_all_that_it_needs(aws: SimulatedAccount, deploy: 
     assert bucket not in [each["Name"] for each in aws.client("s3").list_buckets()["Buckets"]]
 
 
+@pytest.mark.parametrize(
+    ("policy", "kept"),
+    [
+        (RemovalPolicy.RETAIN, {"Endpoint", "EndpointConfig", "Model", "ManagedPolicy", "Role", "Policy"}),
+        (RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE, set()),
+    ],
+    ids=["RETAIN", "RETAIN_ON_UPDATE_OR_DELETE"],
+)
+def test_failed_first_deployment_leaves_what_the_page_lists(
+    aws: SimulatedAccount, deploy: Deploy, policy: RemovalPolicy, kept: set[str]
+) -> None:
+    """Buckets and log groups stay, and an endpoint only with RETAIN; the next attempt succeeds."""
+    assert deploy(FleetState(removal_policy=policy, is_broken=True)) == "ROLLBACK_COMPLETE"
+    events = aws.stack(STACK).events
+    left = {each.type.rpartition("::")[2] for each in events if each.status == "DELETE_SKIPPED"}
+    assert left == {"Bucket", "LogGroup"} | kept
+    assert bool(aws.client("sagemaker").list_endpoints()["Endpoints"]) is bool(kept)
+    assert aws.destroy(STACK).status == "DELETE_COMPLETE"
+    assert deploy(FleetState(removal_policy=policy)) == "CREATE_COMPLETE"
+
+
 def _bucket(view: StackView) -> str:
     source = view.model("SingleName")["PrimaryContainer"]["ModelDataSource"]["S3DataSource"]["S3Uri"]
     return str(source).removeprefix("s3://").partition("/")[0]

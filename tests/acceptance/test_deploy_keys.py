@@ -129,15 +129,17 @@ def test_key_changes_and_the_update_of_the_endpoint_fails(account: Account) -> N
     assert {account.objects()[key] for key in before} == {"K1"}
 
 
-def test_objects_that_cannot_be_decrypted_fail_the_update(account: Account) -> None:
+@pytest.mark.parametrize("unreadable", ["", STRANGER], ids=["every object", "an archive of others"])
+def test_objects_that_cannot_be_decrypted_fail_the_update(account: Account, unreadable: str) -> None:
     """No new content is written, and the reason names the property that allows the key."""
     account.deploy(KeyState("K2"))
+    account.add_model()
     old_key = _key(account, "K1")
-    _encrypt_everything(account, old_key)
+    _encrypt(account, old_key, unreadable)
     before = set(account.objects())
     stack = account.deploy(KeyState("K2", label=2))
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE", stack.reason
-    assert "index.json: cannot be decrypted" in stack.reason
+    assert f"{unreadable or 'index.json'}: cannot be decrypted" in stack.reason
     assert (
         f'previous_encryption_keys=[kms.Key.from_key_arn(self, "PreviousKey", "{old_key}")]' in stack.reason
     )
@@ -149,12 +151,13 @@ def test_objects_that_cannot_be_decrypted_fail_the_update(account: Account) -> N
 
 
 def test_damaged_index_fails_an_update_and_not_its_rollback(account: Account) -> None:
-    """The reason says what to delete; the rollback leaves the index as it is."""
+    """The reason says what to delete and how to continue; the rollback leaves the index as it is."""
     account.deploy(KeyState(None))
     account.damage_index()
     stack = account.deploy(KeyState(None, label=2))
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE", stack.reason
     assert "models/index.json: is not an index of models" in stack.reason
+    assert "run cdk rollback" in stack.reason
     account.aws.client("s3").delete_object(Bucket=account.bucket, Key="models/index.json")
     assert account.deploy(KeyState(None, label=2)).status == "UPDATE_COMPLETE"
 
@@ -186,10 +189,10 @@ def _key(account: Account, name: str) -> str:
     return str(arn)
 
 
-def _encrypt_everything(account: Account, key: str) -> None:
-    """Give every object the key, as version 0.1 left them after a change of the key."""
+def _encrypt(account: Account, key: str, prefix: str) -> None:
+    """Give the objects the key, as version 0.1 left them after a change of the key."""
     s3, bucket = account.aws.client("s3"), account.bucket
-    for each in s3.list_objects_v2(Bucket=bucket)["Contents"]:
+    for each in s3.list_objects_v2(Bucket=bucket, Prefix=prefix)["Contents"]:
         source = {"Bucket": bucket, "Key": each["Key"]}
         s3.copy_object(
             Bucket=bucket,

@@ -8,7 +8,7 @@ from pathlib import Path
 import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
-from files_app import add_single, write_models
+from files_app import add_single, fail_after, write_models
 from files_states import State as Content
 
 from constructs_triton import InstanceType, ModelSource, TritonModelRepository
@@ -26,6 +26,7 @@ class FleetState:
     instance_type: str = "ml.g5.xlarge"
     label: int = 1
     removal_policy: cdk.RemovalPolicy | None = None
+    is_broken: bool = False
 
 
 class FleetStack(cdk.Stack):
@@ -45,6 +46,8 @@ class FleetStack(cdk.Stack):
             count.scale_on_gpu_utilization("Gpu", target_utilization_percent=60)
         if state.retains_counts:
             self.endpoint.retain_instance_counts()
+        if state.is_broken:
+            fail_after(self.endpoint)
         s3.Bucket(self, "Labels").grant_read(self.endpoint)
         cdk.CfnOutput(self, "SingleName", value=self.endpoint.endpoint_name)
 

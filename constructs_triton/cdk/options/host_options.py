@@ -114,9 +114,10 @@ class CreatedEndpointOptions(HostOptions, total=False):
     removal_policy: Annotated[
         RemovalPolicy | None,
         Property(
-            "``RETAIN`` keeps the endpoint and everything it needs when it is removed from the stack. "
-            "Inference components have their own.",
+            "``RETAIN_ON_UPDATE_OR_DELETE`` keeps the endpoint and everything it needs when it is removed "
+            "from the stack. ``RETAIN`` also keeps it if its creation fails. Inference components have their "
+            "own.",
             default_text="``DESTROY``",
-            example="RemovalPolicy.RETAIN",
+            example="RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE",
         ),
     ]

@@ -80,6 +80,11 @@ class PrefixOptions:
             raise InvalidValueError(
                 "removal_policy: buckets have no snapshots, got SNAPSHOT; use RETAIN or DESTROY"
             )
+        if self.removal_policy is RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE:
+            raise InvalidValueError(
+                "removal_policy: after a failed creation, CloudFormation could not delete a bucket that "
+                "contains models already, got RETAIN_ON_UPDATE_OR_DELETE; use RETAIN or DESTROY"
+            )
         check_prefix(self.prefix)
         check_retention(self.prune_after)
         return replace(self, naming=known_naming(self.naming))

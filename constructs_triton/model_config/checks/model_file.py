@@ -66,7 +66,9 @@ def version(model: ModelUnderCheck) -> Iterator[Problem]:
 def operator(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every operator is built into ONNX Runtime or is a function of the model.
 
-    Other operators need a library, which ``model_operations`` names.
+    Other operators need a library, which ``model_operations`` names. Where the model runs on the CPU only,
+    the runtime must also implement the operator there, for its types and operator set. The ``onnx`` package
+    is needed to check this.
     """
     yield from _problems(model, "onnx-operator")
 

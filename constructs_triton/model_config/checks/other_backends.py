@@ -151,7 +151,8 @@ _BOOLEANS = ("true", "on", "1", "false", "off", "0")
 _BOOLEAN_PARAMETERS = ("enable_mem_arena", "enable_mem_pattern")
 _INTEGER_PARAMETERS = ("execution_mode", "intra_op_thread_count", "inter_op_thread_count")
 _INT32, _MOST_DIGITS = range(-(2**31), 2**31), 100
-_LEADING_INTEGER = re.compile(r"\s*[+-]?\d+")
+_MOST_THREADS = 2**22  # Linux's limit on the processes and threads of a machine
+_LEADING_INTEGER = re.compile(r"\s*[+-]?[0-9]+")
 
 
 @rule(
@@ -179,6 +180,9 @@ def _integer_problems(key: str, value: str) -> Iterator[Problem]:
     elif len(match[0]) > _MOST_DIGITS or int(match[0]) not in _INT32:
         message = f'{key} "{value}" does not fit into 32 bits, which stops the server'
         yield Problem(message, ("parameters", key), "write a smaller number")
+    elif key != "execution_mode" and int(match[0]) > _MOST_THREADS:
+        message = f'{key} "{value}" is more threads than Linux can start'
+        yield Problem(message, ("parameters", key), "write the number of cores")
     elif key == "execution_mode" and int(match[0]) not in (0, 1):
         message = f'execution_mode must be 0 (sequential) or 1 (parallel), got "{value}"'
         yield Problem(message, ("parameters", key), 'write "0" or "1"')
@@ -207,8 +211,8 @@ def accelerator(model: ModelUnderCheck) -> Iterator[Problem]:
 def operator_library(model: ModelUnderCheck) -> Iterator[Problem]:
     """The libraries of custom operators are in the model's folder, below ``/opt/ml/model``.
 
-    AWS's image contains no such library. The rule skips images that may be your own, unless the path is below
-    ``/opt/ml/model``, and libraries that are found by their name only.
+    AWS's image contains no such library, and the server does not look for a relative path in the model's
+    folder. The rule skips images that may be your own, unless the path is below ``/opt/ml/model``.
     """
     is_known = model.target.is_prebuilt_image and model.target.image_version is not None
     for index, path in enumerate(model.config.model_operations.op_library_filename):
@@ -225,8 +229,8 @@ def operator_library(model: ModelUnderCheck) -> Iterator[Problem]:
 def _has_library(model: ModelUnderCheck, path: str, *, inside: bool) -> bool:
     if inside and model.folder.path != ".":
         return (model.folder.directory.parent / path.removeprefix(_SINGLE_MODEL_FOLDER)).exists()
-    if "/" in path and not path.startswith("/"):
-        return False  # the server looks in its working directory
+    if not path.startswith("/"):
+        return False  # the server looks in its working directory, and for a bare name where the loader looks
     name = posixpath.basename(path)
     return any(
         name in names for names in (model.folder.entries, *map(model.folder.list, model.versions_to_load))

@@ -36,7 +36,7 @@ def data(model: ModelUnderCheck) -> Iterator[Problem]:
 @rule("warmup-batch-size", when=("model_warmup",), source="triton core InferenceRequest::Normalize")
 def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """A warmup sample of a model with batching has a ``batch_size`` of ``max_batch_size`` or less."""
-    most = model.config.max_batch_size
+    most = model.final_config.max_batch_size
     for index, sample in enumerate(model.config.model_warmup):
         if 0 < most < sample.batch_size:
             message = f"batch size {sample.batch_size} of a warmup sample, max allowed is {most}"
@@ -64,7 +64,7 @@ def required_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     if model.completes_tensors:
         return
-    declared = {tensor.name: tensor for tensor in model.config.input}
+    declared = {tensor.name: tensor for tensor in model.final_config.input}
     for index, sample in enumerate(model.config.model_warmup):
         if sample.batch_size == 0:
             continue

@@ -71,6 +71,11 @@ class Deployed:
         """The properties, without intrinsic functions."""
         return self.request.properties
 
+    @property
+    def is_kept_after_create(self) -> bool:
+        """Whether the rollback of the operation that created the resource keeps it."""
+        return self.deletion_policy == "Retain"
+
 
 class ResourceFailedError(StackError):
     """A resource failed but exists, so a rollback must delete it."""

@@ -141,7 +141,7 @@ class Deployer(Engine):
         status = "ROLLBACK_COMPLETE"
         for deployed in self._backwards(stack):
             try:
-                self._remove(stack, deployed, retain=deployed.deletion_policy == "Retain")
+                self._remove(stack, deployed, retain=deployed.is_kept_after_create)
             except StackError:
                 status = "ROLLBACK_FAILED"
                 continue
@@ -173,9 +173,10 @@ class Deployer(Engine):
             self._end(stack, "UPDATE_ROLLBACK_FAILED", str(error))
             return
         before.restore(stack)
-        self._clean_up(
-            stack, "UPDATE_ROLLBACK_COMPLETE", [(each, False) for each in reversed(change.created)]
-        )
+        # UpdateStack keeps what it created and the template retains, unless RetainExceptOnCreate is set. No
+        # document says so of the new half of a replacement, to which DeletionPolicy does not apply.
+        created = [(each, each.is_kept_after_create and _is_new(each, before)) for each in change.created]
+        self._clean_up(stack, "UPDATE_ROLLBACK_COMPLETE", created[::-1])
         stack.reason = reason
 
     def _put_back(self, stack: Stack, old: Deployed) -> None:
@@ -232,6 +233,10 @@ class Deployer(Engine):
         places = {logical_id: place for place, logical_id in enumerate(order)}
         resources = stack.resources.values()
         return sorted(resources, key=lambda each: places.get(each.request.logical_id, len(places)))
+
+
+def _is_new(deployed: Deployed, before: _Before) -> bool:
+    return deployed.request.logical_id not in before.resources
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.assertions import Annotations, Match
 from cdk_apps import ENVIRONMENT, add_endpoint, add_repository, make_app, resources, synthesize, write_model
 
-from constructs_triton import InstanceType, TritonMultiModelEndpoint
+from constructs_triton import CompressionType, InstanceType, TritonMultiModelEndpoint
 from constructs_triton.cdk import DeployTimeFunctions
 from constructs_triton.errors import InvalidValueError
+from constructs_triton_client.recorded_requests import RecordedRequest, RecordedRequests
 
 ISOLATED = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
 
@@ -69,6 +70,33 @@ def test_settings_reach_every_function(tmp_path: Path) -> None:
             assert "AttachToVpc" in sids
     (created,) = resources(synthesize(network), "AWS::KMS::Key").values()
     assert "EncryptLogs" in [each.get("Sid") for each in created["Properties"]["KeyPolicy"]["Statement"]]
+
+
+def test_every_custom_resource_has_a_timeout(stack: cdk.Stack, tmp_path: Path) -> None:
+    """CloudFormation waits longer than the function may run, and never its default of an hour by accident."""
+    requests = tmp_path / "requests.json"
+    RecordedRequests([RecordedRequest("one", {}, {})]).save(requests)
+    options: dict[str, Any] = {"scaling_guard": True, "verify_update": True, "verify_responses": requests}
+    endpoint = add_endpoint(stack, tmp_path / "models", compression_type=CompressionType.NONE, **options)
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
+    TritonMultiModelEndpoint(
+        stack,
+        "Many",
+        model_repository=add_repository(stack, tmp_path / "models"),
+        instance_type=InstanceType.of("ml.g4dn.xlarge"),
+    )
+    template = synthesize(stack)
+    functions = resources(template, "AWS::Lambda::Function")
+    found = {
+        each["Type"].removeprefix("Custom::Triton"): each["Properties"]
+        for each in template["Resources"].values()
+        if each["Type"].startswith("Custom::")
+    }
+    scaling = {"ScalingSweeper", "ScalingGate", "ScalableTarget", "ScalingPolicy"}
+    assert found.keys() == scaling | {"UpdateCheck", "Verification", "ModelSync", "ModelFiles"}
+    for name, properties in found.items():
+        function = functions[properties["ServiceToken"]["Fn::GetAtt"][0]]["Properties"]
+        assert function["Timeout"] < int(properties["ServiceTimeout"]) <= 3600, name
 
 
 def test_subnets_without_a_route_are_reported(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from constructs_triton import (
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.rehearsal.permissions.policy import Decision, decide
 from constructs_triton.rehearsal.permissions.s3_needs import services_of_s3
+from constructs_triton_client.recorded_requests import RecordedRequest, RecordedRequests
 
 
 def test_names_are_compared_without_case(tmp_path: Path) -> None:
@@ -122,14 +123,15 @@ def test_keys_may_be_used_through_every_name_of_s3(deployed_to: str, *, is_agnos
         image=TritonImage.dlc("25.04"),
     )
     allowed = statements(synthesize(stack))["DecryptModel"]["Condition"]["StringEquals"]["kms:ViaService"]
-    suffix = services_of_s3(deployed_to)[-1].partition(f"{deployed_to}.")[2]
-    known = {"AWS::Region": deployed_to, "AWS::URLSuffix": suffix}
+    suffixes = ["amazonaws.com", "amazonaws.com.cn"] if deployed_to == "cn-north-1" else ["amazonaws.com"]
+    needed = {f"s3.{deployed_to}.{suffix}" for suffix in suffixes}
+    known = {"AWS::Region": deployed_to, "AWS::URLSuffix": suffixes[-1]}
     written = {
         "".join(part if isinstance(part, str) else known[part["Ref"]] for part in each["Fn::Join"][1])
         for each in _listed(allowed)
         if isinstance(each, dict)
     }
-    assert set(services_of_s3(deployed_to)) <= written
+    assert set(services_of_s3(deployed_to)) == needed <= written  # those of the simulated account
     assert len(written) == (1 if region == "eu-west-1" else 2)
 
 
@@ -140,13 +142,23 @@ def test_keys_may_be_used_through_every_name_of_s3(deployed_to: str, *, is_agnos
 def test_asset_bucket_belongs_to_the_account(
     tmp_path: Path, bucket: str | None, account: str | None, *, is_own: bool
 ) -> None:
-    """A stranger's bucket of the same name is not read; a bucket named otherwise may be in any account."""
+    """Roles do not read a stranger's bucket of the same name; one named otherwise may be in any account."""
     synthesizer = cdk.DefaultStackSynthesizer(file_assets_bucket_name=bucket)
     env = cdk.Environment(account=account, region="eu-west-1")
     stack = cdk.Stack(make_app(), "Test", env=env, synthesizer=synthesizer)
-    add_endpoint(stack, tmp_path)
+    requests = tmp_path / "requests.json"
+    RecordedRequests([RecordedRequest("one", {}, {})]).save(requests)
+    write_repository(tmp_path / "models")
+    options: dict[str, Any] = {
+        "model_repository": add_repository(stack, tmp_path / "models"),
+        "instance_type": InstanceType.of("ml.g5.xlarge"),
+    }
+    TritonEndpoint(stack, "One", model="other", verify_responses=requests, **options)
+    TritonMultiModelEndpoint(stack, "Many", **options)
     condition = {"StringEquals": {"aws:ResourceAccount": {"Ref": "AWS::AccountId"}}}
-    assert (statements(synthesize(stack))["LoadModel"].get("Condition") == condition) is is_own
+    found = statements(synthesize(stack))
+    for name in ("LoadModel", "ReadArchives", "ReadRequests"):  # of the endpoint, the sync and the check
+        assert (found[name].get("Condition") == condition) is is_own, name
 
 
 def test_kept_endpoint_keeps_its_security_group(stack: cdk.Stack, tmp_path: Path) -> None:

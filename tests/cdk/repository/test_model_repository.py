@@ -311,6 +311,8 @@ def test_pruning_is_optional(path: Path) -> None:
         add_repository(make_stack(), path, prefix=None)
     with pytest.raises(InvalidValueError, match="removal_policy: buckets have no snapshots, got SNAPSHOT"):
         add_repository(make_stack(), path, removal_policy=cdk.RemovalPolicy.SNAPSHOT)
+    with pytest.raises(InvalidValueError, match="got RETAIN_ON_UPDATE_OR_DELETE; use RETAIN or DESTROY"):
+        add_repository(make_stack(), path, removal_policy=cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE)
 
 
 def test_sync_function_has_the_fixed_python(path: Path) -> None:

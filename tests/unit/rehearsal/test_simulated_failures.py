@@ -96,6 +96,30 @@ def test_every_failure_of_an_update_returns_to_the_old_state(running: SimulatedA
     assert running.fleets.drops == []
 
 
+@pytest.mark.parametrize(("policy", "is_left"), [("Retain", True), ("RetainExceptOnCreate", False)])
+def test_rollback_keeps_what_the_update_created(
+    running: SimulatedAccount, policy: str, is_left: bool
+) -> None:
+    """An update leaves a new bucket that the template retains, and not the new half of a replacement."""
+    kept = {"DeletionPolicy": policy, "UpdateReplacePolicy": "Retain"}
+    added = {"Added": {"Type": "AWS::S3::Bucket", **kept}, "Model": {**NEW["Model"], **kept}}
+    running.behaviour = Behaviour(failing={"Topic": "after"})
+    before = names_of_what_is_listed(running)
+    stack = update(running, {**NEW, **added})()
+    assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
+    skipped = [each.logical_id for each in stack.events if each.status == "DELETE_SKIPPED"]
+    assert skipped == ["Added"] * is_left
+    left = names_of_what_is_listed(running) - before
+    assert [name.rpartition("-")[0] for name in left] == ["failing-added"] * is_left
+
+
+def names_of_what_is_listed(aws: SimulatedAccount) -> set[str]:
+    """The models and buckets of the account."""
+    models = aws.client("sagemaker").list_models()["Models"]
+    buckets = aws.client("s3").list_buckets()["Buckets"]
+    return {each["ModelName"] for each in models} | {each["Name"] for each in buckets}
+
+
 def test_failed_rollback_can_be_continued(running: SimulatedAccount) -> None:
     """Each step of the rollback fails; ContinueUpdateRollback completes it with the old content."""
     before = running.stack(NAME).resources

@@ -1,0 +1,188 @@
+"""Operators that ONNX Runtime does not implement on the CPU, and what it infers of a model."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnxruntime
+import pytest
+from check_examples.onnx_models import model, node, relu, tensor
+from onnx import TensorProto, helper
+from onnx.shape_inference import infer_shapes
+
+from constructs_triton.facts.onnx_kernels import has_kernel
+from constructs_triton.model_files import describe, onnx_inference
+from constructs_triton.model_files.onnx_kernels import missing_kernel
+
+NEWEST = "1.28.0"
+
+
+def _one(operator: str, data_type: int = TensorProto.FLOAT, opset: int = 13, domain: str = "") -> bytes:
+    opsets = {"": opset, **({domain: 1} if domain else {})}
+    values = [tensor("X", data_type)], [tensor("Y", data_type)]
+    return model("", [node(operator, ["X"], ["Y"], domain)], *values, opsets=opsets)
+
+
+def _sequence(data_type: int) -> bytes:
+    nodes = [
+        node("SequenceConstruct", ["X", "X"], ["S"]),
+        helper.make_node("ConcatFromSequence", ["S"], ["Y"], axis=1),
+    ]
+    return model("", nodes, [tensor("X", data_type)], [tensor("Y", data_type, ("b", 8))])
+
+
+def _branches(operator: str) -> bytes:
+    """Return a model whose operator is in the branches of an If, and reads a value from outside."""
+    branch = helper.make_graph(
+        [helper.make_node(operator, ["X"], ["T"])], "branch", [], [tensor("T", TensorProto.DOUBLE)]
+    )
+    chosen = helper.make_node("If", ["C"], ["Y"], then_branch=branch, else_branch=branch)
+    inputs = [tensor("X", TensorProto.DOUBLE), helper.make_tensor_value_info("C", TensorProto.BOOL, [])]
+    return model("", [chosen], inputs, [tensor("Y", TensorProto.DOUBLE)])
+
+
+MODELS = {
+    "float": (_one("Relu"), True),
+    "double": (_one("Sinh", TensorProto.DOUBLE), False),
+    "half, which is cast to float": (_one("Sinh", TensorProto.FLOAT16), True),
+    "half, before there was a cast": (_one("Sigmoid", TensorProto.FLOAT16, 1), False),
+    "old operator set": (_one("Relu", opset=5), False),
+    "fixed function": (_one("Selu", TensorProto.DOUBLE, 18), True),
+    "function that is too new": (_one("Selu", TensorProto.DOUBLE, 13), False),
+    "function whose operators have changed": (_one("LeakyRelu", TensorProto.DOUBLE, 21), False),
+    "function that depends on its attributes": (_one("Clip", TensorProto.INT16, 13), True),
+    "sequence": (_sequence(TensorProto.FLOAT), True),
+    "branches": (_branches("Erf"), False),
+    "another domain": (_one("Gelu", domain="com.microsoft"), True),
+}
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_kernels_are_those_of_onnx_runtime(name: str) -> None:
+    """An operator has a kernel if ONNX Runtime loads a model of it on the CPU."""
+    content, loads = MODELS[name]
+    inferred = infer_shapes(onnx.load_model_from_string(content))
+    assert (missing_kernel(inferred, NEWEST) is None) == loads
+    with nullcontext() if loads else pytest.raises(Exception, match=r"NOT_IMPLEMENTED|INVALID_GRAPH"):
+        onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+
+
+def test_own_functions_and_constants_have_no_kernel() -> None:
+    """Operators that the model defines, constants and unknown operators are not looked up."""
+    function = helper.make_function(
+        "mine", "Sinh", ["a"], ["b"], [node("Relu", ["a"], ["b"])], [helper.make_opsetid("", 13)]
+    )
+    proto = onnx.load_model_from_string(_one("Sinh", TensorProto.DOUBLE, domain="mine"))
+    proto.functions.append(function)
+    value = helper.make_tensor("v", TensorProto.FLOAT, [1], [1.0])
+    proto.graph.node.append(helper.make_node("Constant", [], ["K"], value=value))
+    proto.graph.node.append(node("NoSuchOperator", ["X"], ["Z"]))
+    assert missing_kernel(proto, NEWEST) is None
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"), [("1.16.3", False), ("1.19.2", False), ("1.21.0", True), (NEWEST, True)]
+)
+def test_kernels_depend_on_the_release(release: str, expected: bool) -> None:
+    """A release has the kernels that were added in it or before."""
+    assert has_kernel("ai.onnx", "Add", 14, {"T": "uint8"}, release) == expected
+
+
+def test_only_models_on_the_cpu_need_its_kernels(tmp_path: Path) -> None:
+    """A GPU may implement what the CPU does not."""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(_one("Sinh", TensorProto.DOUBLE))
+    assert describe(path).faults == ()
+    (fault,) = describe(path, on_cpu=True).faults
+    assert (fault.code, "Sinh(9)" in fault.message, "GPU" in fault.hint) == ("onnx-operator", True, True)
+
+
+# --- what is inferred -------------------------------------------------------------------------------------
+
+
+def _inferred(content: bytes, release: str = "") -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(onnx_inference.infer_shapes(f"{release}\n".encode() + content))
+    return answer
+
+
+def test_kernel_is_looked_for_on_the_cpu_only() -> None:
+    """Without a release of ONNX Runtime, kernels are not looked for."""
+    content = _one("Sinh", TensorProto.DOUBLE)
+    assert _inferred(content)["missing_kernel"] is None
+    assert _inferred(content, "1.19.2")["missing_kernel"] == "Could not find an implementation for Sinh(9)"
+
+
+def _chain(hidden: Any, last: Any) -> bytes:
+    proto = onnx.load_model_from_string(
+        model("", [node("Relu", ["X"], ["H"]), node("Relu", ["H"], ["Y"])], [tensor("X")], [last])
+    )
+    proto.graph.value_info.append(hidden)
+    return proto.SerializeToString()
+
+
+def test_contradiction_between_operators_leaves_shapes_open() -> None:
+    """ONNX Runtime accepts a wrong shape between operators; which shapes follow is not known."""
+    answer = _inferred(_chain(tensor("H", dims=("b", 5)), tensor("Y", dims=("b", 6))))
+    assert ("shapes" in answer, answer["unclear"]) == (False, ["Y"])
+
+
+def test_wrong_type_between_operators_is_a_fault() -> None:
+    """ONNX Runtime does not accept a wrong type between operators."""
+    assert "elem type" in _inferred(_chain(tensor("H", TensorProto.DOUBLE), tensor("Y")))["fault"]
+
+
+def test_rank_of_an_output_may_be_inferred_again() -> None:
+    """A declared rank that is wrong counts only if ONNX Runtime does not optimize the graph."""
+    wrong = tensor("Y", dims=("b", 4, 1))
+    assert _inferred(_chain(tensor("H"), wrong))["unclear"] == ["Y"]
+    single = model("", [node("Relu", ["X"], ["Y"])], [tensor("X")], [wrong])
+    assert _inferred(single)["shapes"] == {"Y": None}
+
+
+def test_operator_with_graphs_needs_its_attributes() -> None:
+    """An If without else_branch is a fault."""
+    proto = onnx.load_model_from_string(_branches("Relu"))
+    del proto.graph.node[0].attribute[1]
+    assert "_branch" in _inferred(proto.SerializeToString())["fault"]
+
+
+def test_output_that_is_a_sequence_is_no_tensor() -> None:
+    """An output that is declared as a tensor must not be a sequence."""
+    content = model("", [node("SequenceConstruct", ["X"], ["Y"])], [tensor("X")], [tensor("Y")])
+    assert "is declared as a tensor" in _inferred(content)["fault"]
+
+
+@pytest.mark.parametrize("equation", ["bi,bi->bi", "bi,bi->ib"])
+def test_less_precise_operators_of_the_runtime(equation: str) -> None:
+    """Where ONNX Runtime infers less than the package, only shapes that the file declares are certain."""
+    einsum = helper.make_node("Einsum", ["X", "X"], ["Y"], equation=equation)
+    declared = tensor("Y", dims=("b", 4)) if equation.endswith("bi") else tensor("Y", dims=("b", "c"))
+    answer = _inferred(model("", [einsum], [tensor("X")], [declared]))
+    assert ("shapes" in answer) == equation.endswith("->bi")
+
+
+def test_small_external_data_may_be_a_shape() -> None:
+    """A shape in another file is not read."""
+    proto = onnx.load_model_from_string(
+        model("", [node("Reshape", ["X", "S"], ["Y"])], [tensor("X")], [tensor("Y")])
+    )
+    shape = helper.make_tensor("S", TensorProto.INT64, [2], [-1, 4])
+    shape.ClearField("int64_data")
+    shape.data_location = TensorProto.EXTERNAL
+    shape.external_data.add(key="location", value="w.bin")
+    proto.graph.initializer.append(shape)
+    assert "external data" in _inferred(proto.SerializeToString())["not_checked"]
+
+
+def test_sparse_tensor_is_not_judged() -> None:
+    """The package does not know that ONNX Runtime makes a sparse initializer dense."""
+    proto = onnx.load_model_from_string(relu())
+    proto.graph.node[0].CopyFrom(node("Add", ["X", "W"], ["Y"]))
+    sparse = proto.graph.sparse_initializer.add(dims=[4])
+    sparse.values.CopyFrom(helper.make_tensor("W", TensorProto.FLOAT, [1], [1.0]))
+    sparse.indices.CopyFrom(helper.make_tensor("", TensorProto.INT64, [1], [2]))
+    assert _inferred(proto.SerializeToString()).keys() == {"not_checked"}
