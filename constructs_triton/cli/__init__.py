@@ -38,6 +38,7 @@ COMMANDS = {
     "pack": Command("pack", "write a model repository as .tar.gz archives"),
     "graph": Command("assembly.graph", "draw what the endpoints of a template serve"),
     "model": Command("model", "create a model's folder from a model file, such as model.onnx"),
+    "compile": Command("compile.command", "build TensorRT plans in SageMaker jobs"),
     "config": Command("config", "show configurations, tensors and ensemble graphs"),
     "facts": Command("facts", "look up images, instance types and variables"),
     "models": Command("models", "list, add and remove models of a multi-model endpoint"),
