@@ -49,18 +49,10 @@ class CompiledPlan:
 class PlanCompiler:
     """Builds plans in one Region, and prints progress with ``show``."""
 
-    def __init__(
-        self,
-        session: boto3.Session,
-        cache: PlanCache,
-        show: Callable[[str], None],
-        *,
-        pause_seconds: float = 10.0,
-    ) -> None:
+    def __init__(self, session: boto3.Session, cache: PlanCache, show: Callable[[str], None]) -> None:
         self._session = session
         self._cache = cache
         self._show = show
-        self._pause_seconds = pause_seconds
 
     def find(self, request: JobRequest) -> CompiledPlan | None:
         """Return a plan that was built before, on this machine or in the bucket.
@@ -98,7 +90,7 @@ class PlanCompiler:
             if started is not None:
                 request = started
                 self._show(f"{request.name}: builds this plan already, waiting for it")
-            job = self._job(request)
+            job = PlanJob(self._session, request)
             log = JobLog(self._session, request, self._show)
             state = self._run(job, log, None if started else lambda: self._start(job, bucket, request))
         if state.status != "Completed":
@@ -111,15 +103,12 @@ class PlanCompiler:
                 bucket.keep(request, built.folder)
         return CompiledPlan(built, "a job", state.seconds)
 
-    def _job(self, request: JobRequest) -> PlanJob:
-        return PlanJob(self._session, request, pause_seconds=self._pause_seconds)
-
     def _find_running(self, bucket: JobBucket, request: JobRequest) -> JobRequest | None:
         """Return a job that another run, or one that lost its connection, has started for the same plan."""
         started = bucket.find_started(request)
         if started is None:
             return None
-        state = self._job(started).describe_if_known()
+        state = PlanJob(self._session, started).describe_if_known()
         return started if state is not None and state.status in ("InProgress", "Completed") else None
 
     def _start(self, job: PlanJob, bucket: JobBucket, request: JobRequest) -> None:

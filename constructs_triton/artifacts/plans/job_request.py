@@ -53,7 +53,7 @@ def job_name(build: PlanBuild, model_name: str, moment: str) -> str:
     return f"{start[: _NAME_LENGTH - len(end)].strip('-')}{end}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JobRequest:
     """The job that builds one plan."""
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JobLog", "JobState", "PlanJob"]
 
-_PAUSE_SECONDS = 10.0
+PAUSE_SECONDS = 10.0
 _FINAL = ("Completed", "Failed", "Stopped")
 _LOG_PAGES = 50
 
@@ -50,14 +50,13 @@ class JobState:
 class PlanJob:
     """One job, by its request."""
 
-    def __init__(self, session: boto3.Session, request: JobRequest, *, pause_seconds: float = _PAUSE_SECONDS) -> None:
+    def __init__(self, session: boto3.Session, request: JobRequest) -> None:
         from botocore.config import Config
 
         config = Config(retries={"mode": "standard", "max_attempts": 8})
         make: Any = session.client
         self._client = make("sagemaker", region_name=request.settings.region, config=config)
         self._request = request
-        self._pause_seconds = pause_seconds
 
     def start(self) -> None:
         """Start the job. botocore's errors are those of the service."""
@@ -86,7 +85,7 @@ class PlanJob:
                 show(f"  {line}")
             if state.is_final:
                 return state
-            time.sleep(self._pause_seconds)
+            time.sleep(PAUSE_SECONDS)
 
     def describe_if_known(self) -> JobState | None:
         """Return the state of the job; ``None`` if SageMaker does not know it."""

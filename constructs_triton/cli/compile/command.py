@@ -132,10 +132,12 @@ def _compile(arguments: argparse.Namespace, session: boto3.Session, compilation:
 
 def _price(session: boto3.Session, request: JobRequest) -> Decimal | None:
     """The price is only shown, so whatever prevents reading it does not stop the command."""
+    from botocore.config import Config
     from botocore.exceptions import BotoCoreError, ClientError
 
+    config = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 1})
     try:
-        client = session.client("pricing", region_name=PRICE_LIST_REGION)
+        client = session.client("pricing", region_name=PRICE_LIST_REGION, config=config)
         return fetch_job_price(client, request.settings.region, request.build.gpu.name, request.kind)
     except (BotoCoreError, ClientError, InvalidValueError):
         return None

@@ -141,7 +141,10 @@ def _image(arguments: argparse.Namespace, region: str) -> tuple[BuildImage, str 
         tensorrt = arguments.tensorrt or image_version(release).tensorrt
         return BuildImage(image_uri(region, release, cpu=False), f"aws-{release}", tensorrt), release
     release = version_of_image(arguments.image)
-    return BuildImage(arguments.image, arguments.image, arguments.tensorrt), release
+    # The tag of an image with another name may be a version of its own.
+    is_triton = release is not None and "tritonserver" in arguments.image
+    tensorrt = arguments.tensorrt or (image_version(release).tensorrt if release and is_triton else None)
+    return BuildImage(arguments.image, arguments.image, tensorrt), release if is_triton else None
 
 
 def _shown_image(image: BuildImage, release: str | None) -> str:
