@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton.artifacts.plans.job_request import JobRequest
-from constructs_triton_client.bounded_json import parse_bounded_json
 
 if TYPE_CHECKING:
     import boto3
@@ -123,8 +123,7 @@ class PlanJob:
             status=answer["TrainingJobStatus"],
             detail=answer.get("SecondaryStatus", ""),
             failure=failure,
-            # SageMaker puts the file `failure` behind words of its own.
-            message=_read_message(failure[failure.find('{"stage"') :] if '{"stage"' in failure else ""),
+            message=_read_message(failure),
             seconds=None if seconds is None else float(seconds),
             output_url=answer.get("ModelArtifacts", {}).get("S3ModelArtifacts", ""),
         )
@@ -135,9 +134,13 @@ def _seconds(start: datetime | None, end: datetime | None) -> float | None:
 
 
 def _read_message(text: str) -> dict[str, Any]:
+    """Return the JSON object of the script. SageMaker puts words of its own around it; it has at most 1 KB."""
+    start = text.find('{"stage"')
+    if start < 0:
+        return {}
     try:
-        value = parse_bounded_json(text.encode())
-    except ValueError:
+        value, _ = json.JSONDecoder().raw_decode(text, start)
+    except ValueError:  # cut off
         return {}
     return value if isinstance(value, dict) else {}
 
