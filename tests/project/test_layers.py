@@ -29,6 +29,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "model_repository",
         "custom_resource_handlers",
         "cloud_assembly",
+        "artifacts",
         "planning",
         "operations",
         "rehearsal",

@@ -127,7 +127,9 @@ class PlanCompiler:
             _stop(job, self._show)
             raise
 
-    def _download(self, bucket: JobBucket, request: JobRequest, state: JobState, content: Path) -> PlanManifest:
+    def _download(
+        self, bucket: JobBucket, request: JobRequest, state: JobState, content: Path
+    ) -> PlanManifest:
         names = bucket.download_output(state.output_url, content)
         if PLAN_FILE not in names:
             raise InvocationError(
@@ -207,7 +209,9 @@ def _explained(request: JobRequest) -> Iterator[None]:
         text = f"{details.get('Code', '')}: {details.get('Message', '')}"
         raise InvocationError(f"{error.operation_name}: {text}; {explain_failure([text], request)}") from None
     except Boto3Error as error:
-        raise InvocationError(f"{request.settings.bucket}: {error}; {explain_failure([str(error)], request)}") from None
+        raise InvocationError(
+            f"{request.settings.bucket}: {error}; {explain_failure([str(error)], request)}"
+        ) from None
     except BotoCoreError as error:
         raise InvalidValueError(
             f"AWS: cannot be reached ({error}); set --region or --profile. A job that has started goes on: run the "

@@ -68,7 +68,11 @@ class JobBucket:
         answer = self._client.get_object(Bucket=self._settings.bucket, Key=self._key(request.started_key))
         try:
             note = parse_bounded_json(answer["Body"].read())
-            return replace(request, name=str(note["name"]), kind="training" if note["kind"] == "training" else "processing")
+            return replace(
+                request,
+                name=str(note["name"]),
+                kind="training" if note["kind"] == "training" else "processing",
+            )
         except (KeyError, TypeError, ValueError):
             return None
 

@@ -54,7 +54,9 @@ def _job(settings: JobSettings) -> list[dict[str, Any]]:
 def _caller(settings: JobSettings) -> list[dict[str, Any]]:
     arn = _arn_start(settings)
     actions = [
-        f"sagemaker:{verb}{kind}Job" for kind in ("Processing", "Training") for verb in ("Create", "Describe", "Stop")
+        f"sagemaker:{verb}{kind}Job"
+        for kind in ("Processing", "Training")
+        for verb in ("Create", "Describe", "Stop")
     ]
     jobs = [f"{arn}:sagemaker:*:*:{kind}-job/plan-*" for kind in ("processing", "training")]
     pass_role = _allow(["iam:PassRole"], [settings.role])
@@ -88,4 +90,3 @@ def _allow(actions: list[str], resources: list[str]) -> dict[str, Any]:
 def _arn_start(settings: JobSettings) -> str:
     """``arn:aws``, or that of the partition of the role."""
     return settings.role.split(":iam:", 1)[0]
-

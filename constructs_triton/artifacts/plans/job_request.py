@@ -70,7 +70,9 @@ class JobRequest:
     @property
     def log_group(self) -> str:
         """The log group of the job; the names of its streams begin with that of the job."""
-        return {"processing": "/aws/sagemaker/ProcessingJobs", "training": "/aws/sagemaker/TrainingJobs"}[self.kind]
+        return {"processing": "/aws/sagemaker/ProcessingJobs", "training": "/aws/sagemaker/TrainingJobs"}[
+            self.kind
+        ]
 
     @property
     def job_prefix(self) -> str:

@@ -17,7 +17,13 @@ __all__ = ["OnnxModelFile"]
 
 _CHUNK_BYTES = 1 << 20
 # TensorRT reads other operator sets than ONNX Runtime, so faults of those do not count.
-_FAULTS = ("model-file-missing", "model-file-format", "onnx-not-a-model", "onnx-external-data", "onnx-invalid-graph")
+_FAULTS = (
+    "model-file-missing",
+    "model-file-format",
+    "onnx-not-a-model",
+    "onnx-external-data",
+    "onnx-invalid-graph",
+)
 _TORCH = (".pt", ".pth", ".pt2")
 _EXPORT = """is not an ONNX file; export it where your model's code is, with a dynamic batch dimension:
   batch = torch.export.Dim("batch")

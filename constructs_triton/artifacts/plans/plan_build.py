@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from constructs_triton.artifacts.plans.compiled_folder import gpu_folder
 from constructs_triton.artifacts.plans.onnx_model import OnnxModelFile
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.compile_jobs import smallest_with_gpu
@@ -67,8 +68,8 @@ class PlanBuild:
 
     @property
     def gpu_folder(self) -> str:
-        """The name of the GPU as the name of a folder, such as ``RTX-PRO-4500``."""
-        return (self.gpu.gpu_model or "").replace(" ", "-")
+        """The name of the GPU as the name of a folder."""
+        return gpu_folder(self.gpu.gpu_model or "")
 
 
 def group_by_gpu(names: Iterable[str], build_on: str | None) -> dict[InstanceType, tuple[str, ...]]:

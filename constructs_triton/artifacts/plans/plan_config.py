@@ -30,7 +30,11 @@ _NARROWED_BY_8 = {"TYPE_INT64": "TYPE_INT32", "TYPE_FP64": "TYPE_FP32"}
 
 
 def derived_config(
-    model: OnnxModelFile, name: str, max_batch_size: int | None, given: dict[str, tuple[Range, ...]], tensorrt: str | None
+    model: OnnxModelFile,
+    name: str,
+    max_batch_size: int | None,
+    given: dict[str, tuple[Range, ...]],
+    tensorrt: str | None,
 ) -> Any:
     """Return the configuration that follows from the ONNX file.
 
@@ -66,7 +70,12 @@ def _given_batch(model: OnnxModelFile, given: dict[str, tuple[Range, ...]]) -> i
 
 def _narrow(message: Any) -> None:
     for tensor in (*message.input, *message.output):
-        name = type(tensor).DESCRIPTOR.fields_by_name["data_type"].enum_type.values_by_number[tensor.data_type].name
+        name = (
+            type(tensor)
+            .DESCRIPTOR.fields_by_name["data_type"]
+            .enum_type.values_by_number[tensor.data_type]
+            .name
+        )
         if name in _NARROWED_BY_8:
             enum = type(tensor).DESCRIPTOR.fields_by_name["data_type"].enum_type
             tensor.data_type = enum.values_by_name[_NARROWED_BY_8[name]].number

@@ -170,7 +170,9 @@ class JobLog:
             if error.response["Error"]["Code"] == "ResourceNotFoundException":
                 return  # no job has written into the group yet
             self._is_readable = False
-            self._note(f"the log cannot be read ({error.response['Error']['Code']}); allow logs:FilterLogEvents")
+            self._note(
+                f"the log cannot be read ({error.response['Error']['Code']}); allow logs:FilterLogEvents"
+            )
 
     def _read(self) -> Iterator[str]:
         request: dict[str, Any] = {

@@ -51,7 +51,9 @@ def read_input_ranges(texts: Sequence[str]) -> dict[str, tuple[Range, ...]]:
         if not (separator and name and dims):
             raise InvalidValueError(f"--input: must have a name and dims, got {text!r}; {_FORM}")
         if name in ranges:
-            raise InvalidValueError(f'--input {name}: is given twice; write all dims of "{name}" in one option')
+            raise InvalidValueError(
+                f'--input {name}: is given twice; write all dims of "{name}" in one option'
+            )
         ranges[name] = tuple(_range(name, each) for each in dims.split(","))
     return ranges
 
@@ -85,7 +87,7 @@ def input_ranges(
     for name in given:
         if name not in inputs:
             hint = did_you_mean(name, inputs) or f"the inputs are {', '.join(inputs)}"
-            raise InvalidValueError(f'--input {name}: {file.path} has no such input; {hint}')
+            raise InvalidValueError(f"--input {name}: {file.path} has no such input; {hint}")
     batch = Range(1, usual_batch, config.max_batch_size) if config.max_batch_size else None
     declared = {each.name: tuple(each.dims) for each in config.input}
     found = [
@@ -176,7 +178,10 @@ def _shown(shape: Sequence[int]) -> str:
 def shape_arguments(ranges: Sequence[InputRange]) -> Iterator[str]:
     """Yield the arguments of ``trtexec``; none for a static model."""
     for option, field in (("minShapes", "least"), ("optShapes", "usual"), ("maxShapes", "most")):
-        shapes = [f"{_quoted(each.name)}:{'x'.join(str(getattr(dim, field)) for dim in each.dims)}" for each in ranges]
+        shapes = [
+            f"{_quoted(each.name)}:{'x'.join(str(getattr(dim, field)) for dim in each.dims)}"
+            for each in ranges
+        ]
         if shapes:
             yield f"--{option}={','.join(shapes)}"
 

@@ -206,8 +206,11 @@ def _result_lines(request: JobRequest, result: Mapping[str, Any]) -> Iterator[st
 
 
 def _next_commands(arguments: argparse.Namespace, compilation: Compilation) -> Iterator[str]:
+    release = f" --image-version {compilation.image_version}" if compilation.image_version else ""
     for request in compilation.requests:
         repository = shlex.quote(str(arguments.output / request.build.gpu_folder))
-        release = f" --image-version {compilation.image_version}" if compilation.image_version else ""
-        yield f"Check it:  constructs-triton check {repository}{release}"
-    yield f'Use it:    ModelSource.from_compiled("{arguments.output}", instance_type=...)'
+        instance_type = request.build.instance_types[0]
+        yield f"Check it:  constructs-triton check {repository} --instance-type {instance_type}{release}"
+    first = compilation.requests[0].build.instance_types[0]
+    of = f'InstanceType.of("{first}")'
+    yield f'Use it:    ModelSource.from_compiled("{arguments.output}", instance_type={of})'

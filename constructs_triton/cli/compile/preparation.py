@@ -131,7 +131,9 @@ def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation
 
 def _request(build: PlanBuild, name: str, settings: JobSettings, kind: Any) -> JobRequest:
     moment = datetime.now(UTC).strftime("%m%d-%H%M%S")
-    return JobRequest(job_name(build, name, moment), chosen_kind(build, settings.region, kind), build, settings)
+    return JobRequest(
+        job_name(build, name, moment), chosen_kind(build, settings.region, kind), build, settings
+    )
 
 
 def _image(arguments: argparse.Namespace, region: str) -> tuple[BuildImage, str | None]:
@@ -167,12 +169,16 @@ def _paths(arguments: argparse.Namespace) -> tuple[Path, Path | None]:
     model: Path = arguments.model
     config: Path | None = arguments.config
     if not os.path.lexists(model):
-        raise InvalidValueError(f"{model}: does not exist; pass the path of an ONNX file, or the folder of a model")
+        raise InvalidValueError(
+            f"{model}: does not exist; pass the path of an ONNX file, or the folder of a model"
+        )
     if not model.is_dir():
         return model, config
     if config is None and (model / "config.pbtxt").is_file():
         config = model / "config.pbtxt"
-    versions = sorted((each for each in model.iterdir() if each.name.isdecimal()), key=lambda each: int(each.name))
+    versions = sorted(
+        (each for each in model.iterdir() if each.name.isdecimal()), key=lambda each: int(each.name)
+    )
     for version in reversed(versions):
         if (version / "model.onnx").exists():
             return version / "model.onnx", config
@@ -180,10 +186,16 @@ def _paths(arguments: argparse.Namespace) -> tuple[Path, Path | None]:
 
 
 def _config(
-    arguments: argparse.Namespace, model: OnnxModelFile, config_path: Path | None, tensorrt: str | None, given: Any
+    arguments: argparse.Namespace,
+    model: OnnxModelFile,
+    config_path: Path | None,
+    tensorrt: str | None,
+    given: Any,
 ) -> Any:
     if config_path is None:
-        name = arguments.name or (arguments.model.resolve().name if arguments.model.is_dir() else model.path.stem)
+        name = arguments.name or (
+            arguments.model.resolve().name if arguments.model.is_dir() else model.path.stem
+        )
         return derived_config(model, name, arguments.max_batch_size, given, tensorrt)
     config = existing_config(config_path, arguments.name)
     if arguments.max_batch_size is not None:

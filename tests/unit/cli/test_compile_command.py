@@ -72,7 +72,11 @@ def test_start_is_confirmed(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("doc", "gpu", "expected"),
     [
-        ("FAIL_operator", "Tesla T4, 7.5, 580", "does not support an operator of the model; export the model"),
+        (
+            "FAIL_operator",
+            "Tesla T4, 7.5, 580",
+            "does not support an operator of the model; export the model",
+        ),
         ("FAIL_memory", "Tesla T4, 7.5, 580", "the GPU has too little memory for the build; set --workspace"),
         ("FAIL_driver", "Tesla T4, 7.5, 470", "its driver cannot run the image; SageMaker does not let you"),
         ("", None, "nvidia-smi: NVIDIA-SMI has failed; the GPU or its driver cannot run the image"),
@@ -81,7 +85,12 @@ def test_start_is_confirmed(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[s
 )
 @pytest.mark.parametrize("kind", ["processing", "training"])
 def test_failure_has_cause_and_fix(
-    jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str], kind: str, doc: str, gpu: str | None, expected: str
+    jobs: SimulatedJobs,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    doc: str,
+    gpu: str | None,
+    expected: str,
 ) -> None:
     """A failed job names the cause and the fix, and leaves no plan behind."""
     write_onnx(Path("bert.onnx"), doc=doc)
@@ -95,7 +104,9 @@ def test_option_that_tensorrt_11_lacks(jobs: SimulatedJobs, capsys: pytest.Captu
     """If the image has another TensorRT than published, trtexec refuses the option, and the cause is named."""
     jobs.environment["TENSORRT_VERSION"] = "11.1.0.106"
     assert compile_model("--yes", "--precision", "fp16") == 1
-    assert "Unknown option: --fp16; the TensorRT of the image does not have an option" in capsys.readouterr().err
+    assert (
+        "Unknown option: --fp16; the TensorRT of the image does not have an option" in capsys.readouterr().err
+    )
 
 
 def test_quota_is_named(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,4 +191,6 @@ def test_dry_run_is_what_starts(
     ((name, sent),) = jobs.requests.items()
     printed = json.loads(json.dumps(job["request"]).replace(job["request"]["ProcessingJobName"], name))
     assert printed == sent
-    assert set(job["uploads"]) == {each.replace(name, job["request"]["ProcessingJobName"]) for each in jobs.uploads()}
+    assert set(job["uploads"]) == {
+        each.replace(name, job["request"]["ProcessingJobName"]) for each in jobs.uploads()
+    }

@@ -82,9 +82,14 @@ class SimulatedJobs:
         if name in self.requests:
             raise ValidationError(f"ResourceInUse: {name}")
         self.requests[name] = request
-        self._answers[name] = {f"{kind.capitalize()}JobName": name, f"{kind.capitalize()}JobStatus": "InProgress"}
+        self._answers[name] = {
+            f"{kind.capitalize()}JobName": name,
+            f"{kind.capitalize()}JobStatus": "InProgress",
+        }
         threading.Thread(target=self._run, args=(kind, name), daemon=True).start()
-        return ActionResult({f"{kind.capitalize()}JobArn": f"arn:aws:sagemaker:us-east-1:123456789012:{kind}-job/{name}"})
+        return ActionResult(
+            {f"{kind.capitalize()}JobArn": f"arn:aws:sagemaker:us-east-1:123456789012:{kind}-job/{name}"}
+        )
 
     def describe(self, name: str) -> ActionResult:
         if name not in self._answers:
@@ -116,7 +121,9 @@ class SimulatedJobs:
     def uploads(self) -> list[str]:
         """What the only job has read."""
         (name,) = self.requests
-        return [f"s3://plans/{key}" for key in self.keys() if f"/jobs/{name}/job/" in key or "/models/" in key]
+        return [
+            f"s3://plans/{key}" for key in self.keys() if f"/jobs/{name}/job/" in key or "/models/" in key
+        ]
 
     # --- the job ---
 
@@ -138,7 +145,9 @@ class SimulatedJobs:
             ended |= {"ProcessingStartTime": started, "ProcessingEndTime": datetime.now(UTC)}
             ended["ExitMessage"] = _text(messages / "message")[:1024]
             if status == "Failed":
-                ended["FailureReason"] = f"AlgorithmError: See job logs for more information, exit code: {code}"
+                ended["FailureReason"] = (
+                    f"AlgorithmError: See job logs for more information, exit code: {code}"
+                )
         else:
             ended |= {"BillableTimeInSeconds": 7, "ModelArtifacts": {"S3ModelArtifacts": outputs}}
             if status == "Failed":
@@ -195,7 +204,10 @@ class SimulatedJobs:
             output = request["ProcessingOutputConfig"]["Outputs"][0]["S3Output"]
             folder, url = output["LocalPath"], output["S3Uri"]
         else:
-            folder, url = "/opt/ml/model", f"{request['OutputDataConfig']['S3OutputPath']}/{name}/output/model"
+            folder, url = (
+                "/opt/ml/model",
+                f"{request['OutputDataConfig']['S3OutputPath']}/{name}/output/model",
+            )
         bucket, _, prefix = url.removeprefix("s3://").partition("/")
         for path in (root / folder.lstrip("/")).glob("*"):
             boto3.client("s3").upload_file(str(path), bucket, f"{prefix}/{path.name}")
@@ -277,4 +289,6 @@ def _patch(monkeypatch: pytest.MonkeyPatch, jobs: SimulatedJobs, kind: str) -> N
 
     monkeypatch.setattr(SageMakerResponse, f"create_{kind}_job", create)
     monkeypatch.setattr(SageMakerResponse, f"describe_{kind}_job", describe)
-    monkeypatch.setattr(SageMakerResponse, f"stop_{kind}_job", stop, raising=False)  # moto has none for training
+    monkeypatch.setattr(
+        SageMakerResponse, f"stop_{kind}_job", stop, raising=False
+    )  # moto has none for training

@@ -28,7 +28,10 @@ FAILURES = {
 def main() -> int:
     version = tuple(map(int, os.environ.get("TENSORRT_VERSION", "10.16.1.11").split(".")))
     options = dict(each.partition("=")[::2] for each in sys.argv[1:])
-    print(f"&&&& RUNNING TensorRT.trtexec [TensorRT v{version[0]}{version[1]:02}{version[2]:02}] # trtexec", flush=True)
+    print(
+        f"&&&& RUNNING TensorRT.trtexec [TensorRT v{version[0]}{version[1]:02}{version[2]:02}] # trtexec",
+        flush=True,
+    )
     known = {*KNOWN, *(REMOVED_IN_11 if version[0] < 11 else ())}
     known |= {"--stronglyTyped"} if version[0] >= 10 else set()
     unknown = options.keys() - known
