@@ -1,6 +1,7 @@
 """The manifest that ``constructs-triton compile`` writes beside a plan: where and from what it was built.
 
-The header of a plan says only the version of TensorRT. The manifest also has the GPU, so a plan can be compared
+The header of a plan says only the version of TensorRT. The manifest also has the GPU, so a plan can be
+compared
 with the instance type of an endpoint before it is deployed.
 """
 
@@ -88,6 +89,7 @@ def read_manifest(path: Path) -> PlanManifest | None:
 
 def _not_a_manifest(path: Path, reason: str) -> InvalidValueError:
     return InvalidValueError(
-        f"{path}: is not a manifest of `constructs-triton compile`: {reason}; compile the model again, or delete "
+        f"{path}: is not a manifest of `constructs-triton compile`: {reason}; compile the model again, or "
+        f"delete "
         "the file"
     )

@@ -38,7 +38,7 @@ def fetch_prices(client: Any, region: str, instance_types: Iterable[str]) -> dic
 
 
 def fetch_job_price(client: Any, region: str, instance_type: str, kind: str) -> Decimal | None:
-    """Ask for the price of an instance hour of a processing or training job; ``None`` if the list has not one.
+    """Ask for the price of an instance hour of a processing or training job; ``None`` if it has not one.
 
     ``client`` is that of :func:`fetch_prices`.
     """

@@ -57,7 +57,8 @@ def check_destination(folder: Path) -> None:
     """
     if os.path.lexists(folder) and not (folder / MANIFEST_FILE).is_file():
         raise InvalidValueError(
-            f"{folder}: already exists and was not compiled; choose another folder with --output, or another --name"
+            f"{folder}: already exists and was not compiled; choose another folder with --output, or "
+            f"another --name"
         )
 
 
@@ -80,8 +81,8 @@ def write_compiled(output: Path, gpu_folder: str, config_text: str, name: str, b
             shutil.copyfile(built.folder / MANIFEST_FILE, model / MANIFEST_FILE)
             (model / "config.pbtxt").write_text(config_text, encoding="utf-8")
             with suppress(FileNotFoundError):
-                os.replace(target, draft / "replaced")
-            os.replace(model, target)
+                target.replace(draft / "replaced")
+            model.replace(target)
         logs = output / "logs" / gpu_folder
         logs.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(built.log, logs / f"{name}.log")

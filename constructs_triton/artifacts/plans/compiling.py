@@ -214,7 +214,8 @@ def _explained(request: JobRequest) -> Iterator[None]:
         ) from None
     except BotoCoreError as error:
         raise InvalidValueError(
-            f"AWS: cannot be reached ({error}); set --region or --profile. A job that has started goes on: run the "
+            f"AWS: cannot be reached ({error}); set --region or --profile. A job that has started goes on: "
+            f"run the "
             "command again when it has ended, or stop it in the SageMaker console"
         ) from None
 

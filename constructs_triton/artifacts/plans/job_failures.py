@@ -29,8 +29,8 @@ _FAILURES = (
     _failure(
         r"ResourceLimitExceeded|service limit",
         "the account's quota does not allow the instance",
-        'ask for a higher quota "{instance} for {kind} job usage" in Service Quotas, which is separate from the one '
-        "of endpoints; or set --build-on to another type with the same GPU, or --job {other_kind}",
+        'ask for a higher quota "{instance} for {kind} job usage" in Service Quotas, which is separate from the '
+        "one of endpoints; or set --build-on to another type with the same GPU, or --job {other_kind}",
     ),
     _failure(
         r"InsufficientInstanceCapacity|CapacityError|InsufficientCapacity|insufficient capacity",
@@ -70,10 +70,12 @@ _FAILURES = (
         "`constructs-triton compile --policy job` and `--policy caller` print what the role and you need",
     ),
     _failure(
-        r"driver version is insufficient|forward compatibility was attempted|initialization failure with error: "
+        r"driver version is insufficient|forward compatibility was attempted|initialization failure with "
+        "error: "
         r"(35|803|804)\b|compatibility mode is UNAVAILABLE|nvidia-smi",
         "the GPU or its driver cannot run the image; SageMaker does not let you choose the driver of a job",
-        "use --job {other_kind}, whose hosts may have another driver, or build on an EC2 instance with the same GPU",
+        "use --job {other_kind}, whose hosts may have another driver, or build on an EC2 instance with the "
+        "same GPU",
     ),
     _failure(
         r"expected a GPU of compute capability",
@@ -96,9 +98,11 @@ _FAILURES = (
         "compile without --input and with --max-batch-size 0",
     ),
     _failure(
-        r"No importer registered for op|UNSUPPORTED_NODE|Plugin not found|unsupported operator|Unsupported operator",
+        r"No importer registered for op|UNSUPPORTED_NODE|Plugin not found|unsupported operator|Unsupported "
+        "operator",
         "TensorRT does not support an operator of the model",
-        "export the model with another operator set, replace the operator, or serve the ONNX file with ONNX Runtime",
+        "export the model with another operator set, replace the operator, or serve the ONNX file with ONNX "
+        "Runtime",
     ),
     _failure(
         r"OutOfMemory|out of memory|Cuda Runtime \(out of memory\)",

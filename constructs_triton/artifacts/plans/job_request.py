@@ -1,6 +1,7 @@
 """The requests that start a job: a processing job, or a training job of the same script.
 
-Both run ``compile.sh`` with four folders. Arguments have at most 256 characters, so those of ``trtexec`` are in a
+Both run ``compile.sh`` with four folders. Arguments have at most 256 characters, so those of ``trtexec``
+are in a
 file. Source: botocore, sagemaker service model, CreateProcessingJob and CreateTrainingJob.
 """
 
@@ -40,7 +41,8 @@ def chosen_kind(build: PlanBuild, region: str, given: JobKind | None) -> JobKind
     kind = given or possible
     if kind == "processing" and region in regions_without_processing(build.gpu):
         raise InvalidValueError(
-            f"--region: processing jobs have no {build.gpu.family} instances in {region}; use --job training, or "
+            f"--region: processing jobs have no {build.gpu.family} instances in {region}; use --job "
+            f"training, or "
             "compile in another Region with a bucket there, since a plan does not depend on the Region"
         )
     return kind

@@ -12,7 +12,8 @@ __all__ = ["DEFAULT_PREFIX", "DEFAULT_SECONDS", "JobSettings"]
 
 DEFAULT_PREFIX = "constructs-triton/compile/"
 DEFAULT_SECONDS = 7200
-# botocore sagemaker service model: RoleArn, ProcessingMaxRuntimeInSeconds, KmsKeyId, SecurityGroupId, SubnetId, Tag.
+# botocore sagemaker service model: RoleArn, ProcessingMaxRuntimeInSeconds, KmsKeyId, SecurityGroupId,
+# SubnetId, Tag.
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}):role/?[\w+=,.@/-]+")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _MOST_SECONDS = 777_600
@@ -58,7 +59,7 @@ class JobSettings:
             )
         if _BUCKET.fullmatch(self.bucket) is None:
             raise InvalidValueError(
-                f'--bucket: must be the name of a bucket, got "{self.bucket}"; write it without s3:// and keys'
+                f'--bucket: must be the name of a bucket, got "{self.bucket}"; write it without s3://'
             )
         if not self.prefix.endswith("/") or self.prefix.startswith("/"):
             raise InvalidValueError(

@@ -68,8 +68,8 @@ class OnnxModelFile:
             place = PurePosixPath(location)
             if place.is_absolute() or ".." in place.parts or location == "model.onnx":
                 raise InvalidValueError(
-                    f'{self.path}: its external data must be in its folder, got "{location}"; save the model again '
-                    "with its data beside it"
+                    f'{self.path}: its external data must be in its folder, got "{location}"; save the model '
+                    "again with its data beside it"
                 )
             found[str(place)] = self.path.parent / place
         return found

@@ -73,8 +73,10 @@ class BuildOptions:
             )
         if is_removed_option(option, major):
             raise InvalidValueError(
-                f"{where}: TensorRT {major} of {image} has no {option}: it computes with the types of the model "
-                "file, so the plan would be in single precision; convert the ONNX file to half precision first, "
+                f"{where}: TensorRT {major} of {image} has no {option}: it computes with the types of the "
+                f"model "
+                "file, so the plan would be in single precision; convert the ONNX file to half precision "
+                "first, "
                 "for example with NVIDIA ModelOpt AutoCast, and use --precision file"
             )
         if self.precision == "bf16" and _capability(gpu)[0] < _FIRST_WITH_BF16:
@@ -94,7 +96,8 @@ class BuildOptions:
                 )
             if option in _OURS:
                 raise InvalidValueError(
-                    f"--trtexec-argument: {option} is set by this command, got {argument!r}; use --input for shapes"
+                    f"--trtexec-argument: {option} is set by this command, got {argument!r}; use --input "
+                    f"for shapes"
                 )
             if major is not None and is_removed_option(option, major):
                 raise InvalidValueError(

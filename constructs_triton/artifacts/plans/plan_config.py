@@ -92,14 +92,15 @@ def existing_config(path: Path, name: str | None) -> Any:
         content = read_regular(path)
     except OSError as error:
         raise InvalidValueError(
-            f"{path}: cannot be read ({(error.strerror or str(error)).lower()}); pass the path of a config.pbtxt"
+            f"{path}: cannot be read ({(error.strerror or str(error)).lower()}); pass the path of a "
+            f"config.pbtxt"
         ) from None
     message = parse_model_config(content, str(path))
     used = message.backend or message.platform
     if used and used not in (*_ONNX_RUNTIME, *_TENSORRT):
         raise InvalidValueError(
-            f'{path}: must be for the backend onnxruntime or tensorrt, got "{used}"; pass the config.pbtxt of the '
-            "ONNX model, or leave --config out"
+            f'{path}: must be for the backend onnxruntime or tensorrt, got "{used}"; pass the config.pbtxt of '
+            "the ONNX model, or leave --config out"
         )
     message.backend, message.platform, message.default_model_filename = "tensorrt", "tensorrt_plan", ""
     message.cc_model_filenames.clear()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -77,7 +76,8 @@ class PlanCache:
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise InvalidValueError(
-                f"{self._directory}: cannot be written ({reason}); set CONSTRUCTS_TRITON_CACHE_DIR to a folder "
+                f"{self._directory}: cannot be written ({reason}); set CONSTRUCTS_TRITON_CACHE_DIR to a "
+                f"folder "
                 "with enough space"
             ) from None
 
@@ -88,8 +88,8 @@ class PlanCache:
         (content / MANIFEST_FILE).write_text(text, encoding="utf-8")
         target = self._directory / manifest.key
         with suppress(FileNotFoundError):  # an incomplete one
-            os.replace(target, draft / "replaced")
-        os.replace(content, target)
+            target.replace(draft / "replaced")
+        content.replace(target)
         return BuiltPlan(target, manifest)
 
 

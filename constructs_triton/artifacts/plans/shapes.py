@@ -1,7 +1,9 @@
 """The shapes that a plan accepts: for each dynamic input, the smallest, the usual and the largest.
 
-``trtexec`` builds a plan for one row where it gets no shapes of a dynamic model, and only warns. It ends with an
-error where it gets shapes of a static model. So the shapes follow from the model file, and what the file leaves
+``trtexec`` builds a plan for one row where it gets no shapes of a dynamic model, and only warns. It ends
+with an
+error where it gets shapes of a static model. So the shapes follow from the model file, and what the file
+leaves
 open must be given. Source: NVIDIA TensorRT v10.16, samples/common/sampleEngines.cpp.
 """
 
@@ -63,7 +65,8 @@ def _range(name: str, text: str) -> Range:
     given = Range(*sizes) if len(sizes) == 3 else Range(*sizes * 3) if len(sizes) == 1 else Range(0, 0, 0)
     if not 1 <= given.least <= given.usual <= given.most <= _LARGEST:
         raise InvalidValueError(
-            f"--input {name}: each dim must be a size of at least 1, or three sizes that do not decrease, got "
+            f"--input {name}: each dim must be a size of at least 1, or three sizes that do not decrease, "
+            f"got "
             f"{text!r}; {_FORM}"
         )
     return given
@@ -145,7 +148,8 @@ class _InputShapes:
         if size >= 0:
             if chosen is not None and chosen != Range(size, size, size):
                 raise self._error(
-                    f"dim {index} is fixed in the file, got --input {chosen.least}..{chosen.usual}..{chosen.most}",
+                    f"dim {index} is fixed in the file, got --input "
+                    f"{chosen.least}..{chosen.usual}..{chosen.most}",
                     f"write {size}, or export the model with a dynamic dim",
                 )
             return Range(size, size, size)
@@ -156,9 +160,10 @@ class _InputShapes:
         declared = self._declared(index)
         if declared > 0:
             return Range(declared, declared, declared)
-        example = ",".join("1..8..16" if each < 0 else str(each) for each in self.tensor.shape or ())
+        shape = self.tensor.shape or ()
+        shown, example = _shown(shape), ",".join("1..8..16" if each < 0 else str(each) for each in shape)
         raise self._error(
-            f"dim {index} has no fixed size in the file or the configuration, got {_shown(self.tensor.shape or ())}",
+            f"dim {index} has no fixed size in the file or the configuration, got {shown}",
             f"set --input {self.tensor.name}={example} with the smallest, usual and largest size",
         )
 

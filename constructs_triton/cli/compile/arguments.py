@@ -23,11 +23,14 @@ examples:
   constructs-triton compile models/bert --instance-type ml.g5.xlarge
   constructs-triton compile --policy job --role ARN --bucket NAME
 
---input has the form NAME=DIMS with all dims of the input in the file, the batch dimension included. Each dim is a
+--input has the form NAME=DIMS with all dims of the input in the file, the batch dimension included. Each
+dim is a
 size, or the smallest, the usual and the largest size: 1..8..16. Only dims of variable size need it.
 
-A plan runs on the model of GPU and the TensorRT that it was built with. The job runs on the smallest instance type
-with the GPU of the endpoint, in the image of the endpoint. Results are kept on this machine and in the bucket, so
+A plan runs on the model of GPU and the TensorRT that it was built with. The job runs on the smallest
+instance type
+with the GPU of the endpoint, in the image of the endpoint. Results are kept on this machine and in the
+bucket, so
 the same plan is never built twice. Ctrl-C stops the job.
 
 --role and --bucket can also be set by the variables {ROLE_VARIABLE} and {BUCKET_VARIABLE}.
@@ -37,14 +40,16 @@ the same plan is never built twice. Ctrl-C stops the job.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Build a TensorRT plan from an ONNX file, in a SageMaker job on the GPU and with the image of the endpoint. "
+        "Build a TensorRT plan from an ONNX file, in a SageMaker job on the GPU and with the image of the "
+        "endpoint. "
         "Writes a model repository for each model of GPU. The job costs money: the command asks first."
     )
     parser.epilog = _EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     # fmt: off
     parser.add_argument("model", type=Path, nargs="?", metavar="MODEL",
-                        help="an ONNX file, or the folder of a Triton model with config.pbtxt and an ONNX file")
+                        help="an ONNX file, or the folder of a Triton model with config.pbtxt and an ONNX "
+                        "file")
     parser.add_argument("--instance-type", action="append", default=[], dest="instance_types", metavar="TYPE",
                         help="instance type of the endpoint; may be repeated")
     parser.add_argument("-o", "--output", type=Path, default=Path("compiled"), metavar="DIR",
@@ -56,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="start the job without a question")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.add_argument("--policy", choices=("job", "caller"),
-                        help="print the IAM policy of the job's role, or of whoever runs this command, and end")
+                        help="print the IAM policy of the job's role, or of whoever runs this command, and "
+                        "end")
     _add_plan(parser.add_argument_group("the plan"))
     _add_job(parser.add_argument_group("the job"))
     # fmt: on
@@ -70,14 +76,16 @@ def _add_plan(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--tensorrt", metavar="V",
                        help="version of the image's TensorRT, such as 10.16 (default: the published one)")
     group.add_argument("--precision", choices=PRECISIONS, default="file",
-                       help="file: the types of the ONNX file (default). fp16, bf16: TensorRT may use half precision; "
+                       help="file: the types of the ONNX file (default). fp16, bf16: TensorRT may use half "
+                       "precision; "
                             "only before TensorRT 11")
     group.add_argument("--config", type=Path, metavar="FILE",
                        help="an existing config.pbtxt with max_batch_size and dims")
     group.add_argument("--max-batch-size", type=whole_number(RangeLimit(0, None)), metavar="N",
                        help="largest batch; 0 if Triton does not batch")
     group.add_argument("--opt-batch-size", type=whole_number(_AT_LEAST_1), metavar="N",
-                       help="batch for which the plan is fastest (default: the preferred one, or half the largest)")
+                       help="batch for which the plan is fastest (default: the preferred one, or half the "
+                       "largest)")
     group.add_argument("--input", action="append", default=[], dest="inputs", metavar="NAME=DIMS",
                        help="sizes of an input, see below; may be repeated")
     group.add_argument("--workspace", type=whole_number(_AT_LEAST_1), metavar="MIB",
@@ -93,16 +101,18 @@ def _add_job(group: argparse._ArgumentGroup) -> None:
     # fmt: off
     group.add_argument("--role", metavar="ARN", help="role of the job")
     group.add_argument("--bucket", metavar="NAME",
-                       help="bucket for inputs and results (default: sagemaker-REGION-ACCOUNT of the role's account)")
+                       help="bucket for inputs and results (default: sagemaker-REGION-ACCOUNT of the role's "
+                       "account)")
     group.add_argument("--prefix", default=DEFAULT_PREFIX, metavar="PREFIX",
                        help="beginning of the keys (default: %(default)s)")
     group.add_argument("--region", metavar="REGION", help="AWS Region (default: that of the AWS profile)")
     group.add_argument("--profile", metavar="PROFILE", help="AWS profile")
     group.add_argument("--job", choices=("processing", "training"), dest="job_kind",
-                       help="kind of the job (default: processing, or training for GPUs that processing lacks)")
+                       help="kind of the job (default: processing, or training for GPUs that processing "
+                       "lacks)")
     group.add_argument("--build-on", metavar="TYPE",
                        help="instance type of the job (default: the smallest one with the GPU)")
-    group.add_argument("--max-seconds", type=int, default=DEFAULT_SECONDS, metavar="N",
+    group.add_argument("--max-seconds", type=whole_number(_AT_LEAST_1), default=DEFAULT_SECONDS, metavar="N",
                        help="SageMaker stops the job after this time (default: %(default)s)")
     group.add_argument("--volume-size", type=whole_number(_AT_LEAST_1), default=30, metavar="GB",
                        help="disk of the job (default: %(default)s)")

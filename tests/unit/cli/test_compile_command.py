@@ -51,7 +51,7 @@ def test_plan_is_built_once(jobs: SimulatedJobs, own_cache: Path, capsys: pytest
 
 
 def test_progress_price_and_cost(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
-    """Before the job: instance, price, time limit and what is not settled. During it: its log. After it: cost."""
+    """Before a job its price, limit and risks are printed, during it its log, and after it its cost."""
     assert compile_model("--yes") == 0
     printed = capsys.readouterr()
     assert "instance     ml.g4dn.xlarge (T4), for ml.g4dn.2xlarge\n" in printed.err
@@ -70,7 +70,7 @@ def test_start_is_confirmed(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize(
-    ("doc", "gpu", "expected"),
+    "failure",
     [
         (
             "FAIL_operator",
@@ -85,23 +85,18 @@ def test_start_is_confirmed(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[s
 )
 @pytest.mark.parametrize("kind", ["processing", "training"])
 def test_failure_has_cause_and_fix(
-    jobs: SimulatedJobs,
-    capsys: pytest.CaptureFixture[str],
-    kind: str,
-    doc: str,
-    gpu: str | None,
-    expected: str,
+    jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str], kind: str, failure: tuple[str, str | None, str]
 ) -> None:
     """A failed job names the cause and the fix, and leaves no plan behind."""
+    doc, jobs.gpu, expected = failure
     write_onnx(Path("bert.onnx"), doc=doc)
-    jobs.gpu = gpu
     assert compile_model("--yes", "--job", kind) == 1
     assert expected in capsys.readouterr().err
     assert not Path("compiled").exists()
 
 
 def test_option_that_tensorrt_11_lacks(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
-    """If the image has another TensorRT than published, trtexec refuses the option, and the cause is named."""
+    """If the image has another TensorRT than published, the option that it refuses is named."""
     jobs.environment["TENSORRT_VERSION"] = "11.1.0.106"
     assert compile_model("--yes", "--precision", "fp16") == 1
     assert (
@@ -174,7 +169,7 @@ def test_job_of_another_run_is_joined(
     assert compile_model("--yes") == 0
     assert "builds this plan already, waiting for it" in capsys.readouterr().err
     assert len(jobs.requests) == 1
-    timing = [each for each in jobs.keys() if each.endswith("T4/timing.cache")]
+    timing = [each for each in jobs.stored_keys() if each.endswith("T4/timing.cache")]
     assert timing, "the timing cache of the first build is kept"
 
 

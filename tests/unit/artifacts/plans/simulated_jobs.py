@@ -1,6 +1,7 @@
 """A SageMaker that runs jobs: moto's API, with requests checked by botocore's shapes, and the real script.
 
-A job is a process on this machine. Its folders below ``/opt/ml`` are in a scratch folder. A small program takes
+A job is a process on this machine. Its folders below ``/opt/ml`` are in a scratch folder. A small program
+takes
 the place of ``trtexec``, another that of ``nvidia-smi``, and a third that of NVIDIA's entry point.
 """
 
@@ -77,7 +78,7 @@ class SimulatedJobs:
             raise ValidationError("; ".join(errors))
         if self.refusal is not None:
             error = ValidationError(self.refusal[1])
-            error.code = error.error_type = self.refusal[0]
+            error.code = self.refusal[0]
             raise error
         if name in self.requests:
             raise ValidationError(f"ResourceInUse: {name}")
@@ -110,9 +111,9 @@ class SimulatedJobs:
             time.sleep(0.01)
 
     def status(self, name: str) -> str:
-        return next(value for key, value in self._answers[name].items() if key.endswith("JobStatus"))
+        return str(next(value for key, value in self._answers[name].items() if key.endswith("JobStatus")))
 
-    def keys(self) -> list[str]:
+    def stored_keys(self) -> list[str]:
         s3 = boto3.client("s3")
         found = [each["Key"] for each in s3.list_objects_v2(Bucket="plans").get("Contents", ())]
         s3.close()
@@ -122,7 +123,9 @@ class SimulatedJobs:
         """What the only job has read."""
         (name,) = self.requests
         return [
-            f"s3://plans/{key}" for key in self.keys() if f"/jobs/{name}/job/" in key or "/models/" in key
+            f"s3://plans/{key}"
+            for key in self.stored_keys()
+            if f"/jobs/{name}/job/" in key or "/models/" in key
         ]
 
     # --- the job ---
@@ -204,14 +207,12 @@ class SimulatedJobs:
             output = request["ProcessingOutputConfig"]["Outputs"][0]["S3Output"]
             folder, url = output["LocalPath"], output["S3Uri"]
         else:
-            folder, url = (
-                "/opt/ml/model",
-                f"{request['OutputDataConfig']['S3OutputPath']}/{name}/output/model",
-            )
+            output = request["OutputDataConfig"]
+            folder, url = "/opt/ml/model", f"{output['S3OutputPath']}/{name}/output/model"
         bucket, _, prefix = url.removeprefix("s3://").partition("/")
         for path in (root / folder.lstrip("/")).glob("*"):
             boto3.client("s3").upload_file(str(path), bucket, f"{prefix}/{path.name}")
-        return url
+        return str(url)
 
 
 def _program(path: Path, text: str) -> None:

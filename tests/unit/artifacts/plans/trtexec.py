@@ -1,8 +1,10 @@
-"""A small program in place of ``trtexec``: reads the arguments as the real one does, and writes a plan's header.
+"""A small program in place of ``trtexec``: reads arguments as the real one does, and writes a plan's header.
 
 The file ``model.onnx`` decides what happens: a file that contains ``FAIL_`` and a word fails with the message
 of that failure. ``TENSORRT_VERSION`` is the version of the TensorRT that it claims to be.
 """
+
+# ruff: noqa: T201 - it prints its log, as the real one does.
 
 from __future__ import annotations
 
