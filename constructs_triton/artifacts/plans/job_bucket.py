@@ -35,7 +35,7 @@ class JobBucket:
         self._encryption = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": key} if key else {}
 
     def upload_inputs(self, request: JobRequest) -> None:
-        """Upload the script, its arguments, the timing cache of earlier builds, and the model if it is new."""
+        """Upload the script, its arguments, the timing cache of earlier builds, and a new model."""
         for name, content in request.job_files.items():
             self._client.put_object(
                 Bucket=self._settings.bucket,

@@ -29,8 +29,8 @@ _FAILURES = (
     _failure(
         r"ResourceLimitExceeded|service limit",
         "the account's quota does not allow the instance",
-        'ask for a higher quota "{instance} for {kind} job usage" in Service Quotas, which is separate from the '
-        "one of endpoints; or set --build-on to another type with the same GPU, or --job {other_kind}",
+        'ask for a higher quota "{instance} for {kind} job usage" in Service Quotas, which is not the one '
+        "of endpoints; or set --build-on to another type with the same GPU, or --job {other_kind}",
     ),
     _failure(
         r"InsufficientInstanceCapacity|CapacityError|InsufficientCapacity|insufficient capacity",

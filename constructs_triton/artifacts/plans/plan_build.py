@@ -1,4 +1,4 @@
-"""One plan to build: the model, the arguments of ``trtexec``, the image, the GPU, and the key of the result."""
+"""One plan to build: model, arguments of ``trtexec``, image and GPU; and the key of the result."""
 
 from __future__ import annotations
 

@@ -99,8 +99,8 @@ def existing_config(path: Path, name: str | None) -> Any:
     used = message.backend or message.platform
     if used and used not in (*_ONNX_RUNTIME, *_TENSORRT):
         raise InvalidValueError(
-            f'{path}: must be for the backend onnxruntime or tensorrt, got "{used}"; pass the config.pbtxt of '
-            "the ONNX model, or leave --config out"
+            f'{path}: must be for the backend onnxruntime or tensorrt, got "{used}"; pass that of the '
+            "ONNX model, or leave --config out"
         )
     message.backend, message.platform, message.default_model_filename = "tensorrt", "tensorrt_plan", ""
     message.cc_model_filenames.clear()

@@ -94,10 +94,12 @@ def _dry_run_document(arguments: argparse.Namespace, compilation: Compilation) -
     }
 
 
-def _uploads(request: JobRequest) -> list[str]:
-    keys = [request.job_prefix + name for name in request.job_files]
-    keys += [request.model_prefix + name for name in request.build.model.files]
-    return [request.settings.url(key) for key in keys]
+def _uploads(request: JobRequest) -> dict[str, dict[str, str]]:
+    """What has to be in the bucket before the request: each URI with its content, or with a path."""
+    url = request.settings.url
+    texts = {url(request.job_prefix + name): {"text": content.decode()} for name, content in request.job_files.items()}
+    files = request.build.model.files
+    return texts | {url(request.model_prefix + name): {"path": str(path)} for name, path in files.items()}
 
 
 # --- with jobs --------------------------------------------------------------------------------------------
