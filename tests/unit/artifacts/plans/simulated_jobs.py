@@ -37,18 +37,29 @@ ROLE = "arn:aws:iam::123456789012:role/PlanJobs"
 GROUPS = {"processing": "/aws/sagemaker/ProcessingJobs", "training": "/aws/sagemaker/TrainingJobs"}
 
 
-def write_onnx(path: Path, *, inputs: dict[str, list[Any]] | None = None, doc: str = "") -> Path:
-    """Write a small ONNX model that adds its inputs and multiplies the last axis with two columns."""
+def write_onnx(
+    path: Path,
+    *,
+    inputs: dict[str, list[Any]] | None = None,
+    data_type: int = TensorProto.FLOAT,
+    output: tuple[str, int] = ("OUTPUT__0", 2),
+    doc: str = "",
+) -> Path:
+    """Write a small ONNX model: the mean of each row of the first input, times a row of weights."""
     shapes = inputs or {"INPUT__0": ["batch", 512], "INPUT__1": ["batch", 512]}
-    names, (first, *_) = list(shapes), shapes.values()
-    nodes = [helper.make_node("Sum", names, ["sum"]), helper.make_node("MatMul", ["sum", "w"], ["OUTPUT__0"])]
-    weights = helper.make_tensor("w", TensorProto.FLOAT, [first[-1], 2], [0.5] * 2 * first[-1])
+    (first, shape), (name, size) = next(iter(shapes.items())), output
+    nodes = [
+        helper.make_node("Cast", [first], ["numbers"], to=TensorProto.FLOAT),
+        helper.make_node("Flatten", ["numbers"], ["rows"]),
+        helper.make_node("ReduceMean", ["rows"], ["means"], axes=[1]),
+        helper.make_node("MatMul", ["means", "weights"], [name]),
+    ]
     graph = helper.make_graph(
         nodes,
         "small",
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()],
-        [helper.make_tensor_value_info("OUTPUT__0", TensorProto.FLOAT, [*first[:-1], 2])],
-        [weights],
+        [helper.make_tensor_value_info(each, data_type, dims) for each, dims in shapes.items()],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [shape[0], size])],
+        [helper.make_tensor("weights", TensorProto.FLOAT, [1, size], [0.5] * size)],
         doc_string=doc,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
