@@ -1,7 +1,9 @@
 """The job of ``constructs-triton compile`` in a container of podman: the command, folders and network of the request.
 
-The image has bash and a few programs where NVIDIA's image has them, a small program in place of ``trtexec``, and
-one in place of ``nvidia-smi``. SageMaker's part is done by the test: it mounts the inputs, and reads the results.
+The image has bash and a few programs where NVIDIA's image has them, a small program in place of
+``trtexec``, and
+one in place of ``nvidia-smi``. SageMaker's part is done by the test: it mounts the inputs, and reads the
+results.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ PROGRAMS = {
     "/usr/src/tensorrt/trtexec.py": TRTEXEC.read_text(),
 }
 # crun does not start containers on hosts with both versions of cgroups, and hard limits may be low.
-CONFIGURATION = '[engine]\nruntime = "runc"\n[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n'
+CONFIGURATION = (
+    '[engine]\nruntime = "runc"\n[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n'
+)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +68,16 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def prepared(folder: Path, capsys: pytest.CaptureFixture[str], kind: str, doc: str = "") -> dict[str, Any]:
     """Print the request of a job, and put its uploads where SageMaker would mount them."""
     model = write_onnx(folder / "bert.onnx", doc=doc)
-    words = ["--instance-type", "ml.g4dn.xlarge", "--max-batch-size", "16", "--precision", "fp16", "--job", kind]
+    words = [
+        "--instance-type",
+        "ml.g4dn.xlarge",
+        "--max-batch-size",
+        "16",
+        "--precision",
+        "fp16",
+        "--job",
+        kind,
+    ]
     assert main(["compile", str(model), *words, "--role", ROLE, "--dry-run", "--json"]) == 0
     job: dict[str, Any] = json.loads(capsys.readouterr().out)["jobs"][0]
     for url, upload in job["uploads"].items():
@@ -80,7 +93,10 @@ def prepared(folder: Path, capsys: pytest.CaptureFixture[str], kind: str, doc: s
 def run_job(image: str, folder: Path, request: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     """Run the container as SageMaker does: mounted inputs that cannot be written, and no network."""
     container = request.get("AppSpecification") or request["AlgorithmSpecification"]
-    *entry, job, model, output, messages = [*container["ContainerEntrypoint"], *container["ContainerArguments"]]
+    *entry, job, model, output, messages = [
+        *container["ContainerEntrypoint"],
+        *container["ContainerArguments"],
+    ]
     isolated = request.get("NetworkConfig", request)["EnableNetworkIsolation"]
     for name in ("output", "messages"):
         (folder / name).mkdir(exist_ok=True)

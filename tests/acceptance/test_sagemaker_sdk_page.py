@@ -64,7 +64,16 @@ def test_sdk_runs_the_job_of_a_dry_run(
 ) -> None:
     """The SDK's shapes accept the request that is printed, and the program of the page downloads the plan."""
     write_onnx(tmp_path / "bert.onnx")
-    words = ["--instance-type", "ml.g4dn.xlarge", "--max-batch-size", "16", "--role", ROLE, "--bucket", "plans"]
+    words = [
+        "--instance-type",
+        "ml.g4dn.xlarge",
+        "--max-batch-size",
+        "16",
+        "--role",
+        ROLE,
+        "--bucket",
+        "plans",
+    ]
     assert main(["compile", "bert.onnx", *words, "--dry-run", "--json"]) == 0
     (tmp_path / "job.json").write_text(capsys.readouterr().out)
     printed = run_program(python, "build.py", tmp_path)

@@ -97,7 +97,10 @@ def _dry_run_document(arguments: argparse.Namespace, compilation: Compilation) -
 def _uploads(request: JobRequest) -> dict[str, dict[str, str]]:
     """What has to be in the bucket before the request: each URI with its content, or with a path."""
     url = request.settings.url
-    texts = {url(request.job_prefix + name): {"text": content.decode()} for name, content in request.job_files.items()}
+    texts = {
+        url(request.job_prefix + name): {"text": content.decode()}
+        for name, content in request.job_files.items()
+    }
     files = request.build.model.files
     return texts | {url(request.model_prefix + name): {"path": str(path)} for name, path in files.items()}
 

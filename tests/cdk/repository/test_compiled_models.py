@@ -57,12 +57,16 @@ def test_plan_of_another_gpu_is_an_error(compiled: Path) -> None:
 def test_plan_of_another_model_of_gpu_is_a_warning(compiled: Path) -> None:
     """An L4 and an L40S have the same compute capability, and TensorRT warns."""
     stack = serve(compiled, "ml.g6.xlarge", "ml.g6e.xlarge")
-    Annotations.from_stack(stack).has_warning("*", Match.string_like_regexp("plan-gpu-model.*|.*built for L4.*"))
+    Annotations.from_stack(stack).has_warning(
+        "*", Match.string_like_regexp("plan-gpu-model.*|.*built for L4.*")
+    )
 
 
 def test_missing_plan_names_the_command(compiled: Path) -> None:
     """Synthesis compiles nothing: the error has the command to run."""
-    with pytest.raises(InvalidValueError, match=r"has no models for ml.p4d.24xlarge \(A100\); run `constructs-"):
+    with pytest.raises(
+        InvalidValueError, match=r"has no models for ml.p4d.24xlarge \(A100\); run `constructs-"
+    ):
         ModelSource.from_compiled(compiled, instance_type=InstanceType.of("ml.p4d.24xlarge"))
     with pytest.raises(InvalidValueError, match=r"^instance_type: must be a known type with an NVIDIA GPU"):
         ModelSource.from_compiled(compiled, instance_type=InstanceType.of("ml.c5.large"))

@@ -84,7 +84,9 @@ def test_requests_are_accepted(
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.parent.name)
 @pytest.mark.parametrize("has_option", [True, False], ids=["10", "11"])
-def test_scripts_refuse_a_trtexec_without_half_precision(script: Path, tmp_path: Path, has_option: bool) -> None:
+def test_scripts_refuse_a_trtexec_without_half_precision(
+    script: Path, tmp_path: Path, has_option: bool
+) -> None:
     """With TensorRT 11 a script ends with the reason, and builds no plan in single precision."""
     copy = tmp_path / script.parent.name / script.name
     (copy.parent / "model_files").mkdir(parents=True)

@@ -22,13 +22,14 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import numpy as np
 import onnx
 import pytest
 from moto.core.responses import ActionResult, EmptyResult
 from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.responses import SageMakerResponse
 from moto.server import ThreadedMotoServer
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from constructs_triton.rehearsal.services.request_shapes import conform
 
@@ -59,7 +60,7 @@ def write_onnx(
         "small",
         [helper.make_tensor_value_info(each, data_type, dims) for each, dims in shapes.items()],
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, [shape[0], size])],
-        [helper.make_tensor("weights", TensorProto.FLOAT, [1, size], [0.5] * size)],
+        [numpy_helper.from_array(np.full((1, size), 0.5, np.float32), "weights")],
         doc_string=doc,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
