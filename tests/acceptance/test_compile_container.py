@@ -1,4 +1,4 @@
-"""The job of ``constructs-triton compile`` in a container of podman: the command, folders and network of the request.
+"""The job of ``constructs-triton compile`` in a container: command, folders and network as in the request.
 
 The image has bash and a few programs where NVIDIA's image has them, a small program in place of
 ``trtexec``, and

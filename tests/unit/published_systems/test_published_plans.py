@@ -51,7 +51,7 @@ def resnet(load: Any, folder: Path) -> tuple[Path, str]:
 
 
 @pytest.mark.parametrize(
-    ("system", "shapes"),
+    "system",
     [
         (bert, "--maxShapes=INPUT__0:16x512,INPUT__1:16x512"),
         (resnet, "--maxShapes=input:128x3x224x224"),
@@ -62,12 +62,12 @@ def test_requests_are_accepted(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     modules: Any,
-    system: Any,
-    shapes: str,
+    system: tuple[Any, str],
     instance_type: str,
 ) -> None:
-    """botocore's shapes and moto accept the jobs for BERT and ResNet with the configurations of the examples."""
-    model, config = system(modules, tmp_path)
+    """botocore's shapes and moto accept the jobs for BERT and ResNet of the examples."""
+    write_system, shapes = system
+    model, config = write_system(modules, tmp_path)
     (tmp_path / "config.pbtxt").write_text(config)
     words = [str(model), "--config", str(tmp_path / "config.pbtxt"), "--instance-type", instance_type]
     assert main(["compile", *words, "--precision", "fp16", "--role", ROLE, "--dry-run", "--json"]) == 0
@@ -99,8 +99,7 @@ def test_scripts_refuse_a_trtexec_without_half_precision(
     docker.write_text(
         '#!/bin/sh\nfor last; do :; done\nif [ "$last" = --help ]; then\n'
         f'    echo "{help_text}"\nelse\n    echo "$@" > "{calls}"\n'
-        '    case "$*" in *--volume*) for each; do case "$each" in *:/workspace) touch "${each%:*}/model.plan" ;; '
-        "esac; done ;; esac\nfi\n"
+        '    for each; do case "$each" in *:/workspace) touch "${each%:*}/model.plan" ;; esac; done\nfi\n'
     )
     docker.chmod(0o755)
     path = f"{docker.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"

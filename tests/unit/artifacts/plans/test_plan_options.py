@@ -33,7 +33,7 @@ def arguments(tensorrt: str | None, gpu: InstanceType = T4, **options: Any) -> l
     ],
 )
 def test_precision_by_version(tensorrt: str | None, precision: str, expected: list[str]) -> None:
-    """The types of the file are kept where TensorRT can, and half precision is an option before version 11."""
+    """The types of the file are kept where TensorRT can; half precision is an option before 11."""
     assert arguments(tensorrt, precision=precision) == [*expected, "--skipInference"]
 
 
@@ -71,7 +71,7 @@ def test_option_that_does_not_exist(tensorrt: str | None, options: dict[str, Any
 
 
 def test_one_plan_for_each_model_of_gpu() -> None:
-    """Sizes of a family share a plan; an L4 and an L40S do not, although their compute capability is the same."""
+    """Sizes of a family share a plan; an L4 and an L40S, of the same compute capability, do not."""
     names = ["ml.g6.12xlarge", "ml.g6e.4xlarge", "ml.g6.xlarge", "ml.g6.xlarge"]
     assert {gpu.name: types for gpu, types in group_by_gpu(names, None).items()} == {
         "ml.g6.xlarge": ("ml.g6.12xlarge", "ml.g6.xlarge"),
