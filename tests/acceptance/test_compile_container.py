@@ -93,10 +93,8 @@ def prepared(folder: Path, capsys: pytest.CaptureFixture[str], kind: str, doc: s
 def run_job(image: str, folder: Path, request: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     """Run the container as SageMaker does: mounted inputs that cannot be written, and no network."""
     container = request.get("AppSpecification") or request["AlgorithmSpecification"]
-    *entry, job, model, output, messages = [
-        *container["ContainerEntrypoint"],
-        *container["ContainerArguments"],
-    ]
+    job, model, output, messages = container["ContainerArguments"]
+    entry = container["ContainerEntrypoint"]
     isolated = request.get("NetworkConfig", request)["EnableNetworkIsolation"]
     for name in ("output", "messages"):
         (folder / name).mkdir(exist_ok=True)

@@ -104,7 +104,7 @@ def gpu_types() -> Iterator[InstanceType]:
 
 def test_jobs_have_the_types_that_build() -> None:
     """Of each GPU the type that builds is one that botocore allows for its kind of job."""
-    model = botocore.session.get_session().get_service_model("sagemaker")
+    model: Any = botocore.session.get_session().get_service_model("sagemaker")
     allowed = {
         "processing": set(model.shape_for("ProcessingInstanceType").enum),
         "training": set(model.shape_for("TrainingInstanceType").enum),
