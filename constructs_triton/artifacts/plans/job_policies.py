@@ -1,4 +1,4 @@
-"""The IAM policies of the two sides: the role of the job, and whoever starts it.
+"""The IAM policies of the two sides: the role of the job, and the user who starts it.
 
 Source: AWS SageMaker developer guide, execution roles of processing and training jobs; service authorization
 reference.

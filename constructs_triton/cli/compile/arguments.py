@@ -61,8 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="start the job without a question")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.add_argument("--policy", choices=("job", "caller"),
-                        help="print the IAM policy of the job's role, or of whoever runs this command, and "
-                        "end")
+                        help="print the IAM policy of the job's role, or of the user of this command")
     _add_plan(parser.add_argument_group("the plan"))
     _add_job(parser.add_argument_group("the job"))
     # fmt: on

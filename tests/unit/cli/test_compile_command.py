@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from time import sleep
@@ -11,6 +12,8 @@ from types import SimpleNamespace
 
 import boto3
 import pytest
+from moto.logs.responses import LogsResponse
+from moto.sagemaker.exceptions import ValidationError
 from simulated_jobs import ROLE, SimulatedJobs, simulated_jobs, write_onnx
 
 from constructs_triton.artifacts.plans import plan_job
@@ -189,3 +192,118 @@ def test_dry_run_is_what_starts(
     assert set(job["uploads"]) == {
         each.replace(name, job["request"]["ProcessingJobName"]) for each in jobs.uploads()
     }
+
+
+def test_question_on_a_terminal(
+    jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only y starts the job; an empty line does not."""
+    answers = iter(["\n", "y\n"])
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: next(answers)))
+    assert compile_model() == 1
+    assert "not confirmed: no job was started" in capsys.readouterr().err
+    assert not jobs.requests
+    assert compile_model() == 0
+    assert "Start this job? [y/N]" in capsys.readouterr().err
+
+
+def test_folder_of_another_model_is_kept(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder that this command has not written is not replaced, and no job starts for it."""
+    other = Path("compiled/T4/bert/config.pbtxt")
+    other.parent.mkdir(parents=True)
+    other.write_text("mine")
+    assert compile_model("--yes") == 1
+    assert "already exists and was not compiled; choose another folder" in capsys.readouterr().err
+    assert other.read_text() == "mine"
+    assert not jobs.requests
+
+
+def test_output_that_cannot_be_written(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
+    """The plan is kept in the cache, so the next run needs no job."""
+    Path("compiled").touch()
+    assert compile_model("--yes") == 1
+    assert "cannot be written (not a directory); choose a folder" in capsys.readouterr().err
+    Path("compiled").unlink()
+    assert compile_model() == 0
+    assert len(jobs.requests) == 1
+
+
+def test_cache_that_cannot_be_written(
+    jobs: SimulatedJobs, own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error names the folder and the variable, before a job starts."""
+    own_cache.write_text("")
+    assert compile_model("--yes") == 1
+    assert "set CONSTRUCTS_TRITON_CACHE_DIR to a folder" in capsys.readouterr().err
+    assert not jobs.requests
+
+
+def test_damaged_plan_in_the_bucket_is_built_again(
+    jobs: SimulatedJobs, own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A plan that differs from its manifest, or a note about an unknown job, does not count."""
+    assert compile_model("--yes") == 0
+    s3 = boto3.client("s3")
+    (plan,) = [each for each in jobs.stored_keys() if "/plans/" in each and each.endswith("model.plan")]
+    folder = plan.removesuffix("model.plan")
+    s3.put_object(Bucket="plans", Key=plan, Body=b"ftrt" + bytes(20) + bytes((10, 16, 1, 11)))
+    s3.put_object(Bucket="plans", Key=f"{folder}job.json", Body=b'{"name": "plan-gone", "kind": "training"}')
+    s3.close()
+    (next((own_cache / "plans").iterdir()) / "plan.json").write_text("{}")
+    jobs.requests.clear()
+    assert compile_model("--yes") == 0
+    assert "is damaged, and is built again" in capsys.readouterr().err
+    assert len(jobs.requests) == 1
+
+
+def test_unreadable_log_is_noted_once(
+    jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the permission for the log the job goes on, and its result is used."""
+
+    def deny(_: object) -> None:
+        error = ValidationError("denied")
+        error.code = "AccessDeniedException"
+        raise error
+
+    monkeypatch.setattr(LogsResponse, "filter_log_events", deny)
+    jobs.environment["TRTEXEC_SECONDS"] = "0.5"
+    assert compile_model("--yes") == 0
+    assert capsys.readouterr().err.count("allow logs:FilterLogEvents") == 1
+
+
+def test_bucket_that_does_not_exist(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
+    """An error of S3 has the operation and the words of AWS."""
+    assert compile_model("--yes", "--bucket", "absent") == 1
+    assert "NoSuchBucket" in capsys.readouterr().err
+
+
+def test_aws_that_cannot_be_reached(
+    jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a connection there is an error of ours."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    assert compile_model("--yes") == 1
+    assert "AWS: cannot be reached" in capsys.readouterr().err
+
+
+def test_time_limit(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
+    """A job that SageMaker stops has the option to raise."""
+    jobs.ends_as = "Stopped"
+    assert compile_model("--yes") == 1
+    assert (
+        "was stopped; someone has stopped it, or it reached the limit of 7200 seconds"
+        in capsys.readouterr().err
+    )
+
+
+def test_encrypted_results(jobs: SimulatedJobs) -> None:
+    """With a key, what this command writes is encrypted with it, as the results of the job are."""
+    key = "arn:aws:kms:us-east-1:123456789012:key/k"
+    assert compile_model("--yes", "--kms-key", key) == 0
+    s3 = boto3.client("s3")
+    kept = [each for each in jobs.stored_keys() if not each.rpartition("/")[0].endswith("/output")]
+    found = {each: s3.head_object(Bucket="plans", Key=each).get("SSEKMSKeyId") for each in kept}
+    s3.close()
+    assert set(found.values()) == {key}

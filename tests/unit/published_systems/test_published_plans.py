@@ -1,4 +1,4 @@
-"""The plans of the published systems: requests for their models, and the scripts for a GPU of one's own."""
+"""The plans of the published systems: requests for their models, and the scripts for your own GPU."""
 
 from __future__ import annotations
 

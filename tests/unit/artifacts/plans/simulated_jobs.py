@@ -78,6 +78,7 @@ class SimulatedJobs:
         self.environment: dict[str, str] = {}
         self.requests: dict[str, dict[str, Any]] = {}
         self.refusal: tuple[str, str] | None = None
+        self.ends_as: str | None = None
         self._answers: dict[str, dict[str, Any]] = {}
         self._processes: dict[str, subprocess.Popen[str]] = {}
 
@@ -154,6 +155,7 @@ class SimulatedJobs:
         answer = self._answers[name]
         is_stopped = answer.pop("stopped", False)
         status = "Stopped" if is_stopped else "Completed" if code == 0 else "Failed"
+        status = self.ends_as or status
         outputs = self._upload(kind, name, request, root)
         ended: dict[str, Any] = {f"{kind.capitalize()}JobStatus": status}
         if kind == "processing":
