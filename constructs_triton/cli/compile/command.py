@@ -64,7 +64,10 @@ def _print_dry_run(arguments: argparse.Namespace, compilation: Compilation) -> N
         return
     cache = PlanCache()
     for request in compilation.requests:
-        print_lines(*_description(request, None), f"  trtexec      {shlex.join(request.build.arguments)}")
+        print_lines(
+            *_description(request, "not asked in a dry run"),
+            f"  trtexec      {shlex.join(request.build.arguments)}",
+        )
         if cache.find(request.build.key):
             print_lines("  this plan was built before: no job would start")
     print_lines("", *_not_settled(), "Nothing was called. With --json the complete requests are printed.")
@@ -150,18 +153,19 @@ def _price(session: boto3.Session, request: JobRequest) -> Decimal | None:
 
 def _announce(prices: Prices) -> None:
     for request, price in prices.items():
-        print_note(*_description(request, price))
+        shown = "unknown" if price is None else f"{price:f} USD per hour"
+        most = "" if price is None else f", so at most {price * request.settings.max_seconds / 3600:.2f} USD"
+        print_note(*_description(request, shown, most))
     print_note(*_not_settled())
 
 
-def _description(request: JobRequest, price: Decimal | None) -> Iterator[str]:
+def _description(request: JobRequest, price: str, most: str = "") -> Iterator[str]:
     build, settings = request.build, request.settings
     tensorrt = build.image.tensorrt or "version not published"
-    limit = "" if price is None else f", so at most {price * settings.max_seconds / 3600:.2f} USD"
     yield f"{request.kind} job {request.name}"
     yield f"  instance     {build.gpu} ({build.gpu.gpu_model}), for {', '.join(build.instance_types)}"
-    yield f"  price        {'unknown' if price is None else f'{price:f} USD per hour'}"
-    yield f"  time limit   {settings.max_seconds} s{limit}; usually 10 to 20 minutes with the start"
+    yield f"  price        {price}"
+    yield f"  time limit   {settings.max_seconds} s{most}; usually 10 to 20 minutes with the start"
     yield f"  image        {build.image.uri} (TensorRT {tensorrt})"
     yield f"  network      {'isolated' if settings.is_isolated else 'not isolated'}"
 

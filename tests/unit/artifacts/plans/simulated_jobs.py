@@ -264,7 +264,7 @@ def _product(usage: str, price: str) -> str:
 @contextmanager
 def _price_list(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with ThreadingHTTPServer(("127.0.0.1", 0), _PriceList) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", f"http://127.0.0.1:{server.server_port}")
         yield
         server.shutdown()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib import resources
 from typing import Any
 
 import botocore.session
@@ -11,7 +14,11 @@ import pytest
 from constructs_triton.artifacts.plans.options import BuildOptions
 from constructs_triton.artifacts.plans.plan_build import group_by_gpu
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.compile_jobs import job_kind, smallest_with_gpu
+from constructs_triton.facts.compile_jobs import (
+    job_kind,
+    regions_without_processing,
+    smallest_with_gpu,
+)
 from constructs_triton.facts.instance_types import InstanceType, instance_type_names
 
 T4, A10G = InstanceType.of("ml.g4dn.xlarge"), InstanceType.of("ml.g5.xlarge")
@@ -102,6 +109,18 @@ def gpu_types() -> Iterator[InstanceType]:
             yield instance
 
 
+@cache
+def published(kind: str) -> dict[str, list[str]]:
+    """Return the types of a kind of job in each Region, by cfn-lint."""
+    folder = resources.files("cfnlint.data.schemas.extensions") / f"aws_sagemaker_{kind}"
+    content = json.loads((folder / "instancetype_enum.json").read_text())
+    return {region: each["enum"] for region, each in content.items() if isinstance(each, dict)}
+
+
+def families(types: Iterable[str]) -> set[str]:
+    return {each.split(".")[1] for each in types}
+
+
 def test_jobs_have_the_types_that_build() -> None:
     """Of each GPU the type that builds is one that botocore allows for its kind of job."""
     model: Any = botocore.session.get_session().get_service_model("sagemaker")
@@ -114,6 +133,14 @@ def test_jobs_have_the_types_that_build() -> None:
         assert instance.gpu_model is not None
         builder = smallest_with_gpu(instance.gpu_model)
         assert builder.name in allowed[job_kind(builder)]
+    for instance in gpu_types():
+        absent = {
+            region
+            for region, types in published("hosting").items()
+            if instance.family in families(types) - families(published("processing").get(region, ()))
+        }
+        if job_kind(instance) == "processing":
+            assert set(regions_without_processing(instance)) == absent
     assert smallest_with_gpu("H100").name == "ml.p5.4xlarge"
     with pytest.raises(InvalidValueError, match=r'^gpu_model: no instance type has it, got "H1000"'):
         smallest_with_gpu("H1000")
