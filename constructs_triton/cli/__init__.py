@@ -39,6 +39,7 @@ COMMANDS = {
     "graph": Command("assembly.graph", "draw what the endpoints of a template serve"),
     "model": Command("model", "create a model's folder from a model file, such as model.onnx"),
     "env": Command("artifacts.env", "build Python environments for models of the Python backend"),
+    "compile": Command("compile.command", "build TensorRT plans in SageMaker jobs"),
     "config": Command("config", "show configurations, tensors and ensemble graphs"),
     "facts": Command("facts", "look up images, instance types and variables"),
     "models": Command("models", "list, add and remove models of a multi-model endpoint"),

@@ -15,6 +15,7 @@ from constructs_triton.cli.argument_types import (
     version_argument,
     whole_number,
 )
+from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.report import Report
@@ -50,6 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number(RangeLimit(0, None)),
         metavar="N",
         help="number of NVIDIA GPUs of the instance, 0 for a CPU instance",
+    )
+    parser.add_argument(
+        "--instance-type",
+        metavar="TYPE",
+        help="instance type of the endpoint: its GPUs, memory and disk are checked too, and the GPU of plans",
     )
     parser.add_argument(
         "--image-version",
@@ -105,12 +111,7 @@ class _Checked(NamedTuple):
 
 def _check(arguments: argparse.Namespace) -> _Checked:
     repository = ModelRepository.from_directory(arguments.path, calls=called_models(arguments))
-    target = Target(
-        gpu_count=arguments.gpus,
-        image_version=arguments.image_version,
-        default_model=arguments.default_model,
-        local_files=not arguments.no_files,
-    )
+    target = _target(arguments)
     check = partial(repository.check, is_packed=False, is_archive=arguments.archive)
     if arguments.endpoint == "none":
         return _Checked(check(target, front_end=False), "none")
@@ -120,6 +121,27 @@ def _check(arguments: argparse.Namespace) -> _Checked:
         given = () if arguments.default_model is None else (arguments.default_model,)
         return _Checked(check(target), "single", given)
     return _check_derived(repository, check, target, is_archive=arguments.archive)
+
+
+def _target(arguments: argparse.Namespace) -> Target:
+    target = Target(
+        gpu_count=arguments.gpus,
+        image_version=arguments.image_version,
+        default_model=arguments.default_model,
+        local_files=not arguments.no_files,
+    )
+    if arguments.instance_type is None:
+        return target
+    instance = InstanceType.of(arguments.instance_type)
+    return replace(
+        target,
+        gpu_count=instance.gpus if arguments.gpus is None else arguments.gpus,
+        gpu_memory_mib=instance.gpu_memory_mib,
+        gpu_model=instance.gpu_model,
+        compute_capability=instance.compute_capability,
+        memory_gib=instance.memory_gib,
+        storage_gb=instance.local_storage_gb or None,
+    )
 
 
 def _check_derived(

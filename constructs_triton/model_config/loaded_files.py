@@ -15,7 +15,14 @@ from constructs_triton.model_files.model_file import ModelFile, ModelFormat
 from constructs_triton.model_files.trees import TREE_MODEL_FILES
 from constructs_triton.untrusted.budget import count_elements
 
-__all__ = ["FileToLoad", "describe_file", "file_to_load", "tree_model_type", "tree_row_size"]
+__all__ = [
+    "FileToLoad",
+    "describe_file",
+    "file_to_load",
+    "files_to_load",
+    "tree_model_type",
+    "tree_row_size",
+]
 
 _FORMATS: dict[str, tuple[ModelFormat, str]] = {
     "onnxruntime": ("onnx", "model.onnx"),
@@ -44,10 +51,34 @@ def file_to_load(backend: Backend, config: Any | None) -> FileToLoad | None:
     Another ``runtime`` than the backend's own library may load any file, and ``cc_model_filenames`` chooses
     the file by the GPU.
     """
-    format_and_name = _format_and_name(backend, config)
-    if format_and_name is None:
+    if config is not None and config.cc_model_filenames:
         return None
-    if config is not None and (config.cc_model_filenames or _has_own_runtime(backend, config)):
+    return _default_file(backend, config)
+
+
+def files_to_load(
+    backend: Backend, config: Any | None, compute_capability: str | None
+) -> tuple[FileToLoad, ...]:
+    """Return the files that the backend may load.
+
+    ``cc_model_filenames`` has one for each compute capability; the backend loads the default file on a GPU
+    that it does not contain. If the GPU is not known, every file of the field has to be right.
+    """
+    default = _default_file(backend, config)
+    if default is None:
+        return ()
+    by_capability = dict(config.cc_model_filenames) if config is not None else {}
+    if not by_capability:
+        return (default,)
+    if compute_capability is not None:
+        chosen = by_capability.get(compute_capability)
+        return (default._replace(place=chosen.lstrip("/")) if chosen else default,)
+    return tuple(default._replace(place=each.lstrip("/")) for each in sorted(set(by_capability.values())))
+
+
+def _default_file(backend: Backend, config: Any | None) -> FileToLoad | None:
+    format_and_name = _format_and_name(backend, config)
+    if format_and_name is None or (config is not None and _has_own_runtime(backend, config)):
         return None
     model_format, name = format_and_name
     # Triton appends an absolute path to that of the version too (JoinPath).

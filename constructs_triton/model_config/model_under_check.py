@@ -15,7 +15,7 @@ from constructs_triton.model_config.completion import complete_from_onnx, is_com
 from constructs_triton.model_config.cycles import find_cycles
 from constructs_triton.model_config.ensemble import EnsembleGraph
 from constructs_triton.model_config.folder import ModelFolder
-from constructs_triton.model_config.loaded_files import describe_file, file_to_load
+from constructs_triton.model_config.loaded_files import describe_file, files_to_load
 from constructs_triton.model_config.python_calls import ModelCalls
 from constructs_triton.model_config.python_source import PythonSource, is_over_budget
 from constructs_triton.model_config.target import ArchiveContent, Target
@@ -194,8 +194,8 @@ class ModelUnderCheck:
     @cached_property
     def model_files(self) -> tuple[ModelFile, ...]:
         """The model files of the versions to load, described; newest first."""
-        file = file_to_load(self.completed, self.config)
-        if file is None or not self.target.local_files or self.folder.config_fault or self.folder.is_ensemble:
+        files = files_to_load(self.completed, self.config, self.target.compute_capability)
+        if not files or not self.target.local_files or self.folder.config_fault or self.folder.is_ensemble:
             return ()
         image, complete_bytes = self.target.image_version, self.context.complete_bytes
         return tuple(
@@ -208,6 +208,7 @@ class ModelUnderCheck:
                 gpu_count=self.target.gpu_count,
             )
             for version in self.versions_to_load
+            for file in files
             if version.isdigit()  # layout-version-name reports the others
         )
 

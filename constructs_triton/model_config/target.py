@@ -39,6 +39,8 @@ class Target:
         Number of NVIDIA GPUs of one instance; ``0`` is a CPU instance.
     ``gpu_memory_mib``
         Memory of **each** GPU, in MiB.
+    ``gpu_model``, ``compute_capability``
+        Model of the GPUs, such as ``"A10G"``, and their CUDA compute capability, such as ``"8.6"``.
     ``memory_gib``
         Main memory of one instance, in GiB; up to half of it becomes ``/dev/shm``.
     ``storage_gb``
@@ -79,6 +81,8 @@ class Target:
     has_response_cache: bool | None = None
     has_network_isolation: bool | None = None
     has_orchestrator: bool | None = None
+    gpu_model: str | None = None
+    compute_capability: str | None = None
 
     @classmethod
     def of(
@@ -108,4 +112,6 @@ class Target:
             image_version=image_version,
             default_model=default_model,
             local_files=local_files,
+            gpu_model=instance.gpu_model,
+            compute_capability=instance.compute_capability,
         )

@@ -63,7 +63,7 @@ def _version_faults(version: str, needed: str | None, image_version: str | None)
             f"{needed} got {version}: image {image_version} has TensorRT {needed}"
         )
         hint = (
-            f"build the plan with TensorRT {needed}, as in the container "
-            f"nvcr.io/nvidia/tensorrt:{image_version}-py3"
+            f"build the plan with TensorRT {needed}, with `constructs-triton compile --image-version "
+            f"{image_version}` or in the endpoint's image"
         )
         yield FileFault("plan-version", message, hint)

@@ -19,7 +19,7 @@ from typing import Any
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.planning.quantities import read_positive
 
-__all__ = ["PRICE_LIST_REGION", "fetch_prices", "write_prices"]
+__all__ = ["PRICE_LIST_REGION", "fetch_job_price", "fetch_prices", "write_prices"]
 
 #: One of the three Regions in which the API answers; each knows the prices of all Regions.
 PRICE_LIST_REGION = "us-east-1"
@@ -37,6 +37,26 @@ def fetch_prices(client: Any, region: str, instance_types: Iterable[str]) -> dic
     return {name: _find(_products(client, region, name), region, name) for name in instance_types}
 
 
+def fetch_job_price(client: Any, region: str, instance_type: str, kind: str) -> Decimal | None:
+    """Ask for the price of an instance hour of a processing or training job; ``None`` if it has not one.
+
+    ``client`` is that of :func:`fetch_prices`.
+    """
+    usage = {"processing": "Processing", "training": "Train"}[kind]
+    found = _prices(_products(client, region, instance_type), f"{usage}:{instance_type}")
+    return found.pop() if len(found) == 1 else None
+
+
+def _prices(products: Iterable[Mapping[str, Any]], usage: str) -> set[Decimal]:
+    """The prices of the usage types with this ending."""
+    return {
+        price
+        for product in products
+        if product["product"]["attributes"].get("usagetype", "").endswith(usage)
+        for price in _hourly_prices(product)
+    }
+
+
 def _products(client: Any, region: str, instance_type: str) -> Iterator[Mapping[str, Any]]:
     filters = [
         {"Type": "TERM_MATCH", "Field": "regionCode", "Value": region},
@@ -50,12 +70,7 @@ def _products(client: Any, region: str, instance_type: str) -> Iterator[Mapping[
 
 def _find(products: Iterable[Mapping[str, Any]], region: str, instance_type: str) -> Decimal:
     """The only price of hosting. A type also has prices of notebooks, training and processing."""
-    found = {
-        price
-        for product in products
-        if product["product"]["attributes"].get("usagetype", "").endswith(f"Host:{instance_type}")
-        for price in _hourly_prices(product)
-    }
+    found = _prices(products, f"Host:{instance_type}")
     if len(found) != 1:
         shown = ", ".join(map(str, sorted(found))) or "none"
         raise InvalidValueError(

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from constructs_triton.local.server.installation import (
     inspect_python,
 )
 
-__all__ = ["build_image"]
+__all__ = ["build_image", "build_small_image"]
 
 #: What the `serve` script and the engine run in the container.
 _PROGRAMS = ("bash", "cat", "env", "find", "mkdir", "sleep")
@@ -53,6 +53,22 @@ def build_image(engine: str, name: str, folder: Path, *, python_of_system: str =
     else:
         _copy_python(root)
     _copy_libraries(root, installation.library_path(python))
+    _import(engine, name, root)
+
+
+def build_small_image(engine: str, name: str, folder: Path, programs: Mapping[str, str]) -> None:
+    """Import an image with bash, Python and ``programs``: their text by their path."""
+    root = folder / "root"
+    for place in ("tmp", "dev", "proc", "sys", "etc", "bin", "usr/bin"):
+        (root / place).mkdir(parents=True)
+    _copy_programs(root)
+    _copy_python(root)
+    for path, text in programs.items():
+        program = root / path.lstrip("/")
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(text)
+        program.chmod(0o755)
+    _copy_libraries(root, os.environ.get("LD_LIBRARY_PATH", ""))
     _import(engine, name, root)
 
 

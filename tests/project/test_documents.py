@@ -22,6 +22,8 @@ import aws_cdk as cdk
 import boto3
 import numpy as np
 import pytest
+from check_examples import EXAMPLES, write
+from check_examples.torch_and_plan import plan
 from markdown_it import MarkdownIt
 from moto import mock_aws
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
@@ -78,7 +80,13 @@ def name(page: Path) -> str:
     return str(page.relative_to(PROJECT))
 
 
-PAGES = [page for page in DOCUMENTS if any(FENCE.fullmatch(block.info) for block in blocks(page))]
+#: Runs with the packages that it is about: tests/acceptance/test_sagemaker_sdk_page.py.
+ELSEWHERE = "sagemaker_sdk.md"
+PAGES = [
+    page
+    for page in DOCUMENTS
+    if page.name != ELSEWHERE and any(FENCE.fullmatch(block.info) for block in blocks(page))
+]
 
 
 @pytest.fixture
@@ -104,6 +112,9 @@ def test_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.M
     """The blocks run unchanged, in the order of the page."""
     if page.name != "tutorial.md":  # it creates its models
         shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
+    if page.name == "compile.md":
+        plans = {**EXAMPLES["plan-gpu"].failing, "m/1/model.plan": plan("10.16.1.11")}
+        write(plans, tmp_path / "compiled" / "A10G")
     (tmp_path / "assets").symlink_to(PROJECT / "assets")
     monkeypatch.chdir(tmp_path)
     variables = {"CDK_OUTDIR": str(tmp_path / "cdk.out"), "DIGITS_ENDPOINT": "digits"}

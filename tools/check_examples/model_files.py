@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+import json
+
 from check_examples.repositories import IO, Example, Files, X
 from check_examples.torch_and_plan import described, plan, torchscript, traced, zipped
 from constructs_triton.model_config.target import Target
+from constructs_triton.model_files.plan_manifest import PlanManifest
 
 PLAN = f'platform: "tensorrt_plan"\nmax_batch_size: 8\n{IO}'
 TORCH = f'backend: "pytorch"\nmax_batch_size: 8\n{IO}'
@@ -24,6 +27,9 @@ XGBOOST_2 = '{"learner": {}, "version": [2, 0, 3]}'
 LIGHTGBM = "tree\nversion=v4\nmax_feature_idx=3\nobjective=regression\n\n"
 SAVED = f'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n{IO}'
 OLD = Target(default_model="m", image_version="24.05", gpu_count=1)
+T4 = Target(default_model="m", gpu_count=1, gpu_model="T4", compute_capability="7.5")
+L40S = Target(default_model="m", gpu_count=1, gpu_model="L40S", compute_capability="8.9")
+PLANS = f'{PLAN}cc_model_filenames {{ key: "7.5" value: "t4.plan" }}\n'
 POINTER = (
     "version https://git-lfs.github.com/spec/v1\n"
     "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
@@ -37,6 +43,27 @@ STATE_DICT = described(
 
 def _one(config: str, name: str, content: str | bytes | None, **files: str | bytes | None) -> Files:
     return {"m/config.pbtxt": config, f"m/1/{name}": content, **files}
+
+
+def _compiled(gpu_model: str, compute_capability: str) -> Files:
+    """A plan with the manifest that ``constructs-triton compile`` writes."""
+    manifest = PlanManifest(
+        key="0" * 64,
+        gpu_model=gpu_model,
+        compute_capability=compute_capability,
+        built_on="ml.g5.xlarge",
+        image="tritonserver:24.05-py3",
+        tensorrt="10.0.1.6",
+        driver="550.54",
+        arguments=("--skipInference",),
+        model_sha256="0" * 64,
+        plan_bytes=len(plan()),
+        plan_sha256="0" * 64,
+        build_seconds=60,
+        job="plan-m",
+        log_group="/aws/sagemaker/ProcessingJobs",
+    )
+    return _one(PLAN, "model.plan", plan(), **{"m/plan.json": json.dumps(manifest.to_dict(), indent=2)})
 
 
 def _files(config: str, name: str, failing: str | bytes, fixed: str | bytes) -> Example:
@@ -62,6 +89,14 @@ EXAMPLES: dict[str, Example] = {
     "plan-version": Example(
         _one(PLAN, "model.plan", plan("8.6.1.6")), _one(PLAN, "model.plan", plan("10.0.1.6")), OLD
     ),
+    "plan-version: cc_model_filenames": Example(
+        _one(PLANS, "t4.plan", plan("8.6.1.6")), _one(PLANS, "t4.plan", plan("10.0.1.6")), OLD
+    ),
+    "plan-gpu": Example(_compiled("A10G", "8.6"), _compiled("T4", "7.5"), T4),
+    "plan-gpu: not a manifest": Example(
+        {**_compiled("T4", "7.5"), "m/plan.json": "{}"}, _compiled("T4", "7.5"), T4
+    ),
+    "plan-gpu-model": Example(_compiled("L4", "8.9"), _compiled("L40S", "8.9"), L40S),
     "plan-data-type": Example(
         _one(PLAN.replace("FP32", "FP64", 1), "model.plan", plan()), _one(PLAN, "model.plan", plan())
     ),

@@ -133,6 +133,8 @@ def _target(
         mode=models.mode,
         gpu_count=instance_type.gpus,
         gpu_memory_mib=instance_type.gpu_memory_mib,
+        gpu_model=instance_type.gpu_model,
+        compute_capability=instance_type.compute_capability,
         memory_gib=instance_type.memory_gib,
         storage_gb=instance_type.local_storage_gb or volume_gb,
         image_version=image.triton_version,

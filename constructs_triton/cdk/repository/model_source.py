@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from aws_cdk import aws_s3 as s3
 
 from constructs_triton.artifacts.environments.placement import Environments, place_environments
+from constructs_triton.artifacts.plans.compiled_folder import compiled_repository
 from constructs_triton.cdk.repository.loaded_models import (
     ArchivePrefix,
     LoadedModels,
@@ -25,6 +26,7 @@ from constructs_triton.cdk.repository.loaded_models import (
 from constructs_triton.cdk.repository.model_of_file import ModelOfFile
 from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_type
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.model_config.builder.config import ModelConfig
 from constructs_triton.model_config.builder.derived_config import derive
 from constructs_triton.model_repository import ModelRepository
@@ -97,6 +99,22 @@ class ModelSource(ABC):
                 and ``output`` if the file does not say them.
         """
         return _ModelFile(Path(fspath(path)), name, max_batch_size, with_warmup, fields)
+
+    @classmethod
+    def from_compiled(cls, path: str | PathLike[str], *, instance_type: InstanceType) -> ModelSource:
+        """Use the models that ``constructs-triton compile`` has written for the GPU of an instance type.
+
+        The folder has a repository for each model of GPU. The checks compare the plan with the endpoint's
+        instance type. Synthesis compiles nothing: a missing plan is an error with the command to run.
+
+        Args:
+            path: The folder of ``compile --output``.
+            instance_type: Instance type of the endpoint.
+
+        Raises:
+            InvalidValueError: the folder has no models for this GPU, or the GPU is not known.
+        """
+        return _Directory(compiled_repository(Path(fspath(path)), instance_type), None)
 
     @classmethod
     def from_builder(

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.findings import Severity
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_files.model_file import FaultCode
+from constructs_triton.model_files.plan_manifest import MANIFEST_FILE, PlanManifest, read_manifest
 
 __all__: list[str] = []
 
 _LOAD = "onnxruntime_backend ModelState::LoadModel"
 _RUNTIME = "ONNX Runtime"
 _PLAN = "NVIDIA TensorRT printPlanVersion"
+_PLANS_AND_GPUS = "NVIDIA TensorRT developer guide: compatibility of engines"
 
 
 def _problems(model: ModelUnderCheck, code: FaultCode) -> Iterator[Problem]:
@@ -119,6 +124,68 @@ def plan_version(model: ModelUnderCheck) -> Iterator[Problem]:
     how it was built: acknowledge ``plan-version`` for such an endpoint.
     """
     yield from _problems(model, "plan-version")
+
+
+@rule("plan-gpu", "tensorrt", needs_files=True, source=_PLANS_AND_GPUS)
+def plan_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The plan was built on a GPU with the compute capability of the endpoint's GPU.
+
+    ``constructs-triton compile`` writes ``plan.json`` beside a plan; without it the GPU is not known. Plans
+    that are built with ``--hardwareCompatibilityLevel`` run on other GPUs.
+    """
+    try:
+        manifest = _manifest(model)
+    except InvalidValueError as error:
+        _, _, rest = str(error).partition(": ")
+        message, _, hint = rest.partition("; ")
+        yield Problem(message, hint=hint, path=model.folder.relative(MANIFEST_FILE))
+        return
+    wanted = model.target.compute_capability
+    if manifest is None or wanted in (None, manifest.compute_capability):
+        return
+    if any(each.startswith("--hardwareCompatibilityLevel") for each in manifest.arguments):
+        return
+    yield _gpu_problem(model, manifest, f"the endpoint has {_gpu(model.target.gpu_model, wanted)}")
+
+
+@rule("plan-gpu-model", "tensorrt", needs_files=True, severity=Severity.WARNING, source=_PLANS_AND_GPUS)
+def plan_gpu_model(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The plan was built on the model of the endpoint's GPU.
+
+    An L4 and an L40S have the same compute capability. TensorRT loads the plan of one on the other, and warns
+    that it may be slow or fail.
+    """
+    with suppress(InvalidValueError):  # plan-gpu reports it
+        manifest, target = _manifest(model), model.target
+        if manifest is None or target.gpu_model is None or target.compute_capability is None:
+            return
+        if (
+            manifest.gpu_model != target.gpu_model
+            and manifest.compute_capability == target.compute_capability
+        ):
+            yield _gpu_problem(model, manifest, f"the endpoint has {target.gpu_model}, another model")
+
+
+def _manifest(model: ModelUnderCheck) -> PlanManifest | None:
+    """The manifest of the plan to load; ``None`` without one, or if the plan was replaced by another."""
+    manifest = read_manifest(model.folder.directory / MANIFEST_FILE)
+    if manifest is None:
+        return None
+    sizes = {model.folder.size_of(version, "model.plan") for version in model.versions_to_load}
+    return manifest if manifest.plan_bytes in sizes else None
+
+
+def _gpu_problem(model: ModelUnderCheck, manifest: PlanManifest, found: str) -> Problem:
+    built = _gpu(manifest.gpu_model, manifest.compute_capability)
+    return Problem(
+        f"the plan was built for {built}, but {found}",
+        hint="compile it again with --instance-type and the type of the endpoint",
+        path=model.folder.relative(MANIFEST_FILE),
+    )
+
+
+def _gpu(gpu_model: str | None, compute_capability: str) -> str:
+    return f"{gpu_model or 'a GPU'} (compute capability {compute_capability})"
 
 
 @rule("torchscript-not-a-model", "pytorch", needs_files=True, source="pytorch_backend, torch::jit::load")

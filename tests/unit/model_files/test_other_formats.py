@@ -187,7 +187,7 @@ def test_version_of_a_plan(tmp_path: Path) -> None:
     (fault,) = _described(plan("10.5.0.18"), "model.plan", tmp_path, "24.05").faults
     assert "expecting library version 10.0 got 10.5.0.18" in fault.message
     assert "image 24.05 has TensorRT 10.0" in fault.message
-    assert "nvcr.io/nvidia/tensorrt:24.05-py3" in fault.hint
+    assert "compile --image-version 24.05" in fault.hint
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""``constructs-triton compile``: build TensorRT plans in SageMaker jobs."""

@@ -1,0 +1,102 @@
+"""The page about the SageMaker SDK: its programs run with sagemaker-core, in an environment of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from environments import environment
+from markdown_it import MarkdownIt
+from simulated_jobs import ROLE, SimulatedJobs, simulated_jobs, write_onnx
+from test_sagemaker_sdk import MODEL
+from triton_server import needs_server
+
+from constructs_triton.cli import main
+from constructs_triton.local import LocalEndpoint
+from constructs_triton.model_config import ModelConfig, ModelInput, ModelOutput
+from constructs_triton.model_files import describe
+from constructs_triton.model_repository import ModelRepositoryBuilder
+
+BUDGET_MINUTES = 3
+pytestmark = pytest.mark.usefixtures("budget")
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "sagemaker_sdk.md"
+PROGRAMS = {
+    token.info.partition('title="')[2].rstrip('"'): token.content
+    for token in MarkdownIt().parse(PAGE.read_text())
+    if token.type == "fence" and token.info.startswith("python")
+}
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return environment("sagemaker_core", ["sagemaker-core>=2.27,<3"], tmp_path_factory.mktemp("sdk"))
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedJobs]:
+    monkeypatch.chdir(tmp_path)
+    with simulated_jobs(tmp_path / "jobs", monkeypatch) as simulated:
+        yield simulated
+
+
+def run_program(python: Path, name: str, folder: Path, **variables: str) -> str:
+    (folder / name).write_text(PROGRAMS[name])
+    # The environment of the SDK has its own packages, and writes its settings below the home folder.
+    given = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        [str(python), name],
+        cwd=folder,
+        env={**given, **variables, "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_sdk_runs_the_job_of_a_dry_run(
+    python: Path, jobs: SimulatedJobs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The SDK's shapes accept the request that is printed, and the program of the page downloads the plan."""
+    write_onnx(tmp_path / "bert.onnx")
+    words = [
+        "--instance-type",
+        "ml.g4dn.xlarge",
+        "--max-batch-size",
+        "16",
+        "--role",
+        ROLE,
+        "--bucket",
+        "plans",
+    ]
+    assert main(["compile", "bert.onnx", *words, "--dry-run", "--json"]) == 0
+    (tmp_path / "job.json").write_text(capsys.readouterr().out)
+    printed = run_program(python, "build.py", tmp_path)
+    assert "Completed" in printed
+    assert describe(tmp_path / "model.plan").versions == {"tensorrt": "10.16.1.11"}
+    (sent,) = jobs.requests.values()
+    assert sent == json.loads((tmp_path / "job.json").read_text())["jobs"][0]["request"]
+
+
+@needs_server
+def test_sdk_calls_a_local_endpoint(python: Path, tmp_path: Path) -> None:
+    """The program of the page prints the response of the endpoint."""
+    config = ModelConfig(
+        name="bert",
+        backend="python",
+        max_batch_size=4,
+        input=[ModelInput(name="INPUT__0", data_type="TYPE_FP32", dims=[2])],
+        output=[ModelOutput(name="Y", data_type="TYPE_FP32", dims=[2])],
+    )
+    builder = ModelRepositoryBuilder()
+    builder.add_model(config, files={"1/model.py": MODEL.replace(b'"X"', b'"INPUT__0"')})
+    models = builder.write_to(tmp_path / "models").path
+    with LocalEndpoint.from_repository(models, endpoint="bert") as local:
+        url = {"AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME": local.endpoint_url}
+        printed = run_program(python, "predict.py", tmp_path, **url)
+    assert printed.splitlines()[-1] == "[3.0, 4.0]"

@@ -1,0 +1,309 @@
+"""A SageMaker that runs jobs: moto's API, with requests checked by botocore's shapes, and the real script.
+
+A job is a process on this machine. Its folders below ``/opt/ml`` are in a scratch folder. A small program
+takes
+the place of ``trtexec``, another that of ``nvidia-smi``, and a third that of NVIDIA's entry point.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import boto3
+import numpy as np
+import onnx
+import pytest
+from moto.core.responses import ActionResult, EmptyResult
+from moto.sagemaker.exceptions import ValidationError
+from moto.sagemaker.responses import SageMakerResponse
+from moto.server import ThreadedMotoServer
+from onnx import TensorProto, helper, numpy_helper
+
+from constructs_triton.rehearsal.services.request_shapes import conform
+
+TRTEXEC = Path(__file__).with_name("trtexec.py")
+ROLE = "arn:aws:iam::123456789012:role/PlanJobs"
+GROUPS = {"processing": "/aws/sagemaker/ProcessingJobs", "training": "/aws/sagemaker/TrainingJobs"}
+
+
+def write_onnx(
+    path: Path,
+    *,
+    inputs: dict[str, list[Any]] | None = None,
+    data_type: int = TensorProto.FLOAT,
+    output: tuple[str, int] = ("OUTPUT__0", 2),
+    doc: str = "",
+) -> Path:
+    """Write a small ONNX model: the mean of each row of the first input, times a row of weights."""
+    shapes = inputs or {"INPUT__0": ["batch", 512], "INPUT__1": ["batch", 512]}
+    (first, shape), (name, size) = next(iter(shapes.items())), output
+    nodes = [
+        helper.make_node("Cast", [first], ["numbers"], to=TensorProto.FLOAT),
+        helper.make_node("Flatten", ["numbers"], ["rows"]),
+        helper.make_node("ReduceMean", ["rows"], ["means"], axes=[1]),
+        helper.make_node("MatMul", ["means", "weights"], [name]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info(each, data_type, dims) for each, dims in shapes.items()],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [shape[0], size])],
+        [numpy_helper.from_array(np.full((1, size), 0.5, np.float32), "weights")],
+        doc_string=doc,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, str(path))
+    return path
+
+
+class SimulatedJobs:
+    """The jobs of an account. ``gpu`` is what ``nvidia-smi`` prints; ``None`` means that it fails."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.gpu: str | None = "Tesla T4, 7.5, 580.65.06"
+        self.environment: dict[str, str] = {}
+        self.requests: dict[str, dict[str, Any]] = {}
+        self.refusal: tuple[str, str] | None = None
+        self.ends_as: str | None = None
+        self._answers: dict[str, dict[str, Any]] = {}
+        self._processes: dict[str, subprocess.Popen[str]] = {}
+
+    # --- the API ---
+
+    def create(self, kind: str, request: dict[str, Any]) -> ActionResult:
+        name = request[f"{kind.capitalize()}JobName"]
+        _, errors = conform("sagemaker", f"Create{kind.capitalize()}Job", request)
+        if errors:
+            raise ValidationError("; ".join(errors))
+        if self.refusal is not None:
+            error = ValidationError(self.refusal[1])
+            error.code = self.refusal[0]
+            raise error
+        if name in self.requests:
+            raise ValidationError(f"ResourceInUse: {name}")
+        self.requests[name] = request
+        self._answers[name] = {
+            f"{kind.capitalize()}JobName": name,
+            f"{kind.capitalize()}JobStatus": "InProgress",
+        }
+        threading.Thread(target=self._run, args=(kind, name), daemon=True).start()
+        return ActionResult(
+            {f"{kind.capitalize()}JobArn": f"arn:aws:sagemaker:us-east-1:123456789012:{kind}-job/{name}"}
+        )
+
+    def describe(self, name: str) -> ActionResult:
+        if name not in self._answers:
+            raise ValidationError("Could not find requested job with name")
+        return ActionResult(dict(self._answers[name]))
+
+    def stop(self, name: str) -> EmptyResult:
+        self._answers[name]["stopped"] = True
+        while name not in self._processes:
+            time.sleep(0.01)
+        self._processes[name].send_signal(signal.SIGTERM)
+        return EmptyResult()
+
+    # --- for tests ---
+
+    def wait(self, name: str) -> None:
+        while self.status(name) == "InProgress":
+            time.sleep(0.01)
+
+    def status(self, name: str) -> str:
+        return str(next(value for key, value in self._answers[name].items() if key.endswith("JobStatus")))
+
+    def stored_keys(self) -> list[str]:
+        s3 = boto3.client("s3")
+        found = [each["Key"] for each in s3.list_objects_v2(Bucket="plans").get("Contents", ())]
+        s3.close()
+        return found
+
+    def uploads(self) -> list[str]:
+        """What the only job has read."""
+        (name,) = self.requests
+        return [
+            f"s3://plans/{key}"
+            for key in self.stored_keys()
+            if f"/jobs/{name}/job/" in key or "/models/" in key
+        ]
+
+    # --- the job ---
+
+    def _run(self, kind: str, name: str) -> None:
+        request, root = self.requests[name], self.root / name
+        started = datetime.now(UTC)
+        for location, path in self._inputs(kind, request):
+            self._download(location, root / path.lstrip("/"))
+        container = request.get("AppSpecification") or request["AlgorithmSpecification"]
+        command = [*container["ContainerEntrypoint"], *container["ContainerArguments"]]
+        code = self._execute(name, kind, root, command)
+        messages = root / "opt/ml/output"
+        answer = self._answers[name]
+        is_stopped = answer.pop("stopped", False)
+        status = "Stopped" if is_stopped else "Completed" if code == 0 else "Failed"
+        status = self.ends_as or status
+        outputs = self._upload(kind, name, request, root)
+        ended: dict[str, Any] = {f"{kind.capitalize()}JobStatus": status}
+        if kind == "processing":
+            ended |= {"ProcessingStartTime": started, "ProcessingEndTime": datetime.now(UTC)}
+            ended["ExitMessage"] = _text(messages / "message")[:1024]
+            if status == "Failed":
+                ended["FailureReason"] = (
+                    f"AlgorithmError: See job logs for more information, exit code: {code}"
+                )
+        else:
+            ended |= {"BillableTimeInSeconds": 7, "ModelArtifacts": {"S3ModelArtifacts": outputs}}
+            if status == "Failed":
+                ended["FailureReason"] = f"AlgorithmError: {_text(messages / 'failure')}, exit code: {code}"
+        self._answers[name] = answer | ended
+
+    @staticmethod
+    def _inputs(kind: str, request: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        if kind == "processing":
+            for each in request["ProcessingInputs"]:
+                yield each["S3Input"]["S3Uri"], each["S3Input"]["LocalPath"]
+            return
+        for each in request["InputDataConfig"]:
+            yield each["DataSource"]["S3DataSource"]["S3Uri"], f"/opt/ml/input/data/{each['ChannelName']}"
+
+    def _download(self, url: str, folder: Path) -> None:
+        s3 = boto3.client("s3")
+        bucket, _, prefix = url.removeprefix("s3://").partition("/")
+        for item in s3.list_objects_v2(Bucket=bucket, Prefix=f"{prefix}/").get("Contents", ()):
+            path = folder / item["Key"].removeprefix(f"{prefix}/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            s3.download_file(bucket, item["Key"], str(path))
+
+    def _execute(self, name: str, kind: str, root: Path, command: list[str]) -> int:
+        programs = root / "bin"
+        programs.mkdir(parents=True)
+        smi = f'echo "{self.gpu}"' if self.gpu else 'echo "NVIDIA-SMI has failed"; exit 9'
+        _program(programs / "nvidia-smi", smi)
+        _program(programs / "trtexec", f'exec "{sys.executable}" "{TRTEXEC}" "$@"')
+        _program(programs / "entrypoint", 'echo "== Triton Inference Server =="; exec "$@"')
+        entry, shell, *rest = command
+        assert entry == "/opt/nvidia/nvidia_entrypoint.sh"
+        local = [each.replace("/opt/ml", f"{root}/opt/ml") for each in rest]
+        environment = {**os.environ, **self.environment, "PATH": f"{programs}:{os.environ['PATH']}"}
+        process = subprocess.Popen(
+            [programs / "entrypoint", shell, *local], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, env=environment,
+        )  # fmt: skip
+        self._processes[name] = process
+        assert process.stdout is not None
+        logs = boto3.client("logs")
+        group, stream = GROUPS[kind], f"{name}/algo-1-1"
+        if not logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
+            logs.create_log_group(logGroupName=group)
+        logs.create_log_stream(logGroupName=group, logStreamName=stream)
+        with process:
+            for line in process.stdout:
+                event = {"timestamp": int(time.time() * 1000), "message": line.rstrip("\n") or " "}
+                logs.put_log_events(logGroupName=group, logStreamName=stream, logEvents=[event])
+        return process.returncode
+
+    def _upload(self, kind: str, name: str, request: dict[str, Any], root: Path) -> str:
+        if kind == "processing":
+            output = request["ProcessingOutputConfig"]["Outputs"][0]["S3Output"]
+            folder, url = output["LocalPath"], output["S3Uri"]
+        else:
+            output = request["OutputDataConfig"]
+            folder, url = "/opt/ml/model", f"{output['S3OutputPath']}/{name}/output/model"
+        bucket, _, prefix = url.removeprefix("s3://").partition("/")
+        for path in (root / folder.lstrip("/")).glob("*"):
+            boto3.client("s3").upload_file(str(path), bucket, f"{prefix}/{path.name}")
+        return str(url)
+
+
+def _program(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+class _PriceList(BaseHTTPRequestHandler):
+    """Has one price: 0.90 USD for an hour of a processing job on ml.g4dn.xlarge, and that of hosting."""
+
+    def do_POST(self) -> None:
+        wanted = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        (instance,) = (each["Value"] for each in wanted["Filters"] if each["Field"] == "instanceName")
+        prices = {"Host": "0.7364", "Processing": "0.9"} if instance == "ml.g4dn.xlarge" else {}
+        products = [_product(f"USE1-{usage}:{instance}", price) for usage, price in prices.items()]
+        body = json.dumps({"PriceList": products}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def _product(usage: str, price: str) -> str:
+    terms = {"a": {"priceDimensions": {"b": {"unit": "Hrs", "pricePerUnit": {"USD": price}}}}}
+    return json.dumps({"product": {"attributes": {"usagetype": usage}}, "terms": {"OnDemand": terms}})
+
+
+@contextmanager
+def _price_list(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _PriceList) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", f"http://127.0.0.1:{server.server_port}")
+        yield
+        server.shutdown()
+
+
+@contextmanager
+def simulated_jobs(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedJobs]:
+    """Start the API on loopback, with the bucket ``plans``, and let boto3 use it."""
+    jobs = SimulatedJobs(root)
+    for kind in ("processing", "training"):
+        _patch(monkeypatch, jobs, kind)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket="plans")
+    with _price_list(monkeypatch):
+        yield jobs
+    for item in s3.list_objects_v2(Bucket="plans").get("Contents", ()):
+        s3.delete_object(Bucket="plans", Key=item["Key"])
+    s3.close()
+    server.stop()
+
+
+def _patch(monkeypatch: pytest.MonkeyPatch, jobs: SimulatedJobs, kind: str) -> None:
+    member = f"{kind.capitalize()}JobName"
+
+    def create(response: Any) -> ActionResult:
+        return jobs.create(kind, json.loads(response.body))
+
+    def describe(response: Any) -> ActionResult:
+        return jobs.describe(json.loads(response.body)[member])
+
+    def stop(response: Any) -> EmptyResult:
+        return jobs.stop(json.loads(response.body)[member])
+
+    monkeypatch.setattr(SageMakerResponse, f"create_{kind}_job", create)
+    monkeypatch.setattr(SageMakerResponse, f"describe_{kind}_job", describe)
+    monkeypatch.setattr(
+        SageMakerResponse, f"stop_{kind}_job", stop, raising=False
+    )  # moto has none for training
