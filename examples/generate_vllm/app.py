@@ -1,7 +1,7 @@
 """A language model of the vLLM backend on one GPU, called as the decoder of `examples/generate`.
 
-The image is your own, built from the `Dockerfile`; README.md has the commands. It does not run on your machine:
-the bundled server has no vLLM backend.
+The image is your own, built from the `Dockerfile`; README.md has the commands. It does not run on your
+machine: the bundled server has no vLLM backend.
 """
 
 from __future__ import annotations

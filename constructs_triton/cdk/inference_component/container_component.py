@@ -26,7 +26,7 @@ from constructs_triton.cdk.inference_component.created_component import (
 )
 from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
 from constructs_triton.cdk.options.image import ContainerImage
-from constructs_triton.cdk.options.serving_image import ServingImage
+from constructs_triton.cdk.options.serving_image import ServingImage, bind_serving_image
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_source import stored_models
 from constructs_triton.cdk.validation.durations import seconds
@@ -146,7 +146,7 @@ class _Container:
         if download is None and models is not None:
             download = _LONGEST
         sizing = Sizing(None, download, _LONGEST if startup is None else startup)
-        image = self.image.bind(scope, self.instance_type)
+        image = bind_serving_image(self.image, scope, self.instance_type)
         return _BoundContainer(scope, image, location, sizing, self.options["environment"] or {})
 
 

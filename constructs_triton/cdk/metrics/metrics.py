@@ -201,7 +201,8 @@ class VariantMetrics:
     ) -> cloudwatch.Metric | cloudwatch.MathExpression:
         """Part of the time to the first chunk that the container took, in **microseconds**.
 
-        Not settled: see :meth:`metric_first_chunk_latency`, which has the same arguments.
+        Not settled, as :meth:`metric_first_chunk_latency`. The arguments are those of
+        :meth:`metric_model_latency`.
         """
         return _in_unit(self.metric("FirstChunkModelLatency", **_or_p99(options)), unit)
 
@@ -210,7 +211,8 @@ class VariantMetrics:
     ) -> cloudwatch.Metric | cloudwatch.MathExpression:
         """Part of the time to the first chunk that SageMaker added, in **microseconds**.
 
-        Not settled: see :meth:`metric_first_chunk_latency`, which has the same arguments.
+        Not settled, as :meth:`metric_first_chunk_latency`. The arguments are those of
+        :meth:`metric_model_latency`.
         """
         return _in_unit(self.metric("FirstChunkOverheadLatency", **_or_p99(options)), unit)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from os import PathLike
 
@@ -16,7 +17,7 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.inference_ami import InferenceAmi, ami_of_cuda
 from constructs_triton.facts.instance_types import InstanceType
 
-__all__ = ["ServingImage"]
+__all__ = ["ServingImage", "bind_serving_image"]
 
 # The account, the Region and the repository of an ECR image; Region and suffix may be tokens.
 _TOKEN = r"\$\{Token\[[^\]]+\]\}"
@@ -26,16 +27,14 @@ _ECR_URI = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ServingImage:
+class ServingImage(ABC):
     """The image of a container that is not Triton, such as AWS's images of vLLM and LMI.
 
     The container must answer ``/ping`` and ``/invocations`` on port 8080. All components of an endpoint share
     the GPU driver of one inference AMI. So on GPUs, an image needs its ``cuda_version``, or the
-    ``inference_ami_version`` that its publisher names.
+    ``inference_ami_version`` that its publisher names. ``ami`` is the AMI that follows from it.
     """
 
-    image: TritonImage
     ami: InferenceAmi | None
 
     @staticmethod
@@ -56,7 +55,7 @@ class ServingImage:
             InvalidValueError: SageMaker would refuse the URI, or there is no AMI for the CUDA version.
         """
         image = TritonImage.from_registry(uri)
-        return ServingImage(image, _ami(cuda_version, inference_ami_version))
+        return _ServingImage(_ami(cuda_version, inference_ami_version), image)
 
     @staticmethod
     def from_ecr_repository(
@@ -78,7 +77,7 @@ class ServingImage:
             InvalidValueError: there is no AMI for the CUDA version.
         """
         image = TritonImage.from_ecr_repository(repository, tag_or_digest)
-        return ServingImage(image, _ami(cuda_version, inference_ami_version))
+        return _ServingImage(_ami(cuda_version, inference_ami_version), image)
 
     @staticmethod
     def from_asset(
@@ -97,10 +96,26 @@ class ServingImage:
         Raises:
             InvalidValueError: the folder contains no ``Dockerfile``, or there is no AMI for the CUDA version.
         """
-        return ServingImage(TritonImage.from_asset(directory), _ami(cuda_version, inference_ami_version))
+        image = TritonImage.from_asset(directory)
+        return _ServingImage(_ami(cuda_version, inference_ami_version), image)
 
-    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
-        """Return the URI, and the repository if it is in ECR. Called by the component."""
+    @abstractmethod
+    def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
+        """Return the URI, and the repository if the image is in ECR."""
+
+
+def bind_serving_image(image: ServingImage, scope: Construct, instance_type: InstanceType) -> ContainerImage:
+    """Return the image for instances of a type, below which its assets are created."""
+    return image._bind(scope, instance_type)
+
+
+@dataclass(frozen=True, slots=True)
+class _ServingImage(ServingImage):
+    ami: InferenceAmi | None
+    #: Where the image is, which does not depend on its content.
+    image: TritonImage
+
+    def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
         bound = bind_image(self.image, scope, instance_type)
         if bound.ecr_repository_arn is None and (found := _ECR_URI.fullmatch(bound.uri)):
             account, region, name = found["account"], found["region"], found["repository"]

@@ -135,5 +135,5 @@ def test_container_of_others_is_named_and_not_read(
 def test_variant_of_others_is_refused(tmp_path: Path) -> None:
     """An endpoint with one model of another container cannot run without it."""
     template = _template(Image="1.dkr.ecr.us-east-1.amazonaws.com/djl-inference:0.36-lmi28.0.0")
-    with pytest.raises(LocalEndpointError, match="Demo/Model: its container is not Triton, .*--endpoint"):
+    with pytest.raises(LocalEndpointError, match=r"Demo/Model: its container is not Triton, .*--endpoint"):
         read_endpoints(_write(tmp_path, template))
