@@ -5,16 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
+import aws_cdk as cdk
 import boto3
 import numpy as np
 import pytest
 from botocore.exceptions import ClientError
 from deploy_twice import synthesize_apps
+from programs import PROJECT
 from triton_server import needs_server
 
+from constructs_triton import (
+    ContainerInferenceComponent,
+    InstanceType,
+    ModelSource,
+    ServingImage,
+    TritonComponentEndpoint,
+    TritonInferenceComponent,
+    TritonModelRepository,
+)
 from constructs_triton.cli import main
-from constructs_triton.errors import NoCapacityError
+from constructs_triton.errors import InvocationError, NoCapacityError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
 
@@ -67,3 +79,30 @@ def test_recorded_requests_are_verified_by_component(local: LocalEndpoint, tmp_p
     file.write_text(json.dumps({"version": 1, "requests": [request]}))
     target = ["--endpoint-url", local.endpoint_url, "--inference-component", "AlertsComponent"]
     assert main(["verify", *local.endpoint_names, str(file), *target, "--wake-timeout", "30"]) == 0
+
+
+def test_container_that_is_not_triton_is_named_and_the_others_run(tmp_path: Path) -> None:
+    """The component of Triton answers, and a request to the other one says why it does not."""
+    stack = cdk.Stack(cdk.App(outdir=str(tmp_path)), "Mixed")
+    endpoint = TritonComponentEndpoint(
+        stack,
+        "Endpoint",
+        instance_type=InstanceType.of("ml.c5.4xlarge"),
+        min_instance_count=1,
+        max_instance_count=1,
+        endpoint_name="mixed",
+    )
+    source = ModelSource.from_directory(PROJECT / "assets" / "model_repositories" / "alerts")
+    shared: Any = {"endpoint": endpoint, "min_memory": cdk.Size.gibibytes(2)}
+    models = TritonModelRepository(stack, "Models", source=source)
+    TritonInferenceComponent(
+        stack, "A", model_repository=models, ensemble="alerts", inference_component_name="alerts", **shared
+    )
+    image = ServingImage.from_registry("registry.example.com/chat:1")
+    ContainerInferenceComponent(stack, "C", image=image, inference_component_name="chat", **shared)
+    with LocalEndpoint.from_app(cast(cdk.App, stack.node.root)) as mixed:
+        assert mixed.inference_component_names == ("alerts",)
+        assert "mixed/chat: its container is not Triton, so it does not run" in mixed.messages
+        assert client(mixed, "alerts").infer(READINGS)["alerts"].tolist() == [FLAGGED]
+        with pytest.raises(InvocationError, match=r"chat does not run on your machine, .* call it in AWS"):
+            client(mixed, "chat").infer(READINGS)

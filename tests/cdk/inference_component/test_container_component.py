@@ -13,13 +13,14 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from cdk_apps import flat, make_stack, only, resources, statements, synthesize
-from component_apps import CPU, add_component, add_endpoint, warnings_of
+from component_apps import CPU, G5, add_component, add_endpoint, warnings_of
 
 from constructs_triton import (
     ContainerInferenceComponent,
     InferenceAmi,
     ModelSource,
     ServingImage,
+    TritonComponentEndpoint,
     TritonImage,
 )
 from constructs_triton.errors import InvalidValueError
@@ -175,12 +176,16 @@ def test_older_ami_of_an_unknown_name_is_warned_about(stack: cdk.Stack) -> None:
 
 
 def test_triton_image_without_a_version_does_not_drop_the_ami(stack: cdk.Stack, tmp_path: Path) -> None:
-    """It runs on the AMI that the known images need, and the warning says so."""
-    endpoint = add_endpoint(stack, max_instance_count=4)
-    add_component(endpoint, tmp_path, image=TritonImage.dlc("26.05"))
-    add_component(endpoint, tmp_path, "Own", image=TritonImage.from_registry("registry.example.com/own:1"))
-    assert ami_of(stack) == CUDA_13
-    assert CUDA_13 in warnings_of(stack)["constructs-triton:inference-ami-unsourced"]
+    """It runs on the AMI that the known images need, or alone on SageMaker's; the warning says which."""
+    for other, expected in ((make_stack(), None), (stack, CUDA_13)):
+        endpoint = add_endpoint(other, max_instance_count=4)
+        own = TritonImage.from_registry("registry.example.com/own:1")
+        add_component(endpoint, tmp_path, "Own", image=own)
+        if expected is not None:
+            add_component(endpoint, tmp_path, image=TritonImage.dlc("26.05"))
+        assert ami_of(other) == expected
+        warned = warnings_of(other)["constructs-triton:inference-ami-unsourced"]
+        assert (expected or "using SageMaker's default") in warned
 
 
 @pytest.mark.parametrize(
@@ -234,6 +239,16 @@ def test_image_refuses(options: dict[str, Any], said: str) -> None:
     """A CUDA version without an AMI, or both of them, is an error that says what to write."""
     with pytest.raises(InvalidValueError, match=said):
         image(**options)
+
+
+def test_imported_endpoint_has_its_own_ami(stack: cdk.Stack) -> None:
+    """Nothing chooses the AMI of an endpoint that exists, so an image needs no CUDA version for it."""
+    role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
+    endpoint = TritonComponentEndpoint.from_endpoint_attributes(
+        stack, "Known", endpoint_name="known", instance_type=G5, role=role
+    )
+    add_chat(endpoint, image=ServingImage.from_registry(VLLM.format("eu-west-1")))
+    assert only(synthesize(stack), COMPONENT)["EndpointName"] == "known"
 
 
 def test_openai_path_has_two_actions_and_a_base_url(stack: cdk.Stack) -> None:
