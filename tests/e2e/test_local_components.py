@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import aws_cdk as cdk
 import boto3
 import numpy as np
 import pytest
 from botocore.exceptions import ClientError
 from deploy_twice import synthesize_apps
-from programs import PROJECT
 from triton_server import needs_server
 
-from constructs_triton import (
-    ContainerInferenceComponent,
-    InstanceType,
-    ModelSource,
-    ServingImage,
-    TritonComponentEndpoint,
-    TritonInferenceComponent,
-    TritonModelRepository,
-)
 from constructs_triton.cli import main
+from constructs_triton.cloud_assembly.endpoints import NOT_TRITON
 from constructs_triton.errors import InvocationError, NoCapacityError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
@@ -39,10 +30,25 @@ READINGS = {"readings": np.array([[1, 1, 1, 50, 1]], np.float32)}
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
-    """Two components that start at zero copies."""
+    """Two components that start at zero copies, and one whose container is not Triton."""
     assemblies = synthesize_apps(tmp_path_factory.mktemp("components"), [APP])
+    (template,) = (assemblies / APP).glob("*.template.json")
+    template.write_text(json.dumps(with_chat(json.loads(template.read_text()))))
     with LocalEndpoint.from_assembly(assemblies / APP, wake_delay_seconds=1.5) as local:
         yield local
+
+
+def with_chat(template: dict[str, Any]) -> dict[str, Any]:
+    """Add what ``ContainerInferenceComponent`` writes: a model with its mark, and a component."""
+    resources: dict[str, Any] = template["Resources"]
+    kind = "AWS::SageMaker::InferenceComponent"
+    component = copy.deepcopy(next(each for each in resources.values() if each["Type"] == kind))
+    component["Properties"]["InferenceComponentName"] = "chat"
+    component["Properties"]["Specification"]["ModelName"] = {"Fn::GetAtt": ["ChatModel", "ModelName"]}
+    container = {"PrimaryContainer": {"Image": "registry.example.com/chat:1"}}
+    model = {"Type": "AWS::SageMaker::Model", "Properties": container, "Metadata": {NOT_TRITON: True}}
+    resources |= {"ChatModel": model, "Chat": component}
+    return template
 
 
 def client(local: LocalEndpoint, component: str, wake_timeout: float = 0) -> TritonClient:
@@ -70,6 +76,13 @@ def test_components_are_listed_and_needed(local: LocalEndpoint) -> None:
         runtime.invoke_endpoint(EndpointName=local.endpoint_names[0], Body=b"x")
 
 
+def test_container_that_is_not_triton_is_named_and_does_not_run(local: LocalEndpoint) -> None:
+    """The components of Triton run, and a request to the other one says why it has no answer."""
+    assert "/chat: its container is not Triton, so it does not run on your machine" in local.messages
+    with pytest.raises(InvocationError, match=r"chat does not run on your machine, .* call it in AWS"):
+        client(local, "chat").infer(READINGS)
+
+
 def test_recorded_requests_are_verified_by_component(local: LocalEndpoint, tmp_path: Path) -> None:
     """A component that sleeps is woken first."""
     tensor = {"name": "readings", "datatype": "FP32", "shape": [1, 5], "data": [1, 1, 1, 50, 1]}
@@ -79,30 +92,3 @@ def test_recorded_requests_are_verified_by_component(local: LocalEndpoint, tmp_p
     file.write_text(json.dumps({"version": 1, "requests": [request]}))
     target = ["--endpoint-url", local.endpoint_url, "--inference-component", "AlertsComponent"]
     assert main(["verify", *local.endpoint_names, str(file), *target, "--wake-timeout", "30"]) == 0
-
-
-def test_container_that_is_not_triton_is_named_and_the_others_run(tmp_path: Path) -> None:
-    """The component of Triton answers, and a request to the other one says why it does not."""
-    stack = cdk.Stack(cdk.App(outdir=str(tmp_path)), "Mixed")
-    endpoint = TritonComponentEndpoint(
-        stack,
-        "Endpoint",
-        instance_type=InstanceType.of("ml.c5.4xlarge"),
-        min_instance_count=1,
-        max_instance_count=1,
-        endpoint_name="mixed",
-    )
-    source = ModelSource.from_directory(PROJECT / "assets" / "model_repositories" / "alerts")
-    shared: Any = {"endpoint": endpoint, "min_memory": cdk.Size.gibibytes(2)}
-    models = TritonModelRepository(stack, "Models", source=source)
-    TritonInferenceComponent(
-        stack, "A", model_repository=models, ensemble="alerts", inference_component_name="alerts", **shared
-    )
-    image = ServingImage.from_registry("registry.example.com/chat:1")
-    ContainerInferenceComponent(stack, "C", image=image, inference_component_name="chat", **shared)
-    with LocalEndpoint.from_app(cast(cdk.App, stack.node.root)) as mixed:
-        assert mixed.inference_component_names == ("alerts",)
-        assert "mixed/chat: its container is not Triton, so it does not run" in mixed.messages
-        assert client(mixed, "alerts").infer(READINGS)["alerts"].tolist() == [FLAGGED]
-        with pytest.raises(InvocationError, match=r"chat does not run on your machine, .* call it in AWS"):
-            client(mixed, "chat").infer(READINGS)

@@ -46,7 +46,7 @@ class ContainerComponentOptions(CopyOptions, total=False):
     environment: Annotated[
         Mapping[str, str] | None,
         Property(
-            "Environment variables of the container. Everybody who may read the template can read them.",
+            "Environment variables of the container. The template contains them as plain text.",
             default_text="none",
             example='{"SM_VLLM_MAX_MODEL_LEN": "8192"}',
         ),

@@ -23,6 +23,7 @@ from constructs_triton import (
     TritonComponentEndpoint,
     TritonImage,
 )
+from constructs_triton.cloud_assembly.endpoints import NOT_TRITON
 from constructs_triton.errors import InvalidValueError
 
 CONFIG, COMPONENT, MODEL = (
@@ -74,6 +75,7 @@ def test_container_has_what_was_set(stack: cdk.Stack) -> None:
     )
     template = synthesize(stack)
     (model,) = resources(template, MODEL).values()
+    assert model["Metadata"][NOT_TRITON] is True
     assert model["Properties"]["PrimaryContainer"] == {
         "Image": VLLM.format("eu-west-1"),
         "Environment": {"SM_VLLM_MAX_MODEL_LEN": "8192"},
