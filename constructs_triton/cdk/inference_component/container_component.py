@@ -57,8 +57,8 @@ class _OpenAiAccess(InferenceComponentBase):
     def grant_invoke_openai(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to call :attr:`openai_base_url`.
 
-        ``sagemaker:InvokeEndpoint`` names the endpoint and the component. ``sagemaker:CallWithBearerToken``
-        supports no resource, so it is for ``*``: it allows the token, and not the call of an endpoint.
+        A call needs two actions: ``sagemaker:InvokeEndpoint`` on endpoint and component, and
+        ``sagemaker:CallWithBearerToken``, which AWS documents for ``*`` only.
 
         Args:
             grantee: Who gets the permissions.
