@@ -9,6 +9,9 @@ from .cdk.endpoint.properties import EndpointOptions as EndpointOptions
 from .cdk.endpoint.vpc_endpoints import TritonVpcEndpoints as TritonVpcEndpoints
 from .cdk.inference_component.component import TritonInferenceComponent as TritonInferenceComponent
 from .cdk.inference_component.component_endpoint import TritonComponentEndpoint as TritonComponentEndpoint
+from .cdk.inference_component.container_component import (
+    ContainerInferenceComponent as ContainerInferenceComponent,
+)
 from .cdk.inference_component.endpoint_properties import ComponentEndpointOptions as ComponentEndpointOptions
 from .cdk.inference_component.properties import InferenceComponentOptions as InferenceComponentOptions
 from .cdk.metrics.metrics_config import MetricsConfig as MetricsConfig
@@ -31,6 +34,7 @@ from .cdk.options.deployment import CapacitySize as CapacitySize
 from .cdk.options.deployment import Deployment as Deployment
 from .cdk.options.environment import TritonEnvironment as TritonEnvironment
 from .cdk.options.image import TritonImage as TritonImage
+from .cdk.options.serving_image import ServingImage as ServingImage
 from .cdk.options.variant_options import TritonVariant as TritonVariant
 from .cdk.options.variant_options import VariantOptions as VariantOptions
 from .cdk.repository.compression_type import CompressionType as CompressionType

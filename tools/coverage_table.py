@@ -115,12 +115,17 @@ TYPED: dict[str, dict[str, str]] = {
             "`model_data_download_timeout`, or derived from the archive's size"
         ),
         "ProductionVariantProperty.model_name": "`model`, `ensemble` or `model_repository`",
+        "PrefixAwareRoutingConfigProperty.concurrency_threshold": (
+            "`TritonComponentEndpoint(concurrency_threshold)`"
+        ),
+        "PrefixAwareRoutingConfigProperty.prefix_length": "`TritonComponentEndpoint(prefix_length)`",
         "ProductionVariantProperty.routing_config": "`routing_strategy`",
         "ProductionVariantProperty.variant_instance_provision_timeout_in_seconds": (
             "`variant_instance_provision_timeout`"
         ),
         "ProductionVariantProperty.variant_name": "`variant_name`",
         "ProductionVariantProperty.volume_size_in_gb": "`volume_size`, or derived from the archive's size",
+        "RoutingConfigProperty.prefix_aware_routing_config": "`TritonComponentEndpoint(prefix_length)`",
         "RoutingConfigProperty.routing_strategy": "`routing_strategy`",
         "VpcConfigProperty.security_group_ids": "`TritonComponentEndpoint(security_groups)`",
         "VpcConfigProperty.subnets": "`TritonComponentEndpoint(vpc_subnets)`",
@@ -219,10 +224,6 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
         ),
         "ExplainerConfigProperty": LeftOut(_CLARIFY, "ExplainerConfig"),
         "InstancePoolProperty": LeftOut("not supported, see below", _VARIANT + "InstancePools"),
-        "PrefixAwareRoutingConfigProperty": LeftOut(
-            "follows the prompts of language model containers",
-            _VARIANT + "RoutingConfig.PrefixAwareRoutingConfig",
-        ),
         "ProductionVariantProperty.accelerator_type": LeftOut(
             "Elastic Inference has ended, and CloudFormation's schema has lost it", None
         ),
@@ -232,10 +233,6 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
         "ProductionVariantProperty.serverless_config": LeftOut(
             "refused: no GPU, no multi-model mode, no VPC, and 6 GB of memory at most",
             _VARIANT + "ServerlessConfig",
-        ),
-        "RoutingConfigProperty.prefix_aware_routing_config": LeftOut(
-            "follows the prompts of language model containers",
-            _VARIANT + "RoutingConfig.PrefixAwareRoutingConfig",
         ),
         "ManagedInstanceScalingProperty.scale_in_policy": LeftOut(
             _SCALE_IN, _VARIANT + "ManagedInstanceScaling.ScaleInPolicy"

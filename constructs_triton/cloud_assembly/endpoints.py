@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from constructs_triton.custom_resource_handlers.model_sync.properties import Syn
 from constructs_triton.errors import TemplateError
 
 __all__ = [
+    "NOT_TRITON",
     "DeclaredComponent",
     "DeclaredContainer",
     "DeclaredEndpoint",
@@ -24,6 +26,10 @@ __all__ = [
 
 _ENDPOINT, _CONFIG = "AWS::SageMaker::Endpoint", "AWS::SageMaker::EndpointConfig"
 _MODEL, _COMPONENT = "AWS::SageMaker::Model", "AWS::SageMaker::InferenceComponent"
+#: Metadata of models whose container is not Triton, which their images may not say.
+NOT_TRITON = "constructs-triton:not-triton"
+# Names of AWS's images for language models. Deployed models have no metadata.
+_OTHER_IMAGE = re.compile(r"(?:^|/)(?:vllm|djl-inference|sglang)(?:[:@]|$)")
 _STARTUP_TIMEOUT = "ContainerStartupHealthCheckTimeoutInSeconds"
 
 
@@ -44,6 +50,8 @@ class DeclaredContainer:
     model_cache_setting: str
     is_isolated: bool
     execution_role: str | None = None
+    #: ``False`` for the containers of others, in which no Triton server runs.
+    is_triton: bool = True
 
     @classmethod
     def of(
@@ -53,6 +61,7 @@ class DeclaredContainer:
         *,
         is_isolated: bool = False,
         execution_role: str | None = None,
+        is_marked_other: bool = False,
     ) -> DeclaredContainer:
         """Read properties in the form of CloudFormation, which is also that of ``DescribeModel``."""
         source = (properties.get("ModelDataSource") or {}).get("S3DataSource") or {}
@@ -69,6 +78,7 @@ class DeclaredContainer:
             ),
             is_isolated=is_isolated,
             execution_role=execution_role,
+            is_triton=not (is_marked_other or _OTHER_IMAGE.search(text_of(properties.get("Image", "")))),
         )
 
 
@@ -210,8 +220,23 @@ class _Reader:
         given = properties.get("Containers", [{}]) if primary is None else [primary]
         role = properties.get("ExecutionRoleArn")
         return [
-            DeclaredContainer.of(model, each, is_isolated=isolated, execution_role=role) for each in given
+            DeclaredContainer.of(
+                model,
+                each,
+                is_isolated=isolated,
+                execution_role=role,
+                is_marked_other=self._is_marked_other(model),
+            )
+            for each in given
         ]
+
+    def _is_marked_other(self, model: str) -> bool:
+        resources = self.stack.template.resources
+        return any(
+            resources[each].metadata.get(NOT_TRITON) is True
+            for each in self.stack.created(_MODEL)
+            if self.stack.name_of(each) == model
+        )
 
     def _named(self, resource_type: str, name: Any, wanted_by: str) -> dict[str, Any]:
         for logical_id in self.stack.created(resource_type):

@@ -8,6 +8,7 @@ Without it SageMaker uses its default AMI, whose driver is too old for CUDA 13. 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,13 +25,16 @@ __all__ = [
     "AmiChoice",
     "Certainty",
     "InferenceAmi",
+    "ami_of_cuda",
     "default_inference_ami",
     "given_ami_version",
     "inference_ami_names",
+    "newest_ami",
 ]
 
 Certainty = Literal["observed", "inferred"]
 _NAME = re.compile(r"al\d+-ami-sagemaker-inference-[a-z0-9-]+")
+_CUDA = re.compile(r"(\d+)\.\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,40 @@ def given_ami_version(given: InferenceAmi | str | None) -> str | None:
 def inference_ami_names() -> tuple[str, ...]:
     """Return the names in the service model."""
     return tuple(load("inference_ami")["images"])
+
+
+def ami_of_cuda(cuda_version: str) -> InferenceAmi:
+    """Return the AMI for a container with a CUDA version, such as ``"13.0"``.
+
+    It is the newest AMI of the same CUDA major version: NVIDIA supports containers of any minor version on a
+    driver of the same major version. Containers of older major versions run on newer drivers.
+
+    Raises:
+        InvalidValueError: not a version, or one that is newer than all AMIs of the table.
+    """
+    match = _CUDA.fullmatch(cuda_version)
+    if match is None:
+        raise InvalidValueError(
+            f'cuda_version: must be the CUDA version of the image, got "{cuda_version}"; write it as "13.0"'
+        )
+    known = [each for each in map(InferenceAmi.of, inference_ami_names()) if each.cuda is not None]
+    fitting = [each for each in known if _cuda_major(each) >= int(match[1])]
+    if not fitting:
+        raise InvalidValueError(
+            f"cuda_version: no known inference AMI has a driver for CUDA {cuda_version}; set "
+            "inference_ami_version to the AMI that the publisher of the image names"
+        )
+    oldest = min(map(_cuda_major, fitting))
+    return newest_ami([each for each in fitting if _cuda_major(each) == oldest])
+
+
+def _cuda_major(ami: InferenceAmi) -> int:
+    return int((ami.cuda or "0").partition(".")[0])
+
+
+def newest_ami(amis: Sequence[InferenceAmi]) -> InferenceAmi:
+    """Return the AMI with the newest driver. One that is not in the table is newer than the table."""
+    return max(amis, key=lambda ami: float(ami.driver or 0) if ami.is_known else float("inf"))
 
 
 def default_inference_ami(image_version: str | None, instance_type: InstanceType) -> AmiChoice:

@@ -94,6 +94,8 @@ ACCELERATOR_DEVICES = RangeLimit(1, None, "GPUs", "NumberOfAcceleratorDevices")
 MANAGED_MIN_INSTANCE_COUNT = RangeLimit(0, None, "instances", "ManagedInstanceScalingMinInstanceCount")
 MANAGED_MAX_INSTANCE_COUNT = RangeLimit(1, None, "instances", "ManagedInstanceScalingMaxInstanceCount")
 MAX_IMBALANCE = RangeLimit(0, 100, "copies")
+PREFIX_LENGTH = RangeLimit(1024, 65536, "bytes", "PrefixAwareRoutingPrefixLength")
+CONCURRENCY_THRESHOLD = RangeLimit(1, 1024, "requests", "PrefixAwareRoutingConcurrencyThreshold")
 
 # The network.
 SUBNETS = RangeLimit(1, 16, "subnets", "Subnets")

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from constructs_triton.errors import ConstructsTritonError
+from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
 from constructs_triton.local.containers.engine_containers import EngineContainers
 from constructs_triton.local.gateway.gateway import gateway_application
 from constructs_triton.local.gateway.inference_components import LocalComponent
@@ -132,6 +132,9 @@ class LocalRun:
         return EngineContainers(options, specs, self.report, scratch)
 
     def _read_specs(self, scratch: Path) -> Sequence[EndpointSpec]:
+        return _runnable(self._all_specs(scratch), self.report)
+
+    def _all_specs(self, scratch: Path) -> Sequence[EndpointSpec]:
         options = self.options
         if options.aws_endpoint_url is None:
             specs = read_source(
@@ -149,6 +152,21 @@ class LocalRun:
         from constructs_triton.local.sources.deployed import read_deployed_endpoints
 
         return read_deployed_endpoints(options.aws_endpoint_url, scratch, endpoint=options.endpoint)
+
+
+def _runnable(specs: Sequence[EndpointSpec], report: Callable[[str], None]) -> Sequence[EndpointSpec]:
+    """Return the endpoints of which something runs, and report the components that do not run."""
+    for spec in specs:
+        for name in spec.not_run:
+            report(f"{spec.name}/{name}: its container is not Triton, so it does not run on your machine")
+    found = [each for each in specs if each.variants or each.components]
+    if not found:
+        names = ", ".join(each.name for each in specs)
+        raise LocalEndpointError(
+            f"{names}: no container of Triton runs on these endpoints; deploy them to call them, or select "
+            "other endpoints with --endpoint"
+        )
+    return found
 
 
 async def _start_variants(

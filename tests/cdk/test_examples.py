@@ -259,6 +259,21 @@ def generating_models_stream(found: Example) -> None:
     assert {each["SAGEMAKER_TRITON_INFERENCE_TYPE"] for each in containers} == {"generate_stream"}
 
 
+def vllm_streams_on_a_gpu(found: Example) -> None:
+    (model,) = resources(found.template, "AWS::SageMaker::Model").values()
+    container = model["Properties"]["PrimaryContainer"]
+    assert container["Environment"]["SAGEMAKER_TRITON_INFERENCE_TYPE"] == "generate_stream"
+    assert "repository/triton-vllm" in flat(statements(found.template)["PullImage"]["Resource"])
+    (variant,) = configuration(found)["ProductionVariants"]
+    # The weights are a download of unknown size.
+    assert variant["ContainerStartupHealthCheckTimeoutInSeconds"] == 3600
+    assert variant["InferenceAmiVersion"] == "al2023-ami-sagemaker-inference-gpu-4-1"
+    (policy,) = properties(found, "AWS::ApplicationAutoScaling::ScalingPolicy")
+    tracked = policy["TargetTrackingScalingPolicyConfiguration"]["PredefinedMetricSpecification"]
+    name = "SageMakerVariantConcurrentRequestsPerModelHighResolution"
+    assert tracked == {"PredefinedMetricType": name}
+
+
 def components_wake_from_zero(found: Example) -> None:
     (variant,) = configuration(found)["ProductionVariants"]
     assert "ModelName" not in variant
@@ -279,6 +294,7 @@ PURPOSES: dict[str, Callable[[Example], None]] = {
     "ensemble": ensemble_is_served_by_name_and_scales_on_gpus,
     "existing_bucket": existing_bucket_is_granted_by_prefix,
     "generate": generating_models_stream,
+    "generate_vllm": vllm_streams_on_a_gpu,
     "inference_components": components_wake_from_zero,
     "kms": kms_key_is_everywhere,
     "multi_model": multi_model_callers_have_their_own_models,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import boto3
 import numpy as np
@@ -14,7 +16,8 @@ from deploy_twice import synthesize_apps
 from triton_server import needs_server
 
 from constructs_triton.cli import main
-from constructs_triton.errors import NoCapacityError
+from constructs_triton.cloud_assembly.endpoints import NOT_TRITON
+from constructs_triton.errors import InvocationError, NoCapacityError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
 
@@ -27,10 +30,25 @@ READINGS = {"readings": np.array([[1, 1, 1, 50, 1]], np.float32)}
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
-    """Two components that start at zero copies."""
+    """Two components that start at zero copies, and one whose container is not Triton."""
     assemblies = synthesize_apps(tmp_path_factory.mktemp("components"), [APP])
+    (template,) = (assemblies / APP).glob("*.template.json")
+    template.write_text(json.dumps(with_chat(json.loads(template.read_text()))))
     with LocalEndpoint.from_assembly(assemblies / APP, wake_delay_seconds=1.5) as local:
         yield local
+
+
+def with_chat(template: dict[str, Any]) -> dict[str, Any]:
+    """Add what ``ContainerInferenceComponent`` writes: a model with its mark, and a component."""
+    resources: dict[str, Any] = template["Resources"]
+    kind = "AWS::SageMaker::InferenceComponent"
+    component = copy.deepcopy(next(each for each in resources.values() if each["Type"] == kind))
+    component["Properties"]["InferenceComponentName"] = "chat"
+    component["Properties"]["Specification"]["ModelName"] = {"Fn::GetAtt": ["ChatModel", "ModelName"]}
+    container = {"PrimaryContainer": {"Image": "registry.example.com/chat:1"}}
+    model = {"Type": "AWS::SageMaker::Model", "Properties": container, "Metadata": {NOT_TRITON: True}}
+    resources |= {"ChatModel": model, "Chat": component}
+    return template
 
 
 def client(local: LocalEndpoint, component: str, wake_timeout: float = 0) -> TritonClient:
@@ -56,6 +74,13 @@ def test_components_are_listed_and_needed(local: LocalEndpoint) -> None:
     runtime = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
     with pytest.raises(ClientError, match="Inference Component Name header is required for endpoints"):
         runtime.invoke_endpoint(EndpointName=local.endpoint_names[0], Body=b"x")
+
+
+def test_container_that_is_not_triton_is_named_and_does_not_run(local: LocalEndpoint) -> None:
+    """The components of Triton run, and a request to the other one says why it has no answer."""
+    assert "/chat: its container is not Triton, so it does not run on your machine" in local.messages
+    with pytest.raises(InvocationError, match=r"chat does not run on your machine, .* call it in AWS"):
+        client(local, "chat").infer(READINGS)
 
 
 def test_recorded_requests_are_verified_by_component(local: LocalEndpoint, tmp_path: Path) -> None:

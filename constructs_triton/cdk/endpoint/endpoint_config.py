@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from aws_cdk import Stack
 from aws_cdk import aws_sagemaker as sagemaker
@@ -22,7 +23,43 @@ from constructs_triton.cdk.options.image import ContainerImage, bind_image
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.validation.durations import seconds
 
-__all__ = ["BoundContainer", "BoundVariant", "bind_container", "make_endpoint_config", "make_model"]
+__all__ = [
+    "BoundContainer",
+    "BoundVariant",
+    "ModelContainer",
+    "bind_container",
+    "make_endpoint_config",
+    "make_model",
+    "uncompressed_source",
+]
+
+
+class ModelContainer(Protocol):
+    """The container of a model, of Triton or another one, with its image and its models in the stack."""
+
+    @property
+    def scope(self) -> Construct:
+        """The parent of its resources."""
+        ...
+
+    @property
+    def image(self) -> ContainerImage:
+        """The image."""
+        ...
+
+    @property
+    def location(self) -> ModelLocation:
+        """Where its models are."""
+        ...
+
+    @property
+    def sizing(self) -> Sizing:
+        """How long it may take to start."""
+        ...
+
+    def definition(self) -> sagemaker.CfnModel.ContainerDefinitionProperty:
+        """Return the property of the model."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +71,10 @@ class BoundContainer:
     image: ContainerImage
     location: ModelLocation
     sizing: Sizing
+
+    def definition(self) -> sagemaker.CfnModel.ContainerDefinitionProperty:
+        """Return the property of the model."""
+        return _container(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +94,7 @@ def bind_container(
 
 
 def make_model(
-    container: BoundContainer,
+    container: ModelContainer,
     *,
     execution_role_arn: str,
     permissions: IDependable | None,
@@ -65,7 +106,7 @@ def make_model(
         container.scope,
         "Model",
         execution_role_arn=execution_role_arn,
-        primary_container=_container(container),
+        primary_container=container.definition(),
         enable_network_isolation=enable_network_isolation,
         vpc_config=vpc_config,
     )
@@ -91,7 +132,7 @@ def _container(container: BoundContainer) -> sagemaker.CfnModel.ContainerDefinit
         image=container.image.uri,
         mode="MultiModel" if models.serves_many else "SingleModel",
         model_data_url=location.url if location.is_compressed else None,
-        model_data_source=None if location.is_compressed else _uncompressed(location.url),
+        model_data_source=None if location.is_compressed else uncompressed_source(location.url),
         environment=environment,
         multi_model_config=None
         if cache is None
@@ -99,7 +140,8 @@ def _container(container: BoundContainer) -> sagemaker.CfnModel.ContainerDefinit
     )
 
 
-def _uncompressed(url: str) -> sagemaker.CfnModel.ModelDataSourceProperty:
+def uncompressed_source(url: str) -> sagemaker.CfnModel.ModelDataSourceProperty:
+    """Return the source of uncompressed models under a prefix."""
     source = sagemaker.CfnModel.S3DataSourceProperty(
         s3_uri=url, s3_data_type="S3Prefix", compression_type="None"
     )

@@ -278,6 +278,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
                 bool(self._is_asynchronous),
                 self._scaling_guard,
                 self._metric_endpoint_name(),
+                serves_many=settled.container.models.serves_many,
             ),
             variant_name=settled.variant_name,
             instance_type=settled.container.instance_type,

@@ -2,67 +2,62 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Unpack
 
-from aws_cdk import Fn, Stack
-from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.container import SettledContainer
-from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer, bind_container, make_model
-from constructs_triton.cdk.endpoint.log_group import (
-    component_log_group_name,
-    keep_log_group_statement,
-    make_log_group,
-)
+from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer, bind_container
 from constructs_triton.cdk.endpoint.resource_arn import arn_of, name_in_arn
 from constructs_triton.cdk.endpoint.sizing import Sizing
-from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
-from constructs_triton.cdk.inference_component.component_endpoint_base import (
-    ComponentEndpointBase,
-    host_of,
-)
-from constructs_triton.cdk.inference_component.component_host import PlacedComponent
+from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.inference_component.component_models import component_models, settle_component
-from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
-from constructs_triton.cdk.inference_component.endpoint_checks import (
-    check_endpoint,
-    check_environment,
-    check_kept,
+from constructs_triton.cdk.inference_component.created_component import (
+    ComponentPlace,
+    CreatedInferenceComponent,
 )
-from constructs_triton.cdk.inference_component.host_instances import ComponentCopies
 from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
 from constructs_triton.cdk.inference_component.properties import (
     InferenceComponentOptions,
     checked_component_options,
 )
-from constructs_triton.cdk.options.component_deployment import (
-    ComponentDeployment,
-    render_component_deployment,
-)
-from constructs_triton.cdk.options.removal import apply_removal_policy
-from constructs_triton.cdk.options.rollback_alarms import alarm_name, read_alarms_statement
-from constructs_triton.cdk.permissions.role_permissions import RolePermissions, removed_if_too_large
-from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
-from constructs_triton.cdk.validation.limit_checks import check_count
+from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.validation.property_documentation import takes_options
-from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.tokens import is_token
+from constructs_triton.findings import Finding
 
 __all__ = ["TritonInferenceComponent"]
 
-_Component = sagemaker.CfnInferenceComponent
+
+@dataclass(frozen=True, slots=True)
+class _TritonContainer:
+    """A container of Triton with its models."""
+
+    settled: SettledContainer
+    options: InferenceComponentOptions
+
+    @property
+    def image(self) -> TritonImage:
+        return self.settled.image
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        return self.settled.findings
+
+    @property
+    def sequence_models(self) -> tuple[str, ...]:
+        return self.settled.models.sequence_models
+
+    def bind(self, scope: Construct) -> BoundContainer:
+        location = self.settled.models.bind(scope)
+        sizing = Sizing.of(location, self.settled.instance_type, self.options)
+        return bind_container(self.settled, scope, location, sizing)
 
 
 @takes_options(InferenceComponentOptions)
-class TritonInferenceComponent(InferenceComponentBase):
+class TritonInferenceComponent(CreatedInferenceComponent):
     """A model or an ensemble with its own copies on the shared instances of an endpoint.
 
     The model has the role, the VPC and the network isolation of the endpoint. A new name, endpoint or variant
@@ -95,46 +90,19 @@ class TritonInferenceComponent(InferenceComponentBase):
         **options: Unpack[InferenceComponentOptions],
     ) -> None:
         checked = checked_component_options(options)
-        name = checked["inference_component_name"]
-        check_unique_name(scope, id, "inference_component_name", name)
-        check_endpoint(endpoint)
-        check_environment(scope, endpoint)
-        check_kept(scope, endpoint, checked["removal_policy"])
+        place = ComponentPlace.of(scope, id, endpoint, checked)
+        place.host.check_triton()
         models = component_models(model_repository, model, ensemble, checked["compression_type"])
-        host = host_of(endpoint)
-        requirements = ComputeRequirements.of(checked, host.instance_type)
+        instance_type = place.host.instance_type
         container = settle_component(
             scope,
             models,
             checked,
-            image=checked["image"] or host.image,
-            instance_type=requirements.part_of(host.instance_type),
-            enable_network_isolation=host.enable_network_isolation,
+            image=checked["image"] or place.host.image,
+            instance_type=place.requirements.part_of(instance_type),
+            enable_network_isolation=place.host.enable_network_isolation,
         )
-        initial = ComponentCopies(id, requirements, checked["copy_count"] or 1)
-        host.check(initial)
-        deployment = checked["deployment"] or ComponentDeployment.rolling()
-        alarm_names = [alarm_name(alarm) for alarm in deployment.alarms]
-        shared_role = host.role
-        # What is checked above leaves nothing in the tree after an error.
-        super().__init__(scope, id)
-        self._endpoint = endpoint
-        self._host = host
-        self._options = checked
-        self._requirements = requirements
-        self._deployment = deployment
-        self._alarm_names = alarm_names
-        self._bound = self._bind(container)
-        self._permissions = self._permit()
-        self._cfn_model = self._make_model(shared_role.role)
-        self._cfn_inference_component = self._make_component()
-        self._make_log_group()
-        policy, component = checked["removal_policy"], self._cfn_inference_component
-        apply_removal_policy(policy, component, needed=[self._cfn_model, self._permissions])
-        placed = PlacedComponent(initial, deployment, self, models.sequence_models)
-        host.add(placed, container.image)
-        annotate(self, [*self._warnings(), *container.findings])
-        register_name(self, "inference_component_name", name)
+        super().__init__(scope, id, place, _TritonContainer(container, checked))
 
     # Components that exist already.
 
@@ -174,177 +142,3 @@ class TritonInferenceComponent(InferenceComponentBase):
             inference_component_arn=inference_component_arn,
             endpoint=endpoint,
         )
-
-    # Its parts.
-
-    @property
-    def cfn_inference_component(self) -> sagemaker.CfnInferenceComponent:
-        """The ``AWS::SageMaker::InferenceComponent``, also ``node.default_child``."""
-        return self._cfn_inference_component
-
-    @property
-    def cfn_model(self) -> sagemaker.CfnModel:
-        """The ``AWS::SageMaker::Model``. It has no name, since changes replace it."""
-        return self._cfn_model
-
-    @property
-    def uses_gpus(self) -> bool:
-        """Whether the copies reserve GPUs."""
-        return is_token(self._requirements.gpus) or self._requirements.gpus > 0
-
-    def add_rollback_alarms(self, *alarms: cloudwatch.IAlarm) -> None:
-        """Roll an update back when one of at most 10 alarms goes into alarm.
-
-        An alarm that is created in this app needs an ``alarm_name``.
-
-        Raises:
-            InvalidValueError: there are no alarms or more than 10, an alarm has no name, or the deployment
-                is all at once.
-        """
-        if self._deployment.maximum_batch_size is None:
-            raise InvalidValueError(
-                f"{self.node.path}: SageMaker supports rollback alarms with a rolling update only; "
-                "set deployment=ComponentDeployment.rolling()"
-            )
-        check_count("alarms", alarms, limits.AUTO_ROLLBACK_ALARMS)
-        names = list(dict.fromkeys([*self._alarm_names, *(alarm_name(alarm) for alarm in alarms)]))
-        check_count("alarms", names, limits.AUTO_ROLLBACK_ALARMS)
-        self._host.role.permit(self, [read_alarms_statement(self, alarms)])
-        self._alarm_names = names
-        self._cfn_inference_component.deployment_config = render_component_deployment(self._deployment, names)
-
-    # Creation.
-
-    def _warnings(self) -> list[Finding]:
-        found = self._requirements.warnings(self._host.instance_type)
-        name = self._options["inference_component_name"]
-        return found if name is None else [*found, _fixed_name(name)]
-
-    def _bind(self, container: SettledContainer) -> BoundContainer:
-        location = container.models.bind(self)
-        sizing = Sizing.of(location, container.instance_type, self._options)
-        return bind_container(container, self, location, sizing)
-
-    def _make_model(self, role: iam.IRole) -> sagemaker.CfnModel:
-        ids = self._host.network_ids
-        return make_model(
-            self._bound,
-            permissions=self._permissions,
-            execution_role_arn=role.role_arn,
-            enable_network_isolation=self._host.enable_network_isolation,
-            vpc_config=None if ids is None else ids.of_model(),
-        )
-
-    def _permit(self) -> RolePermissions | None:
-        with removed_if_too_large(self):
-            return self._host.role.permit(self, self._statements())
-
-    def _statements(self) -> list[iam.PolicyStatement]:
-        statements = [*self._bound.location.read_statements, *self._bound.image.pull_statements()]
-        if self._deployment.alarms:
-            statements.append(read_alarms_statement(self, self._deployment.alarms))
-        name = self._options["inference_component_name"]
-        if self._options["log_retention"] is not None and name is not None:
-            statements.append(keep_log_group_statement(component_log_group_name(name)))
-        return statements
-
-    def _make_component(self) -> sagemaker.CfnInferenceComponent:
-        options, endpoint = self._options, self._endpoint
-        component = _Component(
-            self,
-            f"Component{self._identity()}",
-            inference_component_name=options["inference_component_name"],
-            endpoint_name=endpoint.endpoint_name,
-            variant_name=endpoint.variant_name,
-            specification=self._specification(),
-            runtime_config=_Component.InferenceComponentRuntimeConfigProperty(
-                copy_count=options["copy_count"]
-            ),
-            deployment_config=render_component_deployment(self._deployment, self._alarm_names),
-        )
-        self.node.default_child = component
-        self._inference_component_arn = component.attr_inference_component_arn
-        # CloudFormation has no attribute for the name. Taken from the ARN, it refers to the resource, so
-        # what uses it is created later.
-        self._inference_component_name = Fn.select(
-            1, Fn.split("inference-component/", component.attr_inference_component_arn)
-        )
-        return component
-
-    def _identity(self) -> str:
-        """A digest of what SageMaker cannot change; as part of the logical id, it makes a new component.
-
-        CloudFormation would update the component in place, but the API has no such update.
-        """
-        stack = Stack.of(self)
-        is_imported = self._endpoint.node.default_child is None
-        parts = [
-            # The id of an imported endpoint says nothing about the endpoint.
-            None if is_imported else self._endpoint.node.path,
-            stack.resolve(self._host.identity),
-            stack.resolve(self._endpoint.variant_name),
-            stack.resolve(self._options["inference_component_name"]),
-        ]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
-
-    def _specification(
-        self,
-    ) -> sagemaker.CfnInferenceComponent.InferenceComponentSpecificationProperty:
-        sizing, caching = self._bound.sizing, self._options["enable_caching"]
-        return _Component.InferenceComponentSpecificationProperty(
-            model_name=self._cfn_model.attr_model_name,
-            compute_resource_requirements=self._requirements.render(),
-            startup_parameters=_Component.InferenceComponentStartupParametersProperty(
-                container_startup_health_check_timeout_in_seconds=sizing.container_startup_health_check_timeout,
-                model_data_download_timeout_in_seconds=sizing.model_data_download_timeout,
-            ),
-            data_cache_config=None
-            if caching is None
-            else _Component.InferenceComponentDataCacheConfigProperty(enable_caching=caching),
-            scheduling_config=self._scheduling(),
-        )
-
-    def _scheduling(
-        self,
-    ) -> sagemaker.CfnInferenceComponent.InferenceComponentSchedulingConfigProperty | None:
-        strategy = self._options["placement_strategy"]
-        if strategy is None:
-            return None
-        return _Component.InferenceComponentSchedulingConfigProperty(
-            placement_strategy=strategy,
-            # The API needs the strategy only, CloudFormation both.
-            availability_zone_balance=_Component.InferenceComponentAvailabilityZoneBalanceProperty(
-                enforcement_mode="PERMISSIVE", max_imbalance=self._options["max_zone_imbalance"]
-            ),
-        )
-
-    def _make_log_group(self) -> None:
-        name = self._options["inference_component_name"]
-        if name is not None:
-            make_log_group(
-                self,
-                component_log_group_name(name),
-                retention=self._options["log_retention"],
-                removal_policy=self._options["removal_policy"],
-                writer=self._cfn_inference_component,
-            )
-
-    def _initial_copy_count(self) -> float | None:
-        return self._options["copy_count"]
-
-    def _metric_component_name(self) -> str:
-        # An alarm on the literal name does not refer to the component, so it can be created first.
-        name = self._options["inference_component_name"]
-        return self._inference_component_name if name is None or is_token(name) else name
-
-
-def _fixed_name(name: str) -> Finding:
-    words = "the same name" if is_token(name) else f'the name "{name}"'
-    return Finding(
-        "component-name-fixed",
-        Severity.WARNING,
-        "inference_component_name",
-        f"a new endpoint or variant replaces the component, and the new one cannot have {words} "
-        "while the old one exists",
-        "remove it, or acknowledge this and change the name together with the endpoint or the variant",
-    )

@@ -42,6 +42,7 @@ from constructs_triton.facts.instance_types import InstanceType
 __all__ = ["TritonComponentEndpoint"]
 
 _Config = sagemaker.CfnEndpointConfig
+_PREFIX_AWARE = "PREFIX_AWARE"
 
 
 @jsii.implements(sagemaker_references.IEndpointRef, iam.IGrantable, ec2.IConnectable)
@@ -142,6 +143,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
             given_ami=options.get("inference_ami_version", FOR_THE_IMAGE),
             images=[] if options["image"] is None else [image],
             changed=self._set_production_variant,
+            routes_by_prefix=options["routing_strategy"] == _PREFIX_AWARE,
         )
 
     def _make_endpoint_config(self, role: SharedRole) -> sagemaker.CfnEndpointConfig:
@@ -181,5 +183,17 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
                 min_instance_count=options["min_instance_count"],
                 max_instance_count=options["max_instance_count"],
             ),
-            routing_config=_Config.RoutingConfigProperty(routing_strategy=options["routing_strategy"]),
+            routing_config=self._routing(),
+        )
+
+    def _routing(self) -> sagemaker.CfnEndpointConfig.RoutingConfigProperty:
+        options = self._options
+        prefix = None
+        if options["routing_strategy"] == _PREFIX_AWARE:
+            prefix = _Config.PrefixAwareRoutingConfigProperty(
+                prefix_length=options["prefix_length"],
+                concurrency_threshold=options["concurrency_threshold"],
+            )
+        return _Config.RoutingConfigProperty(
+            routing_strategy=options["routing_strategy"], prefix_aware_routing_config=prefix
         )

@@ -11,12 +11,14 @@ from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment, batch_size
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.serving_image import ServingImage
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.inference_ami import (
     FOR_THE_IMAGE,
     InferenceAmi,
     default_inference_ami,
     given_ami_version,
+    newest_ami,
 )
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding, Severity
@@ -68,6 +70,11 @@ class ComponentHost:
     image: TritonImage = field(default_factory=TritonImage.dlc)
 
     @property
+    def chooses_ami(self) -> bool:
+        """Whether the images of the components decide the AMI."""
+        return False
+
+    @property
     def instance_type(self) -> InstanceType:
         """The type of the instances.
 
@@ -98,7 +105,10 @@ class ComponentHost:
     def check(self, component: ComponentCopies) -> None:
         """Check that a further component fits. The instances of an imported endpoint are not known."""
 
-    def add(self, component: PlacedComponent, image: TritonImage) -> None:
+    def check_triton(self) -> None:
+        """Check that the endpoint can have a component of Triton. The routing of an import is not known."""
+
+    def add(self, component: PlacedComponent, image: TritonImage | ServingImage) -> None:
         """Note a component that was created on the endpoint, and the image of its container."""
 
 
@@ -106,15 +116,17 @@ class ComponentHost:
 class CreatedHost(ComponentHost):
     """An endpoint of this app: its instances are known, and all its components.
 
-    ``images`` are those that need the GPU driver of the AMI. ``changed`` is called when the AMI may have
-    become another one.
+    ``images`` are those of Triton that need the GPU driver of the AMI, and ``amis`` those that other images
+    need. ``changed`` is called when the AMI may have become another one.
     """
 
     known_type: InstanceType
     max_instance_count: float
     given_ami: InferenceAmi | str | None
     changed: Callable[[], None]
+    routes_by_prefix: bool = False
     images: list[TritonImage] = field(default_factory=list)
+    amis: list[InferenceAmi] = field(default_factory=list)
     components: list[PlacedComponent] = field(default_factory=list)
 
     @property
@@ -136,42 +148,88 @@ class CreatedHost(ComponentHost):
                 f"{shortage.table}"
             )
 
-    def add(self, component: PlacedComponent, image: TritonImage) -> None:
+    @property
+    def chooses_ami(self) -> bool:
+        """Whether the images of the components decide the AMI."""
+        return self.given_ami is FOR_THE_IMAGE
+
+    def check_triton(self) -> None:
+        """Check that the endpoint can have a component of Triton.
+
+        Raises:
+            InvalidValueError: the endpoint routes by the beginning of the body.
+        """
+        if self.routes_by_prefix:
+            raise InvalidValueError(
+                f"{self.path}: routing_strategy PREFIX_AWARE compares the beginnings of bodies, which are "
+                "prompts for containers of language models, and names and shapes of tensors for Triton; use "
+                "LEAST_OUTSTANDING_REQUESTS, or a second TritonComponentEndpoint for this component"
+            )
+
+    def add(self, component: PlacedComponent, image: TritonImage | ServingImage) -> None:
         """Note a component that was created on the endpoint, and choose the AMI for all images again."""
         self.components.append(component)
         if component.construct.uses_gpus is not False:  # the AMI matters for its GPU driver only
-            self.images.append(image)
+            if isinstance(image, TritonImage):
+                self.images.append(image)
+            elif image.ami is not None:
+                self.amis.append(image.ami)
         self.changed()
 
     def inference_ami_version(self) -> str | None:
         """Return the AMI that was given, or the one that the newest image needs."""
         if self.given_ami is not FOR_THE_IMAGE:
             return given_ami_version(self.given_ami)
-        return default_inference_ami(_newest(self.images or [self.image]), self.known_type).version
+        needed = list(self.amis)
+        if self.images or not needed:
+            choice = default_inference_ami(_newest(self.images or [self.image]), self.known_type)
+            needed += [] if choice.ami is None else [choice.ami]
+        return newest_ami(needed).version if needed else None
 
     def ami_findings(self) -> Iterator[Finding]:
-        """Yield a warning for each release that may not start on the AMI that all components have."""
+        """Yield a warning for each image that may not start on the AMI that all components have."""
         if self.given_ami is not FOR_THE_IMAGE:
             return
-        chosen, default = self.inference_ami_version(), "that SageMaker chooses"
+        chosen = self.inference_ami_version()
         for version in sorted({image.triton_version or "" for image in self.images}):
-            choice = default_inference_ami(version or None, self.known_type)
-            if choice.finding is not None:
-                yield choice.finding
-            elif choice.version != chosen:
-                yield Finding(
-                    "component-images-need-different-amis",
-                    Severity.WARNING,
-                    "image",
-                    f"image {version} needs the inference AMI {choice.version or default}, and "
-                    f"another component needs {chosen}, but all components of an endpoint have the same",
-                    "use images of the same CUDA version, or a second TritonComponentEndpoint",
-                    source="constructs_triton/facts/inference_ami.json: AMIs by image version",
-                )
+            yield from self._triton_findings(version, chosen)
+        for ami in {each.version: each for each in self.amis}.values():
+            # A driver of the table runs all older versions of CUDA; of another one nothing is known.
+            if ami.version != chosen and not ami.is_known:
+                yield _different_amis(f"an image needs the inference AMI {ami}", chosen)
+
+    def _triton_findings(self, version: str, chosen: str | None) -> Iterator[Finding]:
+        choice = default_inference_ami(version or None, self.known_type)
+        if choice.finding is None and choice.version != chosen:
+            needed = choice.version or "that SageMaker chooses"
+            yield _different_amis(f"image {version} needs the inference AMI {needed}", chosen)
+        elif choice.finding is not None and chosen is None:
+            yield choice.finding
+        elif choice.finding is not None:
+            yield Finding(
+                choice.finding.code,
+                choice.finding.severity,
+                "image",
+                f"it is not known which inference AMI {f'image {version}' if version else 'an image'} needs; "
+                f"it runs on {chosen}, which another component needs",
+                "set triton_version of the image, or inference_ami_version of the endpoint",
+                source=choice.finding.source,
+            )
+
+
+def _different_amis(needed: str, chosen: str | None) -> Finding:
+    return Finding(
+        "component-images-need-different-amis",
+        Severity.WARNING,
+        "image",
+        f"{needed}, and another component needs {chosen or 'that SageMaker chooses'}, but all components of "
+        "an endpoint have the same",
+        "use images of the same CUDA version, or a second TritonComponentEndpoint",
+        source="constructs_triton/facts/inference_ami.json: AMIs by image version",
+    )
 
 
 def _newest(images: list[TritonImage]) -> str | None:
-    """The newest Triton release of the images; ``None`` if that of one is not known."""
+    """The newest known Triton release of the images; drivers are newer than what older releases need."""
     versions = [image.triton_version for image in images]
-    known = [version for version in versions if version is not None and not is_token(version)]
-    return max(known) if len(known) == len(versions) else None
+    return max((each for each in versions if each is not None and not is_token(each)), default=None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from aws_cdk import Size, SizeRoundingBehavior
 from aws_cdk import aws_sagemaker as sagemaker
 
-from constructs_triton.cdk.inference_component.properties import InferenceComponentOptions
+from constructs_triton.cdk.inference_component.properties import CopyOptions
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
@@ -36,7 +36,7 @@ class ComputeRequirements:
     cpu_cores: float | None
 
     @classmethod
-    def of(cls, options: InferenceComponentOptions, instance_type: InstanceType) -> ComputeRequirements:
+    def of(cls, options: CopyOptions, instance_type: InstanceType) -> ComputeRequirements:
         """Return what a component asks for.
 
         Raises:

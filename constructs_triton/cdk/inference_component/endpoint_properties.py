@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Required, cast
+from typing import Annotated, Literal, Required, cast
 
 from aws_cdk import Size
 
@@ -10,10 +10,7 @@ from constructs_triton.cdk.inference_component.refused_properties import refuse_
 from constructs_triton.cdk.options.host_options import CreatedEndpointOptions, check_subnets_need_vpc
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.removal import check_removal_policy
-from constructs_triton.cdk.options.variant_options import (
-    RoutingStrategy,
-    check_routing_strategy,
-)
+from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.cdk.validation.properties import DERIVED, Property, check_options, with_defaults
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
@@ -21,6 +18,9 @@ from constructs_triton.facts.inference_ami import InferenceAmi
 from constructs_triton.tokens import is_token
 
 __all__ = ["ComponentEndpointOptions", "checked_endpoint_options"]
+
+ComponentRoutingStrategy = Literal["LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREFIX_AWARE"]
+_STRATEGIES = ("LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREFIX_AWARE")
 
 
 class ComponentEndpointOptions(CreatedEndpointOptions, total=False):
@@ -92,11 +92,31 @@ class ComponentEndpointOptions(CreatedEndpointOptions, total=False):
         ),
     ]
     routing_strategy: Annotated[
-        RoutingStrategy | None,
+        ComponentRoutingStrategy | None,
         Property(
-            "How SageMaker chooses a copy of the component for a request: ``LEAST_OUTSTANDING_REQUESTS`` or "
-            "``RANDOM``.",
+            "How SageMaker chooses a copy of the component for a request: ``LEAST_OUTSTANDING_REQUESTS``, "
+            "``RANDOM``, or ``PREFIX_AWARE``, which sends requests with the same beginning to the same copy. "
+            "``PREFIX_AWARE`` is for endpoints without components of Triton.",
             default="LEAST_OUTSTANDING_REQUESTS",
+        ),
+    ]
+    prefix_length: Annotated[
+        float | None,
+        Property(
+            "How many bytes of the body, or characters of OpenAI messages, ``PREFIX_AWARE`` compares. It "
+            "should cover shared instructions and some text that is not shared. Required with "
+            "``PREFIX_AWARE``.",
+            default_text="none",
+            limit=limits.PREFIX_LENGTH,
+        ),
+    ]
+    concurrency_threshold: Annotated[
+        float | None,
+        Property(
+            "How many requests a copy processes at a time before ``PREFIX_AWARE`` chooses another copy. "
+            "Required with ``PREFIX_AWARE``.",
+            default_text="none",
+            limit=limits.CONCURRENCY_THRESHOLD,
         ),
     ]
 
@@ -110,7 +130,7 @@ def checked_endpoint_options(given: ComponentEndpointOptions) -> ComponentEndpoi
     """
     refuse_of_endpoint(given)
     check_options("TritonComponentEndpoint()", given, ComponentEndpointOptions)
-    check_routing_strategy(given.get("routing_strategy"))
+    _check_routing(given.get("routing_strategy"))
     options = with_defaults(given, ComponentEndpointOptions)
     check_removal_policy(options["removal_policy"], "endpoints")
     check_subnets_need_vpc(options)
@@ -118,6 +138,7 @@ def checked_endpoint_options(given: ComponentEndpointOptions) -> ComponentEndpoi
         options["initial_instance_count"] = _initial(options["min_instance_count"])
     _check_counts(options)
     _check_volume(options)
+    _check_prefix(options)
     return options
 
 
@@ -148,6 +169,29 @@ def _check_counts(options: ComponentEndpointOptions) -> None:
             f"initial_instance_count: must be from {max(least, 1):g} to max_instance_count {most:g}, "
             f"got {initial:g}; change it"
         )
+
+
+def _check_routing(strategy: str | None) -> None:
+    if strategy == "KV_AWARE":
+        raise InvalidValueError(
+            "routing_strategy: only some containers for language models support it, and it needs properties "
+            f'that this library does not have, got "{strategy}"; use PREFIX_AWARE, or '
+            "cfn_endpoint_config.add_property_override"
+        )
+    check_spelling("routing_strategy", strategy, _STRATEGIES)
+
+
+def _check_prefix(options: ComponentEndpointOptions) -> None:
+    given = {name: options[name] for name in ("prefix_length", "concurrency_threshold")}
+    is_needed = options["routing_strategy"] == "PREFIX_AWARE"
+    for name, value in given.items():
+        if is_needed and value is None:
+            raise InvalidValueError(f'{name}: is required with routing_strategy="PREFIX_AWARE"; set it')
+        if not is_needed and value is not None:
+            raise InvalidValueError(
+                f'{name}: only for routing_strategy="PREFIX_AWARE", got {value:g}; remove it, or set '
+                "the strategy"
+            )
 
 
 def _check_volume(options: ComponentEndpointOptions) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, Required
+from typing import Annotated, Literal, Required, TypedDict
 
 from aws_cdk import RemovalPolicy, Size
 from aws_cdk import aws_logs as logs
@@ -20,15 +20,21 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.tokens import is_token
 
-__all__ = ["InferenceComponentOptions", "checked_component_options"]
+__all__ = [
+    "CopyOptions",
+    "InferenceComponentOptions",
+    "check_copies",
+    "check_given_copies",
+    "checked_component_options",
+]
 
 # The other keyword arguments of the construct.
 _OTHERS = ("endpoint", "model_repository", "model", "ensemble")
 _STRATEGIES = ("SPREAD", "BINPACK")
 
 
-class InferenceComponentOptions(ContainerOptions, total=False):
-    """The properties of an inference component besides its endpoint and its models."""
+class CopyOptions(TypedDict, total=False):
+    """The properties of all inference components: what each copy reserves, how many, and how they change."""
 
     min_memory: Required[
         Annotated[
@@ -75,15 +81,6 @@ class InferenceComponentOptions(ContainerOptions, total=False):
             "Name of the component, unique in the account and Region.",
             default_text="a name that CloudFormation generates, so that the component can be replaced",
             limit=limits.INFERENCE_COMPONENT_NAME,
-        ),
-    ]
-    compression_type: Annotated[
-        CompressionType | None,
-        Property(
-            "How the models are stored in S3. ``CompressionType.NONE`` stores each file as an object, so "
-            "further copies start sooner: nothing is unpacked.",
-            default_text="``CompressionType.GZIP``, one archive; models that are in S3 stay as they are",
-            example="CompressionType.NONE",
         ),
     ]
     enable_caching: Annotated[
@@ -136,6 +133,20 @@ class InferenceComponentOptions(ContainerOptions, total=False):
     ]
 
 
+class InferenceComponentOptions(ContainerOptions, CopyOptions, total=False):
+    """The properties of an inference component besides its endpoint and its models."""
+
+    compression_type: Annotated[
+        CompressionType | None,
+        Property(
+            "How the models are stored in S3. ``CompressionType.NONE`` stores each file as an object, so "
+            "further copies start sooner: nothing is unpacked.",
+            default_text="``CompressionType.GZIP``, one archive; models that are in S3 stay as they are",
+            example="CompressionType.NONE",
+        ),
+    ]
+
+
 def checked_component_options(given: InferenceComponentOptions) -> InferenceComponentOptions:
     """Check the properties of a component and add the defaults.
 
@@ -144,15 +155,33 @@ def checked_component_options(given: InferenceComponentOptions) -> InferenceComp
         InvalidValueError: a value is out of range, or components do not support the property.
     """
     refuse_of_component(given)
-    _check_copy_count(given.get("copy_count"))
+    check_given_copies(given)
     check_options("TritonInferenceComponent()", given, InferenceComponentOptions, others=_OTHERS)
-    check_spelling("placement_strategy", given.get("placement_strategy"), _STRATEGIES)
     options = with_defaults(given, InferenceComponentOptions)
+    check_copies(options)
+    return options
+
+
+def check_given_copies(given: CopyOptions) -> None:
+    """Check what the declarations of the properties cannot say, before their types are checked.
+
+    Raises:
+        InvalidValueError: a number of copies that SageMaker refuses, or a misspelt strategy.
+    """
+    _check_copy_count(given.get("copy_count"))
+    check_spelling("placement_strategy", given.get("placement_strategy"), _STRATEGIES)
+
+
+def check_copies(options: CopyOptions) -> None:
+    """Check properties that depend on each other.
+
+    Raises:
+        InvalidValueError: SageMaker would refuse a value.
+    """
     _check_whole_imbalance(options["max_zone_imbalance"])
     name = options["inference_component_name"]
     check_log_retention("inference_component_name", name, options["log_retention"])
     check_removal_policy(options["removal_policy"], "components")
-    return options
 
 
 def _check_copy_count(copy_count: object) -> None:

@@ -154,7 +154,10 @@ class VariantMetrics:
         return self.metric("InvocationModelErrors", **options)
 
     def metric_mid_stream_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Number of response streams that failed after they had started."""
+        """Number of response streams that failed after they had started.
+
+        Not settled: see :meth:`metric_first_chunk_latency`.
+        """
         return self.metric("MidStreamErrors", **options)
 
     # Time.
@@ -187,9 +190,31 @@ class VariantMetrics:
     ) -> cloudwatch.Metric | cloudwatch.MathExpression:
         """Time to a stream's first chunk, in **microseconds**.
 
-        The arguments are those of :meth:`metric_model_latency`.
+        Not settled: AWS documents the metrics of first chunks for bidirectional streams. Whether
+        ``InvokeEndpointWithResponseStream`` publishes them is not known, so no alarm of this library uses
+        them. They have no dimension for components. The arguments are those of :meth:`metric_model_latency`.
         """
         return _in_unit(self.metric("FirstChunkLatency", **_or_p99(options)), unit)
+
+    def metric_first_chunk_model_latency(
+        self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
+    ) -> cloudwatch.Metric | cloudwatch.MathExpression:
+        """Part of the time to the first chunk that the container took, in **microseconds**.
+
+        Not settled, as :meth:`metric_first_chunk_latency`. The arguments are those of
+        :meth:`metric_model_latency`.
+        """
+        return _in_unit(self.metric("FirstChunkModelLatency", **_or_p99(options)), unit)
+
+    def metric_first_chunk_overhead_latency(
+        self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
+    ) -> cloudwatch.Metric | cloudwatch.MathExpression:
+        """Part of the time to the first chunk that SageMaker added, in **microseconds**.
+
+        Not settled, as :meth:`metric_first_chunk_latency`. The arguments are those of
+        :meth:`metric_model_latency`.
+        """
+        return _in_unit(self.metric("FirstChunkOverheadLatency", **_or_p99(options)), unit)
 
     # Instances.
 

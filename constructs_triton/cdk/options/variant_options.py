@@ -180,6 +180,6 @@ def check_routing_strategy(strategy: str | None) -> None:
     if strategy in ("PREFIX_AWARE", "KV_AWARE"):
         raise InvalidValueError(
             f'routing_strategy: only containers for language models support it, got "{strategy}"; '
-            "use LEAST_OUTSTANDING_REQUESTS or RANDOM"
+            "use LEAST_OUTSTANDING_REQUESTS or RANDOM, or serve the model as a ContainerInferenceComponent"
         )
     check_spelling("routing_strategy", strategy, STRATEGIES)

@@ -42,7 +42,7 @@ _PACKAGE = re.compile(
 )
 _PACKAGE_EXAMPLE = "arn:aws:sagemaker:us-east-1:123456789012:model-package/ranking/3"
 
-__all__ = ["ModelSource", "RepositoryBuilder", "load_source"]
+__all__ = ["ModelSource", "RepositoryBuilder", "load_source", "stored_models"]
 
 
 class RepositoryBuilder(Protocol):
@@ -234,6 +234,12 @@ def load_source(source: ModelSource, composition: CompositionOptions) -> LoadedM
         ConstructsTritonError: they cannot be read, or there are no models that ``composition`` contains.
     """
     return source._load(composition)
+
+
+def stored_models(source: ModelSource) -> StoredModels | None:
+    """Return the archive or the files in S3 of a source; ``None`` for another source."""
+    models = source.models if isinstance(source, _Stored) else None
+    return models if isinstance(models, StoredModels) and not isinstance(models, ArchivePrefix) else None
 
 
 @dataclass(frozen=True, slots=True)

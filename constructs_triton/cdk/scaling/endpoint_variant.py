@@ -24,6 +24,7 @@ class VariantOwner:
 
     Scaling is added to ``construct``. ``cfn_endpoint`` is ``None`` for an imported endpoint, which is
     deployed elsewhere. ``metric_endpoint_name`` is used in metrics. Default: ``endpoint_name``.
+    ``serves_many`` is whether it is a multi-model endpoint.
     """
 
     construct: Construct
@@ -32,6 +33,7 @@ class VariantOwner:
     is_asynchronous: bool = False
     scaling_guard: ScalingGuard | None = None
     metric_endpoint_name: str | None = None
+    serves_many: bool = False
 
 
 class EndpointVariant(VariantMetrics):
@@ -117,6 +119,7 @@ class EndpointVariant(VariantMetrics):
             max_capacity=max_capacity,
             is_asynchronous=self._owner.is_asynchronous,
             is_guarded=guard is not None,
+            serves_many=self._owner.serves_many,
         )
         if guard is not None:
             guard.protect(self._scalable, self.instance_type)

@@ -112,7 +112,7 @@ class TritonScalableCopyCount(Construct):
         """Keep the number of concurrent requests per copy at a target.
 
         SageMaker publishes the metric every 10 seconds, also when there are no requests. So it adds copies
-        sooner than other metrics, and it is the metric to scale to zero with.
+        sooner than other metrics, and it is the metric to scale to zero with, and for streamed responses.
 
         Args:
             id: Construct id of the policy.

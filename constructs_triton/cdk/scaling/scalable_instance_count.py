@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Unpack
 
-from aws_cdk import Duration
+from aws_cdk import Annotations, Duration
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
@@ -29,6 +29,11 @@ __all__ = ["ScalingPolicyOptions", "TrackedMetric", "TritonScalableInstanceCount
 
 _PREDEFINED = appscaling.PredefinedMetric
 _SCALABLE_DIMENSION = "sagemaker:variant:DesiredInstanceCount"
+_NOT_SETTLED = (
+    "scale_on_concurrent_requests: AWS does not say whether multi-model endpoints publish "
+    "ConcurrentRequestsPerModel, and a policy without data never adds instances; use "
+    "scale_on_invocations_per_instance, or acknowledge this if you see the metric in CloudWatch"
+)
 
 
 class TritonScalableInstanceCount(SteppedScaling):
@@ -46,6 +51,7 @@ class TritonScalableInstanceCount(SteppedScaling):
         max_capacity: Maximum number of instances.
         is_asynchronous: Whether the endpoint has asynchronous inference.
         is_guarded: Whether ``scaling_guard`` protects updates.
+        serves_many: Whether it is a multi-model endpoint.
     """
 
     def __init__(
@@ -60,6 +66,7 @@ class TritonScalableInstanceCount(SteppedScaling):
         max_capacity: float,
         is_asynchronous: bool = False,
         is_guarded: bool = False,
+        serves_many: bool = False,
     ) -> None:
         least = targets.least_instances(is_asynchronous=is_asynchronous)
         targets.check_capacity(min_capacity, max_capacity, least)
@@ -70,6 +77,7 @@ class TritonScalableInstanceCount(SteppedScaling):
         self._instance_type = instance_type
         self._is_asynchronous = is_asynchronous
         self._is_guarded = is_guarded
+        self._serves_many = serves_many
         self.scalable_target = make_scalable_target(
             self,
             scalable_dimension=_SCALABLE_DIMENSION,
@@ -202,7 +210,8 @@ class TritonScalableInstanceCount(SteppedScaling):
         """Keep the number of concurrent requests per model at a target.
 
         The metric is published every 10 seconds, so instances are added sooner than with other metrics. They
-        are removed as slowly as with other metrics.
+        are removed as slowly as with other metrics. It is the metric for responses that are streamed: each
+        occupies a model for a long time, so the number of requests per minute says little.
 
         Args:
             id: Construct id of the policy.
@@ -214,6 +223,8 @@ class TritonScalableInstanceCount(SteppedScaling):
         check_options(self.scale_on_concurrent_requests, options)
         checks.check_published("ConcurrentRequestsPerModel", is_asynchronous=self._is_asynchronous)
         targets.check_positive("target_concurrent_requests", target_concurrent_requests)
+        if self._serves_many:
+            Annotations.of(self).add_warning_v2("constructs-triton:concurrency-of-many-models", _NOT_SETTLED)
         predefined = _PREDEFINED.SAGEMAKER_VARIANT_CONCURRENT_REQUESTS_PER_MODEL_HIGH_RESOLUTION
         return self._tracking.keep_published(
             "ConcurrentRequestsPerModel", id, target_concurrent_requests, options, predefined=predefined

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from constructs_triton.local.gateway.local_variant import LocalVariant
@@ -98,9 +98,12 @@ class LocalComponent(LocalVariant):
 
 
 def choose_component(
-    components: Mapping[str, LocalComponent], name: str | None, target_variant: str | None
+    components: Mapping[str, LocalComponent],
+    name: str | None,
+    target_variant: str | None,
+    not_run: Sequence[str] = (),
 ) -> LocalComponent:
-    """Return the component for a request.
+    """Return the component for a request. ``not_run`` are those that do not run on this machine.
 
     Raises:
         RuntimeApiError: the request names none, an unknown one, or a variant too.
@@ -114,6 +117,11 @@ def choose_component(
         )
     if target_variant is not None:
         raise validation_error("TargetVariant is not accepted beside InferenceComponentName; leave it out")
+    if name in not_run:
+        raise validation_error(
+            f"Inference Component {name} does not run on your machine, because its container is not Triton; "
+            "call it in AWS"
+        )
     if name not in components:
         raise validation_error(
             f"Inference Component {name} not found. "

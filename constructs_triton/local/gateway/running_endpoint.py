@@ -42,7 +42,7 @@ class RunningEndpoint:
     def choose(self, target_variant: str | None, component: str | None = None) -> LocalVariant:
         """Return the component for a request, or its variant: ``target_variant``, else chosen by weight."""
         if self.components:
-            return choose_component(self.components, component, target_variant)
+            return choose_component(self.components, component, target_variant, self.spec.not_run)
         refuse_component(component)
         if target_variant is None:
             return self.variants[self._traffic.next()]

@@ -117,6 +117,7 @@ class _Specs:
             account=self.stack.account,
             asynchronous=self._asynchronous(endpoint),
             components=self._components(endpoint) if has_components else (),
+            not_run=tuple(each.name for each in endpoint.components if not _is_triton(each)),
         )
 
     def _asynchronous(self, endpoint: DeclaredEndpoint) -> AsyncInferenceSpec | None:
@@ -141,8 +142,9 @@ class _Specs:
     def _components(self, endpoint: DeclaredEndpoint) -> tuple[ComponentSpec, ...]:
         types = {variant.name: variant.instance_type for variant in endpoint.variants}
         asleep = self._names_with_minimum_zero()
-        found = tuple(self._component(each, types, asleep) for each in endpoint.components)
-        if not found:
+        of_triton = [each for each in endpoint.components if _is_triton(each)]
+        found = tuple(self._component(each, types, asleep) for each in of_triton)
+        if not endpoint.components:
             raise LocalEndpointError(
                 f"{self.stack.name}/{endpoint.name}: the endpoint has variants without a model, and no "
                 "inference component of this stack runs on it; define its components in the same stack, or "
@@ -197,6 +199,11 @@ class _Specs:
                 "inference pipelines do not run locally, so select other endpoints with --endpoint"
             )
         (container,) = containers
+        if not container.is_triton:
+            raise LocalEndpointError(
+                f"{self.stack.name}/{container.model}: its container is not Triton, got {container.image!r}; "
+                "select other endpoints with --endpoint"
+            )
         url = container.files_url or container.archive_url
         if url is None:
             raise LocalEndpointError(
@@ -257,6 +264,10 @@ class _Specs:
                 "again, or select an endpoint whose models are assets of this assembly with --endpoint"
             )
         return path
+
+
+def _is_triton(component: DeclaredComponent) -> bool:
+    return all(each.is_triton for each in component.containers)
 
 
 def _key_of(url: str) -> str:

@@ -77,11 +77,13 @@ class _Account:
         _, _, _, region, account, _ = endpoint["EndpointArn"].split(":", 5)
         variants = config["ProductionVariants"]
         is_shared = hosts_components(variants)
+        components = dict(self._components(name, variants)) if is_shared else {}
         return EndpointSpec(
             name=name,
             stack=config_name,
             variants=() if is_shared else self._variants(name, variants, weights),
-            components=tuple(self._components(name, variants)) if is_shared else (),
+            components=tuple(each for each in components.values() if each is not None),
+            not_run=tuple(each for each, spec in components.items() if spec is None),
             shadow_variants=self._variants(name, config.get("ShadowProductionVariants", []), weights),
             region=region,
             account=account,
@@ -101,16 +103,22 @@ class _Account:
             for variant in variants
         )
 
-    def _components(self, endpoint: str, variants: Sequence[Mapping[str, Any]]) -> Iterator[ComponentSpec]:
+    def _components(
+        self, endpoint: str, variants: Sequence[Mapping[str, Any]]
+    ) -> Iterator[tuple[str, ComponentSpec | None]]:
+        """Yield the components by name; ``None`` for those whose container is not Triton."""
         types = {variant["VariantName"]: variant.get("InstanceType") for variant in variants}
         pages = self._sagemaker.get_paginator("list_inference_components")
         for page in pages.paginate(EndpointNameEquals=endpoint):
             for summary in page["InferenceComponents"]:
-                yield self._component(endpoint, summary["InferenceComponentName"], types)
+                name = summary["InferenceComponentName"]
+                yield name, self._component(endpoint, name, types)
 
-    def _component(self, endpoint: str, name: str, types: Mapping[str, str | None]) -> ComponentSpec:
+    def _component(self, endpoint: str, name: str, types: Mapping[str, str | None]) -> ComponentSpec | None:
         found = self._sagemaker.describe_inference_component(InferenceComponentName=name)
         specification = found.get("Specification") or found.get("Specifications", [{}])[0]
+        if not self._is_triton(specification.get("ModelName")):
+            return None
         startup = specification.get("StartupParameters", {})
         variant_name = found.get("VariantName") or next(iter(types))
         return ComponentSpec(
@@ -121,6 +129,12 @@ class _Account:
             variant_name=variant_name,
             starts_at_zero=found.get("RuntimeConfig", {}).get("CurrentCopyCount") == 0,
         )
+
+    def _is_triton(self, model_name: str | None) -> bool:
+        if model_name is None:
+            return True  # _container says what is wrong
+        model = self._sagemaker.describe_model(ModelName=model_name)
+        return DeclaredContainer.of(model_name, model.get("PrimaryContainer") or {}).is_triton
 
     def _container(self, endpoint: str, variant: Mapping[str, Any]) -> ContainerSpec:
         """Return the container of a variant's model, or of a component's."""

@@ -99,7 +99,8 @@ class AsyncInferenceSpec:
 class EndpointSpec:
     """An endpoint. ``name`` is its ``EndpointName``.
 
-    An endpoint has either ``variants`` or ``components``.
+    An endpoint has either ``variants`` or ``components``. ``not_run`` are the names of components whose
+    container is not Triton.
     """
 
     name: str
@@ -110,6 +111,7 @@ class EndpointSpec:
     account: str = PLACEHOLDER_ACCOUNT
     asynchronous: AsyncInferenceSpec | None = None
     components: tuple[ComponentSpec, ...] = ()
+    not_run: tuple[str, ...] = ()
 
 
 def variants_of(specs: Sequence[EndpointSpec]) -> list[tuple[EndpointSpec, VariantSpec]]:

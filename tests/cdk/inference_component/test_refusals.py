@@ -53,7 +53,9 @@ ENDPOINT_REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"accelerator_partition_layouts": []}, "CloudFormation has no partitions of GPUs"),
     ({"instance_pools": []}, "instance_pools: .*add_property_override"),
     ({"routing_strategy": "KV_AWARE"}, 'routing_strategy: .*language models.*"KV_AWARE"'),
-    ({"routing_strategy": "PREFIX_AWARE"}, 'routing_strategy: .*language models.*"PREFIX_AWARE"'),
+    ({"routing_strategy": "PREFIX_AWARE", "concurrency_threshold": 8}, "prefix_length: is required"),
+    ({"routing_strategy": "PREFIX_AWARE", "prefix_length": 9, "concurrency_threshold": 8}, "1024 to 65536"),
+    ({"prefix_length": 1024}, "prefix_length: only for .*PREFIX_AWARE"),
     ({"removal_policy": cdk.RemovalPolicy.SNAPSHOT}, "removal_policy: endpoints have no snapshots"),
     # Numbers of instances.
     ({"min_instance_count": None}, "min_instance_count: is required"),

@@ -29,6 +29,8 @@ PUBLISHED: dict[str, tuple[str, str, cloudwatch.Unit | None]] = {
     "metric_model_latency": (INVOCATIONS, "p99", US),
     "metric_overhead_latency": (INVOCATIONS, "p99", US),
     "metric_first_chunk_latency": (INVOCATIONS, "p99", US),
+    "metric_first_chunk_model_latency": (INVOCATIONS, "p99", US),
+    "metric_first_chunk_overhead_latency": (INVOCATIONS, "p99", US),
     "metric_cpu_utilization": (INSTANCES, "Average", PERCENT),
     "metric_memory_utilization": (INSTANCES, "Average", PERCENT),
     "metric_disk_utilization": (INSTANCES, "Average", PERCENT),

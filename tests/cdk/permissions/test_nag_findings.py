@@ -22,9 +22,12 @@ from constructs import Construct
 from constructs_triton import (
     AsyncInferenceConfig,
     CompressionType,
+    ContainerInferenceComponent,
     CoreDump,
     DataCapture,
     InstanceType,
+    ModelSource,
+    ServingImage,
     TritonComponentEndpoint,
     TritonEndpoint,
     TritonEnsembleEndpoint,
@@ -116,14 +119,24 @@ class Endpoints(cdk.Stack):
         )
 
     def add_component(self, repository: TritonModelRepository) -> None:
+        endpoint = TritonComponentEndpoint(
+            self, "Shared", min_instance_count=1, max_instance_count=2, **self.served
+        )
         TritonInferenceComponent(
             self,
             "Component",
-            endpoint=TritonComponentEndpoint(
-                self, "Shared", min_instance_count=1, max_instance_count=2, **self.served
-            ),
+            endpoint=endpoint,
             model_repository=repository,
             model="other",
+            min_memory=cdk.Size.gibibytes(4),
+            number_of_accelerator_devices=0,
+        )
+        ContainerInferenceComponent(
+            self,
+            "Other",
+            endpoint=endpoint,
+            image=ServingImage.from_registry("123456789012.dkr.ecr.eu-west-1.amazonaws.com/vllm:1"),
+            model_data=ModelSource.from_s3_prefix(self.base.own_bucket, "weights/"),
             min_memory=cdk.Size.gibibytes(4),
             number_of_accelerator_devices=0,
         )

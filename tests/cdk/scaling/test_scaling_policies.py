@@ -8,9 +8,15 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk.assertions import Annotations, Match
 from cdk_apps import only, resources, synthesize
 
-from constructs_triton import InstanceType, TritonScalableInstanceCount
+from constructs_triton import (
+    InstanceType,
+    TritonEndpoint,
+    TritonMultiModelEndpoint,
+    TritonScalableInstanceCount,
+)
 from constructs_triton.cdk.metrics.metrics import variant_metric
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
 from constructs_triton.errors import InvalidValueError
@@ -91,6 +97,18 @@ def test_concurrent_requests(stack: cdk.Stack) -> None:
             "PredefinedMetricType": "SageMakerVariantConcurrentRequestsPerModelHighResolution"
         },
     }
+
+
+@pytest.mark.parametrize("endpoint", [TritonEndpoint, TritonMultiModelEndpoint])
+def test_concurrent_requests_of_many_models_are_a_warning(stack: cdk.Stack, endpoint: Any) -> None:
+    """AWS does not say that multi-model endpoints publish it, and a policy without data does nothing."""
+    expected = [] if endpoint is TritonEndpoint else ["constructs-triton:concurrency-of-many-models"]
+    variants = {"AllTraffic": InstanceType.of("ml.g5.xlarge")}
+    found = endpoint.from_endpoint_attributes(stack, "Known", endpoint_name="known", variants=variants)
+    count = found.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    count.scale_on_concurrent_requests("Streams", target_concurrent_requests=5)
+    warned = Annotations.from_stack(stack).find_warning("*", Match.any_value())
+    assert [each.entry.data.rpartition("[ack: ")[2].rstrip("]") for each in warned] == expected
 
 
 def test_model_latency_is_in_microseconds(stack: cdk.Stack) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local import run
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
@@ -50,6 +51,19 @@ def test_started_multi_model_variant(tmp_path: Path, monkeypatch: pytest.MonkeyP
     variant = started(container, tmp_path, monkeypatch)
     assert variant.multi_model is not None
     assert (variant.multi_model.prefix / "a.tar.gz").read_bytes() == b"archive"
+
+
+def test_components_that_are_not_triton_are_reported() -> None:
+    """Endpoints of which something runs are kept; a run without any ends with the reason."""
+    variant = VariantSpec("v", ContainerSpec("m", "", "s3://bucket/m.tar.gz"))
+    mixed = EndpointSpec("mixed", "Stack", (variant,), not_run=("chat",))
+    other = EndpointSpec("other", "Stack", (), not_run=("talk",))
+    lines: list[str] = []
+    assert list(run._runnable([mixed, other], lines.append)) == [mixed]
+    assert [line.partition(":")[0] for line in lines] == ["mixed/chat", "other/talk"]
+    assert "its container is not Triton, so it does not run on your machine" in lines[0]
+    with pytest.raises(LocalEndpointError, match=r"other: no container of Triton .*--endpoint"):
+        run._runnable([other], lines.append)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -40,7 +40,8 @@ async def two_components(folder: Path, *, wake_seconds: float = 0.0, **zero: boo
         connected(bad, bad_port),
     ):
         running = [LocalComponent(specs[0], good, wake_seconds), LocalComponent(specs[1], bad, wake_seconds)]
-        endpoint = RunningEndpoint(EndpointSpec("e", "s", (), components=tuple(specs)), running)
+        spec = EndpointSpec("e", "s", (), components=tuple(specs), not_run=("chat",))
+        endpoint = RunningEndpoint(spec, running)
         async with serving({"e": endpoint}, None) as client:
             yield Run(client, good, messages)
 
@@ -70,6 +71,9 @@ async def test_wrong_headers_are_rejected(tmp_path: Path) -> None:
         assert body["Message"].startswith("Inference Component Name header is required for endpoints to")
         assert "Inference components of this endpoint: good, bad" in await run.message(
             Inference_Component="x"
+        )
+        assert "chat does not run on your machine, because its container is not Triton" in await run.message(
+            Inference_Component="chat"
         )
         assert "at 'inferenceComponentName'" in await run.message(Inference_Component="a_b")
         for other in ("Target_Variant", "Target_Model"):

@@ -108,3 +108,32 @@ def test_what_does_not_run_locally_is_refused(tmp_path: Path, resources: Resourc
     resources["Model"]["Properties"]["PrimaryContainer"]["Mode"] = "MultiModel"
     with pytest.raises(LocalEndpointError, match="cannot run a multi-model container; remove Mode"):
         read_endpoints(_write(tmp_path, {"Resources": resources}))
+
+
+@pytest.mark.parametrize(
+    "of_others",
+    [
+        {"Metadata": {"constructs-triton:not-triton": True}},
+        {"Properties": {"PrimaryContainer": {"Image": "1.dkr.ecr.us-east-1.amazonaws.com/vllm:0.20"}}},
+    ],
+    ids=["construct", "image of AWS"],
+)
+def test_container_of_others_is_named_and_not_read(
+    tmp_path: Path, resources: Resources, of_others: dict[str, Any]
+) -> None:
+    """It has no models that run here, so those of Triton run without it."""
+    resources["Chat"] = copy.deepcopy(resources["Digits"])
+    resources["Chat"]["Properties"]["Specification"]["ModelName"] = {"Ref": "Other"}
+    resources["Other"] = {"Type": "AWS::SageMaker::Model", **of_others}
+    (spec,) = read_endpoints(_write(tmp_path, {"Resources": resources}))
+    assert ([each.name for each in spec.components], spec.not_run) == (["Digits"], ("Chat",))
+    del resources["Digits"]
+    (spec,) = read_endpoints(_write(tmp_path, {"Resources": resources}))
+    assert (spec.components, spec.not_run) == ((), ("Chat",))
+
+
+def test_variant_of_others_is_refused(tmp_path: Path) -> None:
+    """An endpoint with one model of another container cannot run without it."""
+    template = _template(Image="1.dkr.ecr.us-east-1.amazonaws.com/djl-inference:0.36-lmi28.0.0")
+    with pytest.raises(LocalEndpointError, match=r"Demo/Model: its container is not Triton, .*--endpoint"):
+        read_endpoints(_write(tmp_path, template))

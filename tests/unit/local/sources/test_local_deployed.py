@@ -92,7 +92,7 @@ def test_denied_download_is_an_error(tmp_path: Path) -> None:
 
 
 class Shared:
-    """The clients of an account with one endpoint that has two inference components."""
+    """The clients of an account with one endpoint that has three inference components, one not of Triton."""
 
     def __init__(self, service: str, **_: Any) -> None:
         self.service = service
@@ -105,7 +105,7 @@ class Shared:
         if self.operation == "list_endpoints":
             yield {"Endpoints": [{"EndpointName": "shared"}]}
             return
-        for name in ("awake", "asleep"):
+        for name in ("awake", "chat", "asleep"):
             yield {"InferenceComponents": [{"InferenceComponentName": name}]}
 
     def describe_endpoint(self, **_: Any) -> dict[str, Any]:
@@ -114,15 +114,17 @@ class Shared:
     def describe_endpoint_config(self, **_: Any) -> dict[str, Any]:
         return {"ProductionVariants": [{"VariantName": "AllTraffic", "InstanceType": "ml.g5.xlarge"}]}
 
-    def describe_model(self, **_: Any) -> dict[str, Any]:
-        return {"PrimaryContainer": {"ModelDataUrl": "s3://models/a.tar.gz"}}
+    def describe_model(self, **request: Any) -> dict[str, Any]:
+        name = "vllm" if request["ModelName"] == "m-chat" else "sagemaker-tritonserver"
+        image = f"1.dkr.ecr.us-east-1.amazonaws.com/{name}:1"
+        return {"PrimaryContainer": {"Image": image, "ModelDataUrl": "s3://models/a.tar.gz"}}
 
     def describe_inference_component(self, **request: Any) -> dict[str, Any]:
         copies = 0 if request["InferenceComponentName"] == "asleep" else 1
         return {
             "VariantName": "AllTraffic",
             "Specification": {
-                "ModelName": "m",
+                "ModelName": f"m-{request['InferenceComponentName']}",
                 "StartupParameters": {"ContainerStartupHealthCheckTimeoutInSeconds": 600},
             },
             "RuntimeConfig": {"CurrentCopyCount": copies},
@@ -136,7 +138,7 @@ def test_deployed_components_are_read(tmp_path: Path, monkeypatch: pytest.Monkey
     """With their archives; one that has no copies now starts at zero."""
     monkeypatch.setattr("boto3.client", Shared)
     (spec,) = read_deployed_endpoints("http://127.0.0.1:1", tmp_path)
-    assert (spec.name, spec.variants) == ("shared", ())
+    assert (spec.name, spec.variants, spec.not_run) == ("shared", (), ("chat",))
     assert [(each.name, each.starts_at_zero) for each in spec.components] == [
         ("awake", False),
         ("asleep", True),

@@ -1,0 +1,194 @@
+"""``ContainerInferenceComponent``: a container that is not Triton, beside components of Triton."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Unpack
+
+from aws_cdk import Aws
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from constructs_triton.cdk.endpoint.endpoint_config import uncompressed_source
+from constructs_triton.cdk.endpoint.resource_arn import arn_of
+from constructs_triton.cdk.endpoint.sizing import Sizing
+from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
+from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
+from constructs_triton.cdk.inference_component.container_properties import (
+    ContainerComponentOptions,
+    checked_container_options,
+)
+from constructs_triton.cdk.inference_component.created_component import (
+    ComponentPlace,
+    CreatedInferenceComponent,
+)
+from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
+from constructs_triton.cdk.options.image import ContainerImage
+from constructs_triton.cdk.options.serving_image import ServingImage, bind_serving_image
+from constructs_triton.cdk.repository.loaded_models import ModelLocation
+from constructs_triton.cdk.repository.model_source import stored_models
+from constructs_triton.cdk.validation.durations import seconds
+from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cloud_assembly.endpoints import NOT_TRITON
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import limits
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.findings import Finding, Severity
+from constructs_triton.tokens import is_token
+
+__all__ = ["ContainerInferenceComponent"]
+
+_LONGEST = limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS.maximum
+
+
+class _OpenAiAccess(InferenceComponentBase):
+    """SageMaker's OpenAI path, of which the container answers ``/v1/chat/completions``."""
+
+    @property
+    def openai_base_url(self) -> str:
+        """The ``base_url`` of OpenAI's clients for this component. It has ``/chat/completions`` only."""
+        return (
+            f"https://runtime.sagemaker.{self.env.region}.{Aws.URL_SUFFIX}/endpoints/"
+            f"{self._endpoint.endpoint_name}/inference-components/{self._inference_component_name}/openai/v1"
+        )
+
+    def grant_invoke_openai(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow a principal to call :attr:`openai_base_url`.
+
+        A call needs two actions: ``sagemaker:InvokeEndpoint`` on endpoint and component, and
+        ``sagemaker:CallWithBearerToken``, which AWS documents for ``*`` only.
+
+        Args:
+            grantee: Who gets the permissions.
+        """
+        bearer = iam.Grant.add_to_principal(
+            grantee=grantee, actions=["sagemaker:CallWithBearerToken"], resource_arns=["*"]
+        )
+        return self.grant_invoke(grantee).combine(bearer)
+
+
+class ImportedContainerComponent(_OpenAiAccess, ImportedInferenceComponent):
+    """A component of :class:`ContainerInferenceComponent` that exists already."""
+
+
+@takes_options(ContainerComponentOptions)
+class ContainerInferenceComponent(_OpenAiAccess, CreatedInferenceComponent):
+    """A container that is not Triton, with its own copies on the instances of an endpoint.
+
+    It can share the endpoint with components of Triton: each has its own container. The model has the role,
+    the VPC and the network isolation of the endpoint. A new name, endpoint or variant replaces the component.
+    Nothing of the container is checked at synth, and it does not run on your machine. After an error, nothing
+    has been added to the stack.
+
+    Args:
+        endpoint: A ``TritonComponentEndpoint``, created in this app or imported with its role.
+
+    Raises:
+        TypeError: there is no such property.
+        InvalidValueError: a property has the wrong type, is out of range, the copies do not fit on the
+            instances of the endpoint, or the image needs an AMI that is not known.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        endpoint: ComponentEndpointBase,
+        **options: Unpack[ContainerComponentOptions],
+    ) -> None:
+        checked = checked_container_options(options)
+        place = ComponentPlace.of(scope, id, endpoint, checked)
+        _check_ami(place, checked["image"])
+        container = _Container(checked, place.host.instance_type, tuple(_findings(place, checked)))
+        super().__init__(scope, id, place, container)
+        # local up and other programs that read the template must not start it in Triton.
+        self.cfn_model.add_metadata(NOT_TRITON, value=True)
+
+    @classmethod
+    def from_inference_component_name(
+        cls, scope: Construct, id: str, inference_component_name: str, *, endpoint: ComponentEndpointBase
+    ) -> ImportedContainerComponent:
+        """Refer to a component of this account and Region, and its endpoint, new or imported.
+
+        Args:
+            inference_component_name: Name of the component.
+        """
+        return ImportedContainerComponent(
+            scope,
+            id,
+            inference_component_name=inference_component_name,
+            inference_component_arn=arn_of(scope, "inference-component", inference_component_name),
+            endpoint=endpoint,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Container:
+    """The container with its properties, checked."""
+
+    options: ContainerComponentOptions
+    instance_type: InstanceType
+    findings: Sequence[Finding]
+    sequence_models: tuple[str, ...] = ()
+
+    @property
+    def image(self) -> ServingImage:
+        return self.options["image"]
+
+    def bind(self, scope: Construct) -> _BoundContainer:
+        source = self.options["model_data"]
+        models = None if source is None else stored_models(source)
+        location = ModelLocation("", ()) if models is None else models.locate("", scope)
+        startup = seconds(self.options["container_startup_health_check_timeout"])
+        download = seconds(self.options["model_data_download_timeout"])
+        if download is None and models is not None:
+            download = _LONGEST
+        sizing = Sizing(None, download, _LONGEST if startup is None else startup)
+        image = bind_serving_image(self.image, scope, self.instance_type)
+        return _BoundContainer(scope, image, location, sizing, self.options["environment"] or {})
+
+
+@dataclass(frozen=True, slots=True)
+class _BoundContainer:
+    """The container in the stack."""
+
+    scope: Construct
+    image: ContainerImage
+    location: ModelLocation
+    sizing: Sizing
+    environment: Mapping[str, str]
+
+    def definition(self) -> sagemaker.CfnModel.ContainerDefinitionProperty:
+        url, is_compressed = self.location.url or None, self.location.is_compressed
+        return sagemaker.CfnModel.ContainerDefinitionProperty(
+            image=self.image.uri,
+            model_data_url=url if is_compressed else None,
+            model_data_source=None if is_compressed or url is None else uncompressed_source(url),
+            environment=self.environment or None,
+        )
+
+
+def _check_ami(place: ComponentPlace, image: ServingImage) -> None:
+    gpus = place.requirements.gpus
+    if image.ami is None and place.host.chooses_ami and (is_token(gpus) or gpus > 0):
+        raise InvalidValueError(
+            "image: its CUDA version decides the inference AMI that all components of the endpoint share; "
+            'set cuda_version of the ServingImage, such as cuda_version="13.0", or inference_ami_version'
+        )
+
+
+def _findings(place: ComponentPlace, options: ContainerComponentOptions) -> list[Finding]:
+    if options["model_data"] is not None or place.host.enable_network_isolation is not True:
+        return []
+    return [
+        Finding(
+            "container-cannot-download",
+            Severity.WARNING,
+            "model_data",
+            "the endpoint has network isolation, so the container cannot download a model",
+            "set model_data to the files of the model in S3, or acknowledge this if the image contains them",
+        )
+    ]

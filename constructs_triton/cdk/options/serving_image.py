@@ -1,0 +1,136 @@
+"""``ServingImage``: the image of a container that is not Triton."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from os import PathLike
+
+from aws_cdk import Aws
+from aws_cdk import aws_ecr as ecr
+from constructs import Construct
+
+from constructs_triton.cdk.options.image import ContainerImage, TritonImage, bind_image
+from constructs_triton.cdk.validation.property_types import check_type
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.inference_ami import InferenceAmi, ami_of_cuda
+from constructs_triton.facts.instance_types import InstanceType
+
+__all__ = ["ServingImage", "bind_serving_image"]
+
+# The account, the Region and the repository of an ECR image; Region and suffix may be tokens.
+_TOKEN = r"\$\{Token\[[^\]]+\]\}"
+_ECR_URI = re.compile(
+    rf"(?P<account>\d{{12}}|{_TOKEN})\.dkr\.ecr\.(?P<region>[a-z0-9-]+|{_TOKEN})\."
+    rf"(?:amazonaws\.com(?:\.cn)?|{_TOKEN})/(?P<repository>[a-z0-9._/-]+)[:@].+"
+)
+
+
+class ServingImage(ABC):
+    """The image of a container that is not Triton, such as AWS's images of vLLM and LMI.
+
+    The container must answer ``/ping`` and ``/invocations`` on port 8080. All components of an endpoint share
+    the GPU driver of one inference AMI. So on GPUs, an image needs its ``cuda_version``, or the
+    ``inference_ami_version`` that its publisher names. ``ami`` is the AMI that follows from it.
+    """
+
+    ami: InferenceAmi | None
+
+    @staticmethod
+    def from_registry(
+        uri: str,
+        *,
+        cuda_version: str | None = None,
+        inference_ami_version: InferenceAmi | str | None = None,
+    ) -> ServingImage:
+        """An image by its full URI. The execution role may pull it if it is in ECR.
+
+        Args:
+            uri: Full URI, such as that of AWS's documentation for the Region of the stack.
+            cuda_version: CUDA version of the image, such as ``"13.0"``.
+            inference_ami_version: AMI that the image needs, in place of ``cuda_version``.
+
+        Raises:
+            InvalidValueError: SageMaker would refuse the URI, or there is no AMI for the CUDA version.
+        """
+        image = TritonImage.from_registry(uri)
+        return _ServingImage(_ami(cuda_version, inference_ami_version), image)
+
+    @staticmethod
+    def from_ecr_repository(
+        repository: ecr.IRepository,
+        tag_or_digest: str = "latest",
+        *,
+        cuda_version: str | None = None,
+        inference_ami_version: InferenceAmi | str | None = None,
+    ) -> ServingImage:
+        """Your own image in ECR.
+
+        Args:
+            repository: Repository of the image.
+            tag_or_digest: Tag or ``sha256:...`` digest.
+            cuda_version: CUDA version of the image, such as ``"13.0"``.
+            inference_ami_version: AMI that the image needs, in place of ``cuda_version``.
+
+        Raises:
+            InvalidValueError: there is no AMI for the CUDA version.
+        """
+        image = TritonImage.from_ecr_repository(repository, tag_or_digest)
+        return _ServingImage(_ami(cuda_version, inference_ami_version), image)
+
+    @staticmethod
+    def from_asset(
+        directory: str | PathLike[str],
+        *,
+        cuda_version: str | None = None,
+        inference_ami_version: InferenceAmi | str | None = None,
+    ) -> ServingImage:
+        """An image that ``cdk deploy`` builds from a folder with a ``Dockerfile``.
+
+        Args:
+            directory: Folder with the ``Dockerfile``.
+            cuda_version: CUDA version of the image, such as ``"13.0"``.
+            inference_ami_version: AMI that the image needs, in place of ``cuda_version``.
+
+        Raises:
+            InvalidValueError: the folder contains no ``Dockerfile``, or there is no AMI for the CUDA version.
+        """
+        image = TritonImage.from_asset(directory)
+        return _ServingImage(_ami(cuda_version, inference_ami_version), image)
+
+    @abstractmethod
+    def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
+        """Return the URI, and the repository if the image is in ECR."""
+
+
+def bind_serving_image(image: ServingImage, scope: Construct, instance_type: InstanceType) -> ContainerImage:
+    """Return the image for instances of a type, below which its assets are created."""
+    return image._bind(scope, instance_type)
+
+
+@dataclass(frozen=True, slots=True)
+class _ServingImage(ServingImage):
+    ami: InferenceAmi | None
+    #: Where the image is, which does not depend on its content.
+    image: TritonImage
+
+    def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
+        bound = bind_image(self.image, scope, instance_type)
+        if bound.ecr_repository_arn is None and (found := _ECR_URI.fullmatch(bound.uri)):
+            account, region, name = found["account"], found["region"], found["repository"]
+            arn = f"arn:{Aws.PARTITION}:ecr:{region}:{account}:repository/{name}"
+            return ContainerImage(bound.uri, arn)
+        return bound
+
+
+def _ami(cuda_version: str | None, inference_ami_version: InferenceAmi | str | None) -> InferenceAmi | None:
+    check_type("cuda_version", cuda_version, (str, '"13.0"'))
+    if cuda_version is None:
+        return None if inference_ami_version is None else InferenceAmi.of(str(inference_ami_version))
+    if inference_ami_version is not None:
+        raise InvalidValueError(
+            f'cuda_version: cannot be combined with inference_ami_version, got "{cuda_version}" and '
+            f'"{inference_ami_version}"; remove one of them'
+        )
+    return ami_of_cuda(cuda_version)
