@@ -32,6 +32,7 @@ from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.metrics.metrics_config import render_metrics_config
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.instance_pool import instance_types_of
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.property_documentation import takes_options
@@ -133,7 +134,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
             path=self.node.path,
             variant_name=cast(str, options["variant_name"]),
             identity=options["endpoint_name"],
-            known_type=options["instance_type"],
+            known_type=instance_types_of(options)[0],
             known_role=role,
             network_ids=network_ids(options, self._connections),
             enable_network_isolation=options["enable_network_isolation"],
@@ -172,7 +173,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         # It has no model_name and no initial_variant_weight, which are for endpoints with a model.
         return _Config.ProductionVariantProperty(
             variant_name=self._host.variant_name,
-            instance_type=options["instance_type"].name,
+            instance_type=instance_types_of(options)[0].name,
             initial_instance_count=options["initial_instance_count"],
             inference_ami_version=self._host.inference_ami_version(),
             volume_size_in_gb=None if volume_size is None else volume_size.to_gibibytes(),

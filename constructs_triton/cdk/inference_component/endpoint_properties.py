@@ -9,6 +9,7 @@ from aws_cdk import Size
 from constructs_triton.cdk.inference_component.refused_properties import refuse_of_endpoint
 from constructs_triton.cdk.options.host_options import CreatedEndpointOptions, check_subnets_need_vpc
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.instance_pool import check_instances, instance_types_of
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import (
     RoutingStrategy,
@@ -112,6 +113,7 @@ def checked_endpoint_options(given: ComponentEndpointOptions) -> ComponentEndpoi
     check_options("TritonComponentEndpoint()", given, ComponentEndpointOptions)
     check_routing_strategy(given.get("routing_strategy"))
     options = with_defaults(given, ComponentEndpointOptions)
+    check_instances(options)
     check_removal_policy(options["removal_policy"], "endpoints")
     check_subnets_need_vpc(options)
     if options["initial_instance_count"] is None:
@@ -151,9 +153,9 @@ def _check_counts(options: ComponentEndpointOptions) -> None:
 
 
 def _check_volume(options: ComponentEndpointOptions) -> None:
-    instance_type = options["instance_type"]
-    if options["volume_size"] is not None and instance_type.supports_volume_size is False:
-        raise InvalidValueError(
-            f'volume_size: "{instance_type}" has {instance_type.local_storage_gb} GB of local NVMe and does '
-            "not support a volume size; remove it"
-        )
+    for instance_type in instance_types_of(options):
+        if options["volume_size"] is not None and instance_type.supports_volume_size is False:
+            raise InvalidValueError(
+                f'volume_size: "{instance_type}" has {instance_type.local_storage_gb} GB of local NVMe and '
+                "does not support a volume size; remove it"
+            )

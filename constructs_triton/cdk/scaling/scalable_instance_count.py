@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Unpack
 
@@ -42,6 +43,7 @@ class TritonScalableInstanceCount(SteppedScaling):
         endpoint_name: Name of the endpoint.
         variant_name: Name of the variant.
         instance_type: Type of its instances.
+        instance_pools: Types of all instance pools, in order of priority. Default: ``instance_type``.
         min_capacity: Minimum number of instances.
         max_capacity: Maximum number of instances.
         is_asynchronous: Whether the endpoint has asynchronous inference.
@@ -60,6 +62,7 @@ class TritonScalableInstanceCount(SteppedScaling):
         max_capacity: float,
         is_asynchronous: bool = False,
         is_guarded: bool = False,
+        instance_pools: Sequence[InstanceType] = (),
     ) -> None:
         least = targets.least_instances(is_asynchronous=is_asynchronous)
         targets.check_capacity(min_capacity, max_capacity, least)
@@ -68,6 +71,7 @@ class TritonScalableInstanceCount(SteppedScaling):
         self.min_capacity = min_capacity
         self.max_capacity = max_capacity
         self._instance_type = instance_type
+        self._pools = tuple(instance_pools) or (instance_type,)
         self._is_asynchronous = is_asynchronous
         self._is_guarded = is_guarded
         self.scalable_target = make_scalable_target(
