@@ -28,6 +28,7 @@ from moto.sagemaker.models import FakeEndpointConfig
 from moto.sagemaker.responses import SageMakerResponse
 
 from .endpoints.components.rules import check_config
+from .endpoints.instance_pools import check_pools, describing_pools
 from .permissions.execution_role import ExecutionRoleCheck
 from .replacement import replaced
 
@@ -55,6 +56,7 @@ def patches(check: ExecutionRoleCheck) -> list[Any]:
         replaced(ApplicationAutoscalingBackend, "deregister_scalable_target", _deregistering()),
         replaced(SageMakerResponse, "describe_model", _describing_kept(_models, "ModelName")),
         replaced(SageMakerResponse, "create_endpoint_config", _create_endpoint_config()),
+        replaced(SageMakerResponse, "describe_endpoint", describing_pools()),
         replaced(
             SageMakerResponse,
             "describe_endpoint_config",
@@ -108,6 +110,7 @@ def _create_endpoint_config() -> Callable[[Any], ActionResult]:
     def create_endpoint_config(response: Any) -> ActionResult:
         wanted = json.loads(response.body)
         check_config(wanted, response.region)
+        check_pools(wanted["ProductionVariants"])
         answer: ActionResult = original(response)
         _keep(_endpoint_configs(response)[wanted["EndpointConfigName"]], wanted, _KEPT_CONFIG_MEMBERS)
         return answer

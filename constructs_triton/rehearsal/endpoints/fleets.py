@@ -14,6 +14,8 @@ from typing import Any
 from moto.cloudwatch.models import cloudwatch_backends
 from moto.sagemaker.models import sagemaker_backends
 
+from constructs_triton.cloud_assembly.endpoints import instance_types_of
+
 from ..permissions.execution_role import ExecutionRoleCheck
 from ..services.service_api import ServiceApi
 from ..steps import Step
@@ -128,7 +130,7 @@ class Fleets:
                     place = variant["VariantName"]
                     found = declared.get(place, {})
                     initial = found.get("InitialInstanceCount", 0 if found else count)
-                    yield Count(moment, name, place, count, initial, found.get("InstanceType", ""))
+                    yield Count(moment, name, place, count, initial, _types(found))
 
     def update(self, endpoint_name: str, old: str, new: str) -> None:
         """Start the fleet of a new configuration beside the old one.
@@ -171,7 +173,11 @@ class Fleets:
         config = self._backend.endpoint_configs[config_name]
         kept: Mapping[str, Any] = getattr(config, "kept_members", {})
         variants = [*config.production_variants, *kept.get("ShadowProductionVariants", [])]
-        return [each["ModelName"] for each in variants if "ModelName" in each]
+        pools = [pool for each in variants for pool in each.get("InstancePools", [])]
+        return [
+            *(each["ModelName"] for each in variants if "ModelName" in each),
+            *(each["ModelNameOverride"] for each in pools if "ModelNameOverride" in each),
+        ]
 
     def expect_alarms(self, deployment: Mapping[str, Any], config_name: str) -> None:
         """Raise ``PermissionError`` if a rollback alarm does not exist or the role may not describe it."""
@@ -207,3 +213,8 @@ class Fleets:
         if model is None:
             raise PermissionError(f"Could not find model {name}")
         return model
+
+
+def _types(variant: Mapping[str, Any]) -> str:
+    """The instance types; an instance of any pool may start, so each needs the quota."""
+    return ", ".join(instance_types_of(variant))

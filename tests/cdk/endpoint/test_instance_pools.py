@@ -7,6 +7,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_s3 as s3
 from cdk_apps import (
     ENVIRONMENT,
     add_repository,

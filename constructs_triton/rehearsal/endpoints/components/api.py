@@ -80,7 +80,7 @@ class InferenceComponents:
         """
         if not self.of_endpoint(endpoint_name):
             return
-        for member in ("VariantName", "InstanceType", "ModelName"):
+        for member in ("VariantName", "InstanceType", "InstancePools", "ModelName"):
             if [each.get(member) for each in before] != [each.get(member) for each in after]:
                 raise ValidationError(f"{member} cannot change while inference components use the endpoint.")
 

@@ -208,9 +208,9 @@ def test_variants_keep_their_settings(tmp_path: Path) -> None:
     }
     (spec,) = read_endpoints(_write(tmp_path, template))
     (variant,), (shadow,) = spec.variants, spec.shadow_variants
-    assert (variant.weight, variant.instance_type, variant.startup_timeout_seconds) == (
+    assert (variant.weight, variant.instance_types, variant.startup_timeout_seconds) == (
         3.0,
-        "ml.g5.xlarge",
+        ("ml.g5.xlarge",),
         77,
     )
     assert (variant.container.model_cache_setting, variant.container.is_multi_model) == ("Disabled", True)

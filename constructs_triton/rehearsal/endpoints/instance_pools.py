@@ -1,0 +1,66 @@
+"""Variants with several instance types: what SageMaker refuses, and what it reports while they run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from moto.core.responses import ActionResult
+from moto.sagemaker.exceptions import ValidationError
+from moto.sagemaker.responses import SageMakerResponse
+
+from constructs_triton.cloud_assembly.endpoints import instance_types_of
+
+__all__ = ["check_pools", "describing_pools"]
+
+_MOST = 5
+
+
+def check_pools(variants: list[Mapping[str, Any]]) -> None:
+    """Check the pools of ``CreateEndpointConfig``.
+
+    Sources: API reference, InstancePool; the SageMaker developer guide, heterogeneous endpoints. What it
+    does with equal priorities or the same type twice is not known, so both are refused.
+    """
+    for variant in variants:
+        pools = variant.get("InstancePools")
+        if pools is None:
+            continue
+        if "InstanceType" in variant or "ServerlessConfig" in variant:
+            raise ValidationError(
+                "InstancePools cannot be set together with InstanceType or ServerlessConfig."
+            )
+        if not 1 <= len(pools) <= _MOST:
+            raise ValidationError(f"InstancePools must have 1 to {_MOST} members.")
+        for member in ("InstanceType", "Priority"):
+            if len({each[member] for each in pools}) < len(pools):
+                raise ValidationError(f"Each {member} of InstancePools must be unique.")
+
+
+def describing_pools() -> Callable[[Any], ActionResult]:
+    """Report the instances of each type. The simulated account has capacity for the first of them."""
+    original = SageMakerResponse.describe_endpoint
+
+    def describe_endpoint(response: Any) -> ActionResult:
+        answer: Any = dict(original(response).result)
+        backend = response.sagemaker_backend
+        endpoint = backend.endpoints[json.loads(response.body)["EndpointName"]]
+        config = backend.endpoint_configs.get(endpoint.endpoint_config_name)
+        declared = {each["VariantName"]: each for each in config.production_variants} if config else {}
+        answer["ProductionVariants"] = [
+            {**each, **_summary(each, declared.get(each["VariantName"], {}))}
+            for each in answer["ProductionVariants"]
+        ]
+        return ActionResult(answer)
+
+    return describe_endpoint
+
+
+def _summary(running: Mapping[str, Any], declared: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "InstancePools" not in declared:
+        return {}
+    first, *others = instance_types_of(declared)
+    counts = {first: running.get("CurrentInstanceCount", 0), **dict.fromkeys(others, 0)}
+    pools = [{"InstanceType": name, "CurrentInstanceCount": count} for name, count in counts.items()]
+    return {"InstancePools": pools}
