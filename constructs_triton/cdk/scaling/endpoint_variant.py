@@ -119,7 +119,7 @@ class EndpointVariant(VariantMetrics):
             endpoint_name=self._owner.endpoint_name,
             variant_name=self.variant_name,
             instance_type=self.instance_type,
-            instance_pools=self.instance_types,
+            pools=self.instance_types,
             min_capacity=min_capacity,
             max_capacity=max_capacity,
             is_asynchronous=self._owner.is_asynchronous,

@@ -28,9 +28,7 @@ def check_pools(variants: list[Mapping[str, Any]]) -> None:
         if pools is None:
             continue
         if "InstanceType" in variant or "ServerlessConfig" in variant:
-            raise ValidationError(
-                "InstancePools cannot be set together with InstanceType or ServerlessConfig."
-            )
+            raise ValidationError("InstancePools cannot be set together with InstanceType.")
         if not 1 <= len(pools) <= _MOST:
             raise ValidationError(f"InstancePools must have 1 to {_MOST} members.")
         for member in ("InstanceType", "Priority"):
@@ -43,16 +41,16 @@ def describing_pools() -> Callable[[Any], ActionResult]:
     original = SageMakerResponse.describe_endpoint
 
     def describe_endpoint(response: Any) -> ActionResult:
-        answer: Any = dict(original(response).result)
+        described: Any = original(response).result
         backend = response.sagemaker_backend
         endpoint = backend.endpoints[json.loads(response.body)["EndpointName"]]
         config = backend.endpoint_configs.get(endpoint.endpoint_config_name)
         declared = {each["VariantName"]: each for each in config.production_variants} if config else {}
-        answer["ProductionVariants"] = [
+        variants = [
             {**each, **_summary(each, declared.get(each["VariantName"], {}))}
-            for each in answer["ProductionVariants"]
+            for each in described["ProductionVariants"]
         ]
-        return ActionResult(answer)
+        return ActionResult({**dict(described), "ProductionVariants": variants})
 
     return describe_endpoint
 
