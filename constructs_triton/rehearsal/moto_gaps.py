@@ -28,7 +28,7 @@ from moto.sagemaker.models import FakeEndpointConfig
 from moto.sagemaker.responses import SageMakerResponse
 
 from .endpoints.components.rules import check_config
-from .endpoints.instance_pools import check_pools, describing_pools
+from .endpoints.instance_pools import check_pools, validating_others
 from .permissions.execution_role import ExecutionRoleCheck
 from .replacement import replaced
 
@@ -51,12 +51,12 @@ def patches(check: ExecutionRoleCheck) -> list[Any]:
     return [
         replaced(DomainDispatcherApplication, "get_backend_for_host", _FINDING_SERVICE),
         replaced(FakeEndpointConfig, "validate_instance_type", lambda *_: None),
+        replaced(FakeEndpointConfig, "validate_production_variants", validating_others()),
         replaced(FakeBucket, "_log_permissions_enabled_policy", lambda *_, **__: True),
         replaced(SageMakerResponse, "create_model", _create_model(check)),
         replaced(ApplicationAutoscalingBackend, "deregister_scalable_target", _deregistering()),
         replaced(SageMakerResponse, "describe_model", _describing_kept(_models, "ModelName")),
         replaced(SageMakerResponse, "create_endpoint_config", _create_endpoint_config()),
-        replaced(SageMakerResponse, "describe_endpoint", describing_pools()),
         replaced(
             SageMakerResponse,
             "describe_endpoint_config",

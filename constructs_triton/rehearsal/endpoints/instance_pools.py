@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from moto.core.responses import ActionResult
 from moto.sagemaker.exceptions import ValidationError
-from moto.sagemaker.responses import SageMakerResponse
+from moto.sagemaker.models import FakeEndpointConfig
 
 from constructs_triton.cloud_assembly.endpoints import instance_types_of
 
-__all__ = ["check_pools", "describing_pools"]
+__all__ = ["check_pools", "validating_others", "variants_with_pools"]
 
 _MOST = 5
 
@@ -36,23 +34,28 @@ def check_pools(variants: list[Mapping[str, Any]]) -> None:
                 raise ValidationError(f"Each {member} of InstancePools must be unique.")
 
 
-def describing_pools() -> Callable[[Any], ActionResult]:
-    """Report the instances of each type. The simulated account has capacity for the first of them."""
-    original = SageMakerResponse.describe_endpoint
+def validating_others() -> Callable[[Any, list[dict[str, Any]]], None]:
+    """Let moto check the variants without pools, which it does not know."""
+    original = FakeEndpointConfig.validate_production_variants
 
-    def describe_endpoint(response: Any) -> ActionResult:
-        described: Any = original(response).result
-        backend = response.sagemaker_backend
-        endpoint = backend.endpoints[json.loads(response.body)["EndpointName"]]
-        config = backend.endpoint_configs.get(endpoint.endpoint_config_name)
-        declared = {each["VariantName"]: each for each in config.production_variants} if config else {}
-        variants = [
-            {**each, **_summary(each, declared.get(each["VariantName"], {}))}
-            for each in described["ProductionVariants"]
-        ]
-        return ActionResult({**dict(described), "ProductionVariants": variants})
+    def validate(config: Any, variants: list[dict[str, Any]]) -> None:
+        original(config, [each for each in variants if "InstancePools" not in each])
 
-    return describe_endpoint
+    return validate
+
+
+def variants_with_pools(response: Any, described: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the variants of DescribeEndpoint with the number of instances of each type.
+
+    The simulated account has capacity for the first of them.
+    """
+    configs = response.sagemaker_backend.endpoint_configs
+    config = configs.get(described["EndpointConfigName"])
+    declared = {each["VariantName"]: each for each in config.production_variants} if config else {}
+    return [
+        {**each, **_summary(each, declared.get(each["VariantName"], {}))}
+        for each in described["ProductionVariants"]
+    ]
 
 
 def _summary(running: Mapping[str, Any], declared: Mapping[str, Any]) -> Mapping[str, Any]:
