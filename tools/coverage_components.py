@@ -16,7 +16,7 @@ class LeftOut:
 
 
 _READ_ONLY = "read-only"
-_POOLS = "for instance pools, see below"
+_POOLS = "components of endpoints with `instance_pools` have one specification for all types"
 _MODEL = "`cfn_model` has the container, with 100 variables in place of 16, and files in S3"
 _METRICS_PORT = "Triton's port for SageMaker serves no metrics"
 _INLINE = "Specification.Container."
