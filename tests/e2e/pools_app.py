@@ -13,13 +13,15 @@ from constructs_triton import (
     InstancePool,
     InstanceType,
     ModelSource,
+    TritonComponentEndpoint,
     TritonEndpoint,
     TritonImage,
+    TritonInferenceComponent,
     TritonModelRepository,
 )
 from constructs_triton.facts.images import image_version
 
-STACK = "Pooled"
+STACK, SHARED = "Pooled", "Shared"
 L4, A10G, T4 = "ml.g6.2xlarge", "ml.g5.2xlarge", "ml.g4dn.2xlarge"
 _CONFIG = """name: "ranker"
 platform: "tensorrt_plan"
@@ -83,6 +85,36 @@ class PooledStack(cdk.Stack):
         cdk.CfnOutput(self, "Name", value=self.endpoint.endpoint_name)
 
 
+class SharedStack(cdk.Stack):
+    """A component with a plan for the GPU of each instance type of its endpoint."""
+
+    def __init__(self, scope: Construct, id: str, *, plans: Path) -> None:
+        super().__init__(scope, id)
+        first, second = (
+            TritonModelRepository(
+                self, f"Plan{name.split('.')[1]}", source=ModelSource.from_directory(plans / name)
+            )
+            for name in (L4, A10G)
+        )
+        endpoint = TritonComponentEndpoint(
+            self,
+            "Shared",
+            instance_pools=[InstancePool(InstanceType.of(name)) for name in (L4, A10G)],
+            min_instance_count=1,
+            max_instance_count=2,
+        )
+        TritonInferenceComponent(
+            self,
+            "Ranker",
+            endpoint=endpoint,
+            model_repository=first,
+            instance_pools=[InstancePool(InstanceType.of(A10G), model_repository=second)],
+            min_memory=cdk.Size.gibibytes(2),
+            number_of_accelerator_devices=1,
+        )
+        cdk.CfnOutput(self, "Name", value=endpoint.endpoint_name)
+
+
 def write_plan(directory: Path, content: bytes) -> None:
     """Write a repository with one plan; TensorRT reads no more of it than its header before it loads it."""
     version = image_version(TritonImage.dlc().triton_version or "").tensorrt or "10"
@@ -100,4 +132,7 @@ def synthesize_states(directory: Path) -> Path:
         app = cdk.App(outdir=str(directory / name), builtin_cloud_formation_validation=False)
         PooledStack(app, STACK, plans=directory / "plans", state=state)
         app.synth()
+    app = cdk.App(outdir=str(directory / "components"), builtin_cloud_formation_validation=False)
+    SharedStack(app, SHARED, plans=directory / "plans")
+    app.synth()
     return directory

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
-from pools_app import A10G, L4, STACK, T4, synthesize_states
+from pools_app import A10G, L4, SHARED, STACK, T4, synthesize_states
 from stack_view import StackView
 
 from constructs_triton.cli import main
 from constructs_triton.local.sources.deployed import read_deployed_endpoints
-from constructs_triton.rehearsal import SimulatedAccount, rehearse
+from constructs_triton.operations.status import read_status
+from constructs_triton.rehearsal import SimulatedAccount
 from constructs_triton.rehearsal.stacks.stack import Stack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_pools")]
@@ -146,9 +148,24 @@ def test_commands_show_the_instances_of_each_type(
     assert list(spec.variants[0].instance_types) == [L4, A10G]
 
 
-def test_rehearsal_names_the_quota_of_each_type(assemblies: Path) -> None:
-    """Any of the types may start, so each needs the quota; the update has no problem."""
-    found = rehearse(assemblies / "first", assemblies / "three", failures="none", orders=1)
-    assert [each.code for each in found.problems] == []
-    (instances,) = found.instances
-    assert instances.instance_type == f"{L4}, {A10G}, {T4}"
+def test_component_runs_its_own_plan_on_each_type(
+    aws: SimulatedAccount, assemblies: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The component has a specification for each type, and is created, described, read and deleted."""
+    stack = aws.deploy(assemblies / "components", SHARED)
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    sagemaker, name = aws.client("sagemaker"), stack.output_values["Name"]
+    (listed,) = sagemaker.list_inference_components(EndpointNameEquals=name)["InferenceComponents"]
+    component = sagemaker.describe_inference_component(
+        InferenceComponentName=listed["InferenceComponentName"]
+    )
+    specifications = component["Specifications"]
+    assert [each["InstanceType"] for each in specifications] == [L4, A10G]
+    assert len({each["ModelName"] for each in specifications}) == 2
+    for key, value in aws.variables().items():
+        monkeypatch.setenv(key, value)
+    (state,) = read_status(boto3.Session(), name).components
+    assert state.model == ", ".join(each["ModelName"] for each in specifications)
+    (spec,) = read_deployed_endpoints(aws.endpoint_url, tmp_path, endpoint=name)
+    assert [list(each.instance_types) for each in spec.components] == [[L4, A10G]]
+    assert aws.destroy(SHARED).status == "DELETE_COMPLETE"

@@ -12,23 +12,25 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.container import SettledContainer
-from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer, bind_container, make_model
+from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer, make_model
 from constructs_triton.cdk.endpoint.log_group import (
     component_log_group_name,
     keep_log_group_statement,
     make_log_group,
 )
 from constructs_triton.cdk.endpoint.resource_arn import arn_of, name_in_arn
-from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import (
     ComponentEndpointBase,
     host_of,
 )
 from constructs_triton.cdk.inference_component.component_host import PlacedComponent
-from constructs_triton.cdk.inference_component.component_models import component_models, settle_component
-from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
+from constructs_triton.cdk.inference_component.component_models import component_models
+from constructs_triton.cdk.inference_component.component_pools import (
+    bind_component,
+    render_specifications,
+    settle_on_host,
+)
 from constructs_triton.cdk.inference_component.endpoint_checks import (
     check_endpoint,
     check_environment,
@@ -102,16 +104,8 @@ class TritonInferenceComponent(InferenceComponentBase):
         check_kept(scope, endpoint, checked["removal_policy"])
         models = component_models(model_repository, model, ensemble, checked["compression_type"])
         host = host_of(endpoint)
-        requirements = ComputeRequirements.of(checked, host.instance_type)
-        container = settle_component(
-            scope,
-            models,
-            checked,
-            image=checked["image"] or host.image,
-            instance_type=requirements.part_of(host.instance_type),
-            enable_network_isolation=host.enable_network_isolation,
-        )
-        initial = ComponentCopies(id, requirements, checked["copy_count"] or 1)
+        settled = settle_on_host(scope, models, checked, host)
+        initial = ComponentCopies(id, settled.requirements, checked["copy_count"] or 1)
         host.check(initial)
         deployment = checked["deployment"] or ComponentDeployment.rolling()
         alarm_names = [alarm_name(alarm) for alarm in deployment.alarms]
@@ -121,19 +115,23 @@ class TritonInferenceComponent(InferenceComponentBase):
         self._endpoint = endpoint
         self._host = host
         self._options = checked
-        self._requirements = requirements
+        self._requirements = settled.requirements
         self._deployment = deployment
         self._alarm_names = alarm_names
-        self._bound = self._bind(container)
+        self._bound, self._overrides = bind_component(self, settled, checked)
         self._permissions = self._permit()
-        self._cfn_model = self._make_model(shared_role.role)
+        self._cfn_model = self._make_model(self._bound, shared_role.role)
+        self._pool_models = {
+            name: self._make_model(each, shared_role.role) for name, each in self._overrides.items()
+        }
         self._cfn_inference_component = self._make_component()
         self._make_log_group()
         policy, component = checked["removal_policy"], self._cfn_inference_component
-        apply_removal_policy(policy, component, needed=[self._cfn_model, self._permissions])
+        needed = [self._cfn_model, *self._pool_models.values(), self._permissions]
+        apply_removal_policy(policy, component, needed=needed)
         placed = PlacedComponent(initial, deployment, self)
-        host.add(placed, container.image)
-        annotate(self, [*self._warnings(), *container.findings])
+        host.add(placed, settled.container.image)
+        annotate(self, [*self._warnings(), *settled.container.findings])
         register_name(self, "inference_component_name", name)
 
     # Components that exist already.
@@ -216,19 +214,13 @@ class TritonInferenceComponent(InferenceComponentBase):
     # Creation.
 
     def _warnings(self) -> list[Finding]:
-        found = self._requirements.warnings(self._host.instance_type)
         name = self._options["inference_component_name"]
-        return found if name is None else [*found, _fixed_name(name)]
+        return [] if name is None else [_fixed_name(name)]
 
-    def _bind(self, container: SettledContainer) -> BoundContainer:
-        location = container.models.bind(self)
-        sizing = Sizing.of(location, container.instance_type, self._options)
-        return bind_container(container, self, location, sizing)
-
-    def _make_model(self, role: iam.IRole) -> sagemaker.CfnModel:
+    def _make_model(self, container: BoundContainer, role: iam.IRole) -> sagemaker.CfnModel:
         ids = self._host.network_ids
         return make_model(
-            self._bound,
+            container,
             permissions=self._permissions,
             execution_role_arn=role.role_arn,
             enable_network_isolation=self._host.enable_network_isolation,
@@ -240,7 +232,9 @@ class TritonInferenceComponent(InferenceComponentBase):
             return self._host.role.permit(self, self._statements())
 
     def _statements(self) -> list[iam.PolicyStatement]:
-        statements = [*self._bound.location.read_statements, *self._bound.image.pull_statements()]
+        containers = (self._bound, *self._overrides.values())
+        statements = [each for part in containers for each in part.location.read_statements]
+        statements += [each for part in containers for each in part.image.pull_statements()]
         if self._deployment.alarms:
             statements.append(read_alarms_statement(self, self._deployment.alarms))
         name = self._options["inference_component_name"]
@@ -256,7 +250,10 @@ class TritonInferenceComponent(InferenceComponentBase):
             inference_component_name=options["inference_component_name"],
             endpoint_name=endpoint.endpoint_name,
             variant_name=endpoint.variant_name,
-            specification=self._specification(),
+            specification=None if self._pool_models else self._specification(),
+            specifications=render_specifications(self._host.types, self._specification(), self._pool_models)
+            if self._pool_models
+            else None,
             runtime_config=_Component.InferenceComponentRuntimeConfigProperty(
                 copy_count=options["copy_count"]
             ),

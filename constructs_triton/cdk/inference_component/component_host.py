@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from constructs_triton.cdk.endpoint.network import NetworkIds
-from constructs_triton.cdk.inference_component.host_instances import ComponentCopies, HostInstances
+from constructs_triton.cdk.inference_component.host_instances import ComponentCopies, HostInstances, Shortage
 from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment, batch_size
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.instance_pool import ami_findings
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.inference_ami import (
     FOR_THE_IMAGE,
@@ -80,6 +81,11 @@ class ComponentHost:
         return self.known_type
 
     @property
+    def types(self) -> tuple[InstanceType, ...]:
+        """The types of the instances, in order of priority."""
+        return (self.instance_type,)
+
+    @property
     def role(self) -> SharedRole:
         """The execution role, which the models of the components must have too.
 
@@ -96,6 +102,9 @@ class ComponentHost:
     def check(self, component: ComponentCopies) -> None:
         """Check that a further component fits. The instances of an imported endpoint are not known."""
 
+    def check_image(self, image: TritonImage) -> None:
+        """Check that all instance types can run an image. The AMI of an imported endpoint is not known."""
+
     def add(self, component: PlacedComponent, image: TritonImage) -> None:
         """Note a component that was created on the endpoint, and the image of its container."""
 
@@ -104,21 +113,30 @@ class ComponentHost:
 class CreatedHost(ComponentHost):
     """An endpoint of this app: its instances are known, and all its components.
 
-    ``images`` are those that need the GPU driver of the AMI. ``changed`` is called when the AMI may have
-    become another one.
+    ``pools`` are its instance types, if it has several. ``images`` are those that need the GPU driver of the
+    AMI. ``changed`` is called when the AMI may have become another one.
     """
 
     known_type: InstanceType
     max_instance_count: float
     given_ami: InferenceAmi | str | None
     changed: Callable[[], None]
+    pools: tuple[InstanceType, ...] = ()
     images: list[TritonImage] = field(default_factory=list)
     components: list[PlacedComponent] = field(default_factory=list)
 
     @property
-    def instances(self) -> HostInstances:
-        """The instances at the maximum of their number."""
-        return HostInstances(self.known_type, self.max_instance_count)
+    def types(self) -> tuple[InstanceType, ...]:
+        """The types of the instances, in order of priority."""
+        return self.pools or (self.known_type,)
+
+    def shortage(self, components: Sequence[ComponentCopies]) -> Shortage | None:
+        """Return what the instances at the maximum of their number do not have enough of.
+
+        Any of the types may be that of all instances.
+        """
+        found = (HostInstances(each, self.max_instance_count).shortage(components) for each in self.types)
+        return next(filter(None, found), None)
 
     def check(self, component: ComponentCopies) -> None:
         """Check that the copies of a further component fit beside those of the others.
@@ -126,7 +144,7 @@ class CreatedHost(ComponentHost):
         Raises:
             InvalidValueError: the instances at their maximum number do not have enough for all copies.
         """
-        shortage = self.instances.shortage([*(each.initial for each in self.components), component])
+        shortage = self.shortage([*(each.initial for each in self.components), component])
         if shortage is not None:
             raise InvalidValueError(
                 f"{self.path}: the first copies of its components {shortage.reason}; raise "
@@ -143,12 +161,28 @@ class CreatedHost(ComponentHost):
 
     def inference_ami_version(self) -> str | None:
         """Return the AMI that was given, or the one that the newest image needs."""
+        return self._versions(self.images or [self.image])[self.known_type]
+
+    def check_image(self, image: TritonImage) -> None:
+        """Check that one AMI supports the image, and those of the other components, on all types.
+
+        Raises:
+            InvalidValueError: ``inference_ami_version`` has to be chosen.
+        """
+        for _ in ami_findings(self.given_ami, self._versions([*self.images, image])):
+            pass  # a warning is one of the endpoint
+
+    def _versions(self, images: list[TritonImage]) -> dict[InstanceType, str | None]:
+        """The AMI that each type needs, or the one that was given."""
         if self.given_ami is not FOR_THE_IMAGE:
-            return given_ami_version(self.given_ami)
-        return default_inference_ami(_newest(self.images or [self.image]), self.known_type).version
+            return dict.fromkeys(self.types, given_ami_version(self.given_ami))
+        newest = _newest(images)
+        return {each: default_inference_ami(newest, each).version for each in self.types}
 
     def ami_findings(self) -> Iterator[Finding]:
         """Yield a warning for each release that may not start on the AMI that all components have."""
+        if len(self.types) > 1:
+            yield from ami_findings(self.given_ami, self._versions(self.images or [self.image]))
         if self.given_ami is not FOR_THE_IMAGE:
             return
         chosen, default = self.inference_ami_version(), "that SageMaker chooses"

@@ -114,6 +114,7 @@ def checked_endpoint_options(given: ComponentEndpointOptions) -> ComponentEndpoi
     check_routing_strategy(given.get("routing_strategy"))
     options = with_defaults(given, ComponentEndpointOptions)
     check_instances(options)
+    _check_pools(options)
     check_removal_policy(options["removal_policy"], "endpoints")
     check_subnets_need_vpc(options)
     if options["initial_instance_count"] is None:
@@ -121,6 +122,15 @@ def checked_endpoint_options(given: ComponentEndpointOptions) -> ComponentEndpoi
     _check_counts(options)
     _check_volume(options)
     return options
+
+
+def _check_pools(options: ComponentEndpointOptions) -> None:
+    for each in options["instance_pools"] or ():
+        if each.has_own_models:
+            raise InvalidValueError(
+                f"instance_pools: an endpoint with components has no models, got some on {each}; set "
+                "instance_pools on the TritonInferenceComponent"
+            )
 
 
 def _initial(min_instance_count: float) -> float:

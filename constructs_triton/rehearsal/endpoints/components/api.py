@@ -12,6 +12,8 @@ from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.models import SageMakerModelBackend, sagemaker_backends
 from moto.sagemaker.responses import SageMakerResponse
 
+from constructs_triton.cloud_assembly.endpoints import instance_types_of
+
 from ...replacement import replaced
 from ..fleets import Fleets
 from .capacity import Copy, fit, largest_fleet
@@ -194,7 +196,7 @@ class InferenceComponents:
         copies = [Copy.of(specifications(component.body)[0])] * count
         for each in others:
             copies += [Copy.of(specifications(each.body)[0])] * each.copies
-        return fit(copies, variant["InstanceType"], largest_fleet(variant))
+        return fit(copies, instance_types_of(variant)[0], largest_fleet(variant))
 
     # What the operations look at.
 
