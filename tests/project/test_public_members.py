@@ -56,6 +56,6 @@ def test_public_members_are_documented(name: str) -> None:
 
 
 def test_public_names_are_used() -> None:
-    """A page or an example uses every name of the root, which has at most 42."""
-    assert len(constructs_triton.__all__) <= 42
+    """A page or an example uses every name of the root, which has at most 43."""
+    assert len(constructs_triton.__all__) <= 43
     assert [name for name in constructs_triton.__all__ if not re.search(rf"\b{name}\b", pages())] == []

@@ -16,6 +16,7 @@ from constructs_triton.cdk.options.environment_layers import EnvironmentLayers
 from constructs_triton.cdk.options.instance_pool import (
     InstancePool,
     ami_findings,
+    has_own_models,
     merged_findings,
     pool_region_findings,
     raise_of_pools,
@@ -147,12 +148,12 @@ def _settle_pool(
     pool: InstancePool,
     options: EndpointOptions,
 ) -> SettledPool:
-    sharing = [each.instance_type for each in pools if not each.has_own_models]
-    if pool.has_own_models:
+    sharing = [each.instance_type for each in pools if not has_own_models(each)]
+    if has_own_models(pool):
         models, sharing = models.of_variant(pool.model_repository, pool.model), [pool.instance_type]
     is_isolated = options["enable_network_isolation"]
     container = _container(scope, models, pool.instance_type, options, is_isolated, shared_with=sharing)
-    return SettledPool(pool.instance_type, container, pool.has_own_models, pools.index(pool))
+    return SettledPool(pool.instance_type, container, has_own_models(pool), pools.index(pool))
 
 
 def _settle(

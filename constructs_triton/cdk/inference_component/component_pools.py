@@ -17,7 +17,12 @@ from constructs_triton.cdk.inference_component.component_models import settle_co
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
 from constructs_triton.cdk.inference_component.properties import InferenceComponentOptions
 from constructs_triton.cdk.options.container_options import ContainerOptions
-from constructs_triton.cdk.options.instance_pool import InstancePool, merged_findings, raise_of_pools
+from constructs_triton.cdk.options.instance_pool import (
+    InstancePool,
+    has_own_models,
+    merged_findings,
+    raise_of_pools,
+)
 from constructs_triton.errors import ConstructsTritonError, InvalidValueError, RepositoryError
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding
@@ -99,7 +104,7 @@ def _own_pools(pools: Sequence[InstancePool], types: Sequence[InstanceType]) -> 
         if name not in names or name in found:
             problem = "must be unique" if name in found else "must be one of the endpoint's instance_pools"
             raise InvalidValueError(f'instance_pools: {problem}, got "{name}"; remove it')
-        if not pool.has_own_models:
+        if not has_own_models(pool):
             raise InvalidValueError(
                 f'instance_pools: "{name}" has no models of its own; set model_repository or model on it, or '
                 "remove it"

@@ -9,7 +9,7 @@ from aws_cdk import Size
 from constructs_triton.cdk.inference_component.refused_properties import refuse_of_endpoint
 from constructs_triton.cdk.options.host_options import CreatedEndpointOptions, check_subnets_need_vpc
 from constructs_triton.cdk.options.image import TritonImage
-from constructs_triton.cdk.options.instance_pool import check_instances, instance_types_of
+from constructs_triton.cdk.options.instance_pool import check_instances, has_own_models, instance_types_of
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import (
     RoutingStrategy,
@@ -126,7 +126,7 @@ def checked_endpoint_options(given: ComponentEndpointOptions) -> ComponentEndpoi
 
 def _check_pools(options: ComponentEndpointOptions) -> None:
     for each in options["instance_pools"] or ():
-        if each.has_own_models:
+        if has_own_models(each):
             raise InvalidValueError(
                 f"instance_pools: an endpoint with components has no models, got some on {each}; set "
                 "instance_pools on the TritonInferenceComponent"

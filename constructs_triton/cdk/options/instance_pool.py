@@ -24,6 +24,7 @@ __all__ = [
     "InstancePool",
     "ami_findings",
     "check_instances",
+    "has_own_models",
     "instance_types_of",
     "merged_findings",
     "pool_region_findings",
@@ -67,13 +68,13 @@ class InstancePool:
         )
         check_type("model", self.model, (str, '"scorer"'))
 
-    @property
-    def has_own_models(self) -> bool:
-        """Whether instances of this type load other models than the endpoint's."""
-        return self.model_repository is not None or self.model is not None
-
     def __str__(self) -> str:
         return self.instance_type.name
+
+
+def has_own_models(pool: InstancePool) -> bool:
+    """Return whether instances of this type load other models than the endpoint's."""
+    return pool.model_repository is not None or pool.model is not None
 
 
 def check_instances(options: Any) -> None:
@@ -95,7 +96,7 @@ def check_instances(options: Any) -> None:
             "first pool is used first"
         )
     _check_types([each.instance_type for each in pools])
-    if all(each.has_own_models for each in pools):
+    if all(has_own_models(each) for each in pools):
         raise InvalidValueError(
             "instance_pools: no pool uses the model_repository of the endpoint; set the endpoint's "
             f"model_repository to that of {pools[0]}, and remove it from this pool"
