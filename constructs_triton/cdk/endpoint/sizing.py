@@ -17,6 +17,7 @@ from constructs_triton.cdk.validation.durations import seconds
 from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding, Severity
+from constructs_triton.tokens import is_token
 
 __all__ = ["Sizing"]
 
@@ -69,7 +70,9 @@ class Sizing:
 
         Types with local NVMe storage do not support a volume size that others need; the result is a warning.
         """
-        volumes = {each.volume_size_gib for each in sizings}
+        # A token is one that was given, so it is the same for all.
+        first = sizings[0].volume_size_gib
+        volumes = {first} if is_token(first) else {each.volume_size_gib for each in sizings}
         findings = dict.fromkeys(finding for each in sizings for finding in each.findings)
         if len(volumes) > 1:
             findings[_different_volumes(max(each or 0 for each in volumes))] = None
@@ -85,8 +88,9 @@ def _longest(timeouts: Iterable[float | None]) -> float | None:
     # A timeout that is not derived, because a size is not known, leaves SageMaker's default for all.
     given = list(timeouts)
     known = [each for each in given if each is not None]
-    # Tokens cannot be compared; a timeout that was set is the same for all.
-    return max(known) if known and len(known) == len(given) and len(set(known)) > 1 else given[0]
+    if any(is_token(each) for each in known):
+        return given[0]  # it was set, so it is the same for all
+    return max(known) if len(known) == len(given) else None
 
 
 def _different_volumes(needed: float) -> Finding:

@@ -33,6 +33,7 @@ from constructs_triton import (
 )
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.images import image_version as facts
+from constructs_triton.testing import assert_endpoint
 
 L4 = InstanceType.of("ml.g6.2xlarge")
 A10G = InstanceType.of("ml.g5.2xlarge")
@@ -274,3 +275,36 @@ def test_region_that_aws_did_not_name_is_a_warning(path: Path) -> None:
     make_endpoint(stack, path)
     synthesize(stack)
     assert any("instance-pools-region" in each for each in warnings_of(stack))
+
+
+def test_type_that_is_a_token_has_a_pool(path: Path) -> None:
+    """A type that is known only at deployment passes the checks; its own models are below its position."""
+    stack = make_stack()
+    token = InstanceType.of(cdk.Token.as_string({"Ref": "AWS::NoValue"}))
+    repository = add_repository(stack, path, "Other")
+    pools = [InstancePool(A10G), InstancePool(token, model_repository=repository)]
+    endpoint = make_endpoint(stack, path, instance_pools=pools, inference_ami_version=AMI)
+    assert endpoint.node.try_find_child("1Pool") is not None
+
+
+def test_pool_needs_a_type() -> None:
+    """The error shows how a pool is written."""
+    missing: Any = None
+    with pytest.raises(InvalidValueError, match=r"^instance_type: is required; write InstancePool\("):
+        InstancePool(missing)
+
+
+def test_pools_without_gpus(path: Path) -> None:
+    """Types without GPUs need no inference AMI and run the image for CPUs."""
+    stack = make_stack()
+    pools = [InstancePool(InstanceType.of(name)) for name in ("ml.c7i.xlarge", "ml.m7i.xlarge")]
+    make_endpoint(stack, path, instance_pools=pools)
+    assert "InferenceAmiVersion" not in variant_of(stack)
+    assert "-cpu" in str(only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]["Image"])
+
+
+def test_assertion_of_an_endpoint_knows_all_types(path: Path) -> None:
+    """``assert_endpoint`` compares the types of all pools."""
+    stack = make_stack()
+    make_endpoint(stack, path)
+    assert_endpoint(stack, instance_types={"ml.g6.2xlarge", "ml.g5.2xlarge"})
