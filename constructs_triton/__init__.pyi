@@ -34,6 +34,7 @@ from .cdk.options.deployment import CapacitySize as CapacitySize
 from .cdk.options.deployment import Deployment as Deployment
 from .cdk.options.environment import TritonEnvironment as TritonEnvironment
 from .cdk.options.image import TritonImage as TritonImage
+from .cdk.options.instance_pool import InstancePool as InstancePool
 from .cdk.options.serving_image import ServingImage as ServingImage
 from .cdk.options.variant_options import TritonVariant as TritonVariant
 from .cdk.options.variant_options import VariantOptions as VariantOptions

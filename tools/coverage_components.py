@@ -16,7 +16,7 @@ class LeftOut:
 
 
 _READ_ONLY = "read-only"
-_POOLS = "for instance pools, see below"
+_INLINE_OF_TYPE = "Specifications.0.Container"
 _MODEL = "`cfn_model` has the container, with 100 variables in place of 16, and files in S3"
 _METRICS_PORT = "Triton's port for SageMaker serves no metrics"
 _INLINE = "Specification.Container."
@@ -28,6 +28,22 @@ COMPONENT_TYPED: dict[str, str] = {
     "inference_component_name": "`inference_component_name`",
     "runtime_config": "`copy_count`",
     "specification": "the component's own properties",
+    "specifications": "`instance_pools` of the component",
+    **{
+        f"InferenceComponentSpecificationForInstanceTypeProperty.{name}": "as for all types"
+        for name in (
+            "compute_resource_requirements",
+            "data_cache_config",
+            "scheduling_config",
+            "startup_parameters",
+        )
+    },
+    "InferenceComponentSpecificationForInstanceTypeProperty.instance_type": (
+        "`instance_pools` of the `TritonComponentEndpoint`"
+    ),
+    "InferenceComponentSpecificationForInstanceTypeProperty.model_name": (
+        "`InstancePool(model_repository, model)` of the component"
+    ),
     "tags": "`cdk.Tags.of(component).add(...)`",
     "variant_name": "`TritonComponentEndpoint(variant_name)`",
     "AlarmProperty.alarm_name": "`component.add_rollback_alarms(...)`",
@@ -79,16 +95,18 @@ COMPONENT_TYPED: dict[str, str] = {
 
 COMPONENT_LEFT_OUT: dict[str, LeftOut] = {
     "endpoint_arn": LeftOut("the endpoint's name is enough", "EndpointArn"),
-    "specifications": LeftOut(_POOLS, "Specifications"),
     "ContainerMetricsConfigProperty": LeftOut(_METRICS_PORT, _INLINE + "ContainerMetricsConfig"),
     "DeployedImageProperty": LeftOut(_READ_ONLY, None),
-    "InferenceComponentContainerSpecificationForInstanceTypeProperty": LeftOut(_POOLS, "Specifications"),
+    "InferenceComponentContainerSpecificationForInstanceTypeProperty": LeftOut(_MODEL, _INLINE_OF_TYPE),
     "InferenceComponentContainerSpecificationProperty": LeftOut(_MODEL, "Specification.Container"),
     "InferenceComponentPlacementStatusProperty": LeftOut(_READ_ONLY, None),
     "InferenceComponentRuntimeConfigProperty.current_copy_count": LeftOut(_READ_ONLY, None),
     "InferenceComponentRuntimeConfigProperty.desired_copy_count": LeftOut(_READ_ONLY, None),
     "InferenceComponentRuntimeConfigProperty.placement_status": LeftOut(_READ_ONLY, None),
-    "InferenceComponentSpecificationForInstanceTypeProperty": LeftOut(_POOLS, "Specifications"),
+    "InferenceComponentSpecificationForInstanceTypeProperty.current_data_cache_config": LeftOut(
+        _READ_ONLY, None
+    ),
+    "InferenceComponentSpecificationForInstanceTypeProperty.container": LeftOut(_MODEL, _INLINE_OF_TYPE),
     "InferenceComponentSpecificationProperty.base_inference_component_name": LeftOut(
         "for adapters, see below", "Specification.BaseInferenceComponentName"
     ),

@@ -102,6 +102,10 @@ TYPED: dict[str, dict[str, str]] = {
         "ProductionVariantProperty.container_startup_health_check_timeout_in_seconds": (
             "`container_startup_health_check_timeout`, or derived from the archive's size"
         ),
+        "InstancePoolProperty.instance_type": "`instance_pools=[InstancePool(instance_type)]`",
+        "InstancePoolProperty.model_name_override": "`InstancePool(model_repository, model)`",
+        "InstancePoolProperty.priority": "the position in `instance_pools`",
+        "ProductionVariantProperty.instance_pools": "`instance_pools`",
         "ProductionVariantProperty.core_dump_config": "`core_dump`",
         "ProductionVariantProperty.enable_ssm_access": "`enable_ssm_access`",
         "ProductionVariantProperty.inference_ami_version": (
@@ -223,12 +227,8 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
             _CLARIFY, "ExplainerConfig.ClarifyExplainerConfig.ShapConfig.TextConfig"
         ),
         "ExplainerConfigProperty": LeftOut(_CLARIFY, "ExplainerConfig"),
-        "InstancePoolProperty": LeftOut("not supported, see below", _VARIANT + "InstancePools"),
         "ProductionVariantProperty.accelerator_type": LeftOut(
             "Elastic Inference has ended, and CloudFormation's schema has lost it", None
-        ),
-        "ProductionVariantProperty.instance_pools": LeftOut(
-            "not supported, see below", _VARIANT + "InstancePools"
         ),
         "ProductionVariantProperty.serverless_config": LeftOut(
             "refused: no GPU, no multi-model mode, no VPC, and 6 GB of memory at most",
@@ -253,10 +253,6 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
 }
 
 NOT_YET: dict[str, str] = {
-    "Instance pools": (
-        "several instance types for one variant, by priority. The checks, the scaling targets and the "
-        "inference AMI of a variant are those of one instance type. Use a second variant with another type"
-    ),
     "Partitions of GPUs (MIG)": (
         "several components on one GPU. CloudFormation has no property for this. Put several models into one "
         "repository, or use `TritonMultiModelEndpoint`"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -14,6 +15,7 @@ from constructs_triton.measuring.plots import plot_measurements, plot_plans
 from constructs_triton.measuring.plots.figure import check_path
 from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements, read_prices
 from constructs_triton.planning.capacity import best_of_each
+from constructs_triton.planning.instance_pools import PooledPlan, plan_pools
 from constructs_triton.untrusted.terminal import WIDE, print_json, print_lines, print_note, print_table
 
 __all__ = ["add_arguments", "run"]
@@ -67,6 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--steps",
         action="store_true",
         help="list every measured rate (default: the cheapest rate of each configuration within the limit)",
+    )
+    parser.add_argument(
+        "--instance-pools",
+        nargs="+",
+        default=[],
+        metavar="TYPE",
+        help="also plan an endpoint with these instance types, of which any mix may run",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.add_argument(
@@ -148,7 +157,8 @@ def run(arguments: argparse.Namespace) -> int:
         # The table is printed anyway: it shows how far the measurements are from the limit.
         _show(arguments, every, plans, None)
         raise
-    _show(arguments, every, plans, chosen)
+    pooled = plan_pools(every, arguments.instance_pools) if arguments.instance_pools else None
+    _show(arguments, every, plans, chosen, pooled)
     return 0
 
 
@@ -203,9 +213,13 @@ def _prices(arguments: argparse.Namespace) -> dict[str, Decimal]:
 
 
 def _show(
-    arguments: argparse.Namespace, every: Sequence[Plan], plans: Sequence[Plan], chosen: Plan | None
+    arguments: argparse.Namespace,
+    every: Sequence[Plan],
+    plans: Sequence[Plan],
+    chosen: Plan | None,
+    pooled: PooledPlan | None = None,
 ) -> None:
-    _print(arguments, plans, chosen)
+    _print(arguments, plans, chosen, pooled)
     if arguments.plot:
         plot_plans(plans, arguments.plot, chosen=chosen)
     if arguments.plot_throughput:
@@ -222,14 +236,18 @@ def _number(value: Decimal | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _print(arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | None) -> None:
+def _print(
+    arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | None, pooled: PooledPlan | None
+) -> None:
     if arguments.json:
         answer = {"cheapest": chosen and chosen.to_dict(), "plans": [plan.to_dict() for plan in plans]}
-        print_json(answer)
+        print_json({**answer, "instance_pools": pooled.to_dict()} if pooled else answer)
         return
     _print_table(sorted(plans, key=_order), chosen)
     if chosen is not None:
         print_lines(_summary(chosen))
+    if pooled is not None:
+        print_lines(_summary_of_pools(pooled))
 
 
 def _print_table(plans: Sequence[Plan], chosen: Plan | None) -> None:
@@ -329,6 +347,17 @@ def _scaling_target(plan: Plan) -> str:
     if plan.target_concurrent_requests is None:
         return f"{plan.target_invocations_per_minute:.10g} invocations per minute and instance"
     return f"{plan.target_concurrent_requests:.10g} concurrent requests per instance"
+
+
+def _summary_of_pools(pooled: PooledPlan) -> str:
+    types = ", ".join(each.instance_type for each in pooled.plans)
+    hour, month = (f"{least:f} to {most:f}" for least, most in (pooled.cost_per_hour, pooled.cost_per_month))
+    return (
+        f"instance pools {types}: {_instances(pooled.initial_instance_count)}, enough for the slowest type, "
+        f"at {hour} an hour, {month} a month; scale from {pooled.plans[0].min_capacity} to "
+        f"{_instances(pooled.max_capacity)} with max_requests_per_second="
+        f"{json.dumps(pooled.max_requests_per_second)}"
+    )
 
 
 def _instances(count: int) -> str:

@@ -21,6 +21,7 @@ __all__ = [
     "declared_endpoints",
     "endpoint_names",
     "hosts_components",
+    "instance_types_of",
     "model_syncs",
 ]
 
@@ -84,14 +85,22 @@ class DeclaredContainer:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredVariant:
-    """A production or shadow variant. Without ``model_name`` inference components run on it."""
+    """A production or shadow variant. Without ``model_name`` inference components run on it.
+
+    ``instance_types`` are in order of priority; a serverless variant has none.
+    """
 
     name: str
     model_name: str | None
     weight: float
-    instance_type: str | None
+    instance_types: Sequence[str]
     startup_timeout_seconds: int | None
     containers: Sequence[DeclaredContainer]
+
+    @property
+    def instance_type(self) -> str | None:
+        """The instance type, or the first of several."""
+        return next(iter(self.instance_types), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +152,14 @@ def declared_endpoints(
             yield reader.endpoint(logical_id, each)
 
 
+def instance_types_of(variant: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the instance types of a variant of a configuration, in order of priority; none if serverless."""
+    pools = sorted(variant.get("InstancePools") or (), key=lambda pool: int(pool["Priority"]))
+    if pools:
+        return tuple(pool["InstanceType"] for pool in pools)
+    return (variant["InstanceType"],) if "InstanceType" in variant else ()
+
+
 def hosts_components(variants: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether the variants of a configuration have no models of their own."""
     return bool(variants) and not any("ModelName" in variant for variant in variants)
@@ -189,7 +206,7 @@ class _Reader:
             name=name,
             model_name=model,
             weight=number_of(variant.get("InitialVariantWeight", 1)),
-            instance_type=variant.get("InstanceType"),
+            instance_types=instance_types_of(variant),
             startup_timeout_seconds=number_of(variant.get(_STARTUP_TIMEOUT)),
             containers=[] if model is None else self._containers(model, name),
         )

@@ -100,7 +100,8 @@ class _Reader:
     ) -> Iterator[Node | Edge]:
         key = f"{endpoint.logical_id} {variant.name}"
         count = _instances(declared.get(variant.name, {}))
-        yield Node(key, "variant", (variant.name, f"{count}{text_of(variant.instance_type or 'serverless')}"))
+        types = " or ".join(map(text_of, variant.instance_types)) or "serverless"
+        yield Node(key, "variant", (variant.name, f"{count}{types}"))
         yield Edge(endpoint.logical_id, key, share)
         yield from self._scaling(key, f"endpoint/{endpoint.name}/variant/{variant.name}", "instances")
         for container in variant.containers:

@@ -29,6 +29,7 @@ _VARIANT: Final = {
     "VariantName!": SCALAR,
     "ModelName": SCALAR,
     "InstanceType": SCALAR,
+    "InstancePools": [{"InstanceType!": SCALAR, "Priority!": NUMBER, "ModelNameOverride": SCALAR}],
     "InitialVariantWeight": NUMBER,
     **_STARTUP,
 }

@@ -73,6 +73,7 @@ VOLUME_SIZE_GB = RangeLimit(1, 512, "GB", "ProductionVariantVolumeSizeInGB")
 INITIAL_INSTANCE_COUNT = RangeLimit(1, None, "instances", "InitialTaskCount")
 VARIANT_WEIGHT = RangeLimit(0, None, "", "VariantWeight")
 PRODUCTION_VARIANTS = RangeLimit(1, 10, "variants", "ProductionVariantList")
+INSTANCE_POOLS = RangeLimit(1, 5, "pools", "InstancePoolList")
 MODEL_DATA_DOWNLOAD_TIMEOUT_SECONDS = RangeLimit(
     60, 3600, "seconds", "ProductionVariantModelDataDownloadTimeoutInSeconds"
 )

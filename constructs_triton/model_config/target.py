@@ -63,6 +63,9 @@ class Target:
         Whether the server is started with a response cache, by ``--cache-config``.
     ``has_network_isolation``
         Whether the containers have no network, so that a model cannot download its weights.
+    ``gpus``
+        Model and compute capability of each GPU that loads the repository, on an endpoint with several
+        instance types.
     ``has_orchestrator``
         Whether TensorRT-LLM starts its own processes, by ``TRTLLM_ORCHESTRATOR``.
     """
@@ -83,6 +86,7 @@ class Target:
     has_orchestrator: bool | None = None
     gpu_model: str | None = None
     compute_capability: str | None = None
+    gpus: tuple[tuple[str | None, str | None], ...] = ()
 
     @classmethod
     def of(

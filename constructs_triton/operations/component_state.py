@@ -20,7 +20,7 @@ class ComponentState:
         status: SageMaker's status, such as ``InService``; ``unknown`` if it cannot be read.
         current_copies: Copies that run; ``None`` if not known.
         desired_copies: Copies that were asked for; ``None`` if not known.
-        model: SageMaker model; ``None`` for a component with a container of its own.
+        model: SageMaker model, or those of all types; ``None`` for a component with its own container.
         failure_reason: SageMaker's reason of a failure; ``None`` if there is none.
     """
 
@@ -50,11 +50,14 @@ def read_components(reader: AwsReader, endpoint_name: str) -> Iterator[Component
 
 def _state(name: str, found: Mapping[str, Any]) -> ComponentState:
     copies = found.get("RuntimeConfig", {})
+    # One for each instance type, if they have different models.
+    specifications = found.get("Specifications") or [found.get("Specification", {})]
+    models = [each["ModelName"] for each in specifications if "ModelName" in each]
     return ComponentState(
         name=name,
         status=found.get("InferenceComponentStatus", "unknown"),
         current_copies=copies.get("CurrentCopyCount"),
         desired_copies=copies.get("DesiredCopyCount"),
-        model=found.get("Specification", {}).get("ModelName"),
+        model=", ".join(models) or None,
         failure_reason=found.get("FailureReason"),
     )

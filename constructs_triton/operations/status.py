@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton.cloud_assembly.endpoints import instance_types_of
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.images import version_of_image
 from constructs_triton.operations.aws_reader import AwsReader, describe_denial
@@ -38,7 +39,8 @@ class VariantState:
     Args:
         name: Name of the variant.
         is_shadow: Whether it is a shadow variant.
-        instance_type: Instance type; ``None`` if not known.
+        instance_type: Instance type; ``None`` if not known, or if there are several.
+        instance_pools: Number of running instances of each type, in order of priority, if there are several.
         current_instances: Instances that run; ``None`` if not known.
         desired_instances: Instances that were asked for; ``None`` if not known.
         weight: Share of the traffic, relative to the other variants; ``None`` if not known.
@@ -60,6 +62,7 @@ class VariantState:
     triton_version: str | None
     inference_ami: str | None
     archives: ServedArchives | None
+    instance_pools: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +234,16 @@ def _variant(
         triton_version=version_of_image(image),
         inference_ami=declared.get("InferenceAmiVersion"),
         archives=served_archives(reader, container) if container else None,
+        instance_pools=_instance_pools(running, declared),
     )
+
+
+def _instance_pools(running: Mapping[str, Any], declared: Mapping[str, Any]) -> Mapping[str, int]:
+    types = instance_types_of(declared) if declared.get("InstancePools") else ()
+    counts = {
+        each["InstanceType"]: each.get("CurrentInstanceCount", 0) for each in running.get("InstancePools", [])
+    }
+    return {each: counts.get(each, 0) for each in types}
 
 
 def container_of_model(reader: AwsReader, name: str | None) -> Mapping[str, Any]:

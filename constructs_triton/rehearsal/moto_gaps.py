@@ -28,6 +28,7 @@ from moto.sagemaker.models import FakeEndpointConfig
 from moto.sagemaker.responses import SageMakerResponse
 
 from .endpoints.components.rules import check_config
+from .endpoints.instance_pools import check_pools, validating_others
 from .permissions.execution_role import ExecutionRoleCheck
 from .replacement import replaced
 
@@ -50,6 +51,7 @@ def patches(check: ExecutionRoleCheck) -> list[Any]:
     return [
         replaced(DomainDispatcherApplication, "get_backend_for_host", _FINDING_SERVICE),
         replaced(FakeEndpointConfig, "validate_instance_type", lambda *_: None),
+        replaced(FakeEndpointConfig, "validate_production_variants", validating_others()),
         replaced(FakeBucket, "_log_permissions_enabled_policy", lambda *_, **__: True),
         replaced(SageMakerResponse, "create_model", _create_model(check)),
         replaced(ApplicationAutoscalingBackend, "deregister_scalable_target", _deregistering()),
@@ -108,6 +110,7 @@ def _create_endpoint_config() -> Callable[[Any], ActionResult]:
     def create_endpoint_config(response: Any) -> ActionResult:
         wanted = json.loads(response.body)
         check_config(wanted, response.region)
+        check_pools(wanted["ProductionVariants"])
         answer: ActionResult = original(response)
         _keep(_endpoint_configs(response)[wanted["EndpointConfigName"]], wanted, _KEPT_CONFIG_MEMBERS)
         return answer

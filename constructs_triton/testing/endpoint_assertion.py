@@ -126,7 +126,8 @@ class _Expected:
         """Yield a sentence for each difference of an endpoint."""
         yield from self._different_image(endpoint)
         if self.instance_types is not None:
-            found = {str(each.instance_type or "serverless") for each in endpoint.variants}
+            types = [name for each in endpoint.variants for name in each.instance_types or ("serverless",)]
+            found = {str(each) for each in types}
             yield from differing_names("instance_types", set(self.instance_types), found)
         yield from self._different_variants(endpoint)
         yield from self._different_environment(endpoint)

@@ -91,7 +91,8 @@ def repository_key(scope: Construct, properties: Properties) -> None:
 
 
 def endpoint_key(scope: Construct, properties: Properties) -> None:
-    if properties["instance_type"].name.startswith(("ml.c6i", "ml.m5")):
+    # The example of instance pools has local NVMe storage on all of its types.
+    if "instance_type" in properties and properties["instance_type"].name.startswith(("ml.c6i", "ml.m5")):
         properties["encryption_key"] = other_key(scope, "OtherVolumeKey")
     for name in FEATURES:
         if properties.get(name) is not None:

@@ -284,6 +284,18 @@ def components_wake_from_zero(found: Example) -> None:
     assert {each["MetricName"] for each in alarms} == {"NoCapacityInvocationFailures"}
 
 
+def pools_have_an_order_and_one_ami(found: Example) -> None:
+    (variant,) = configuration(found)["ProductionVariants"]
+    assert [(each["Priority"], each["InstanceType"]) for each in variant["InstancePools"]] == [
+        (1, "ml.g6.2xlarge"),
+        (2, "ml.g5.2xlarge"),
+        (3, "ml.g4dn.2xlarge"),
+    ]
+    assert variant["InferenceAmiVersion"] == "al2023-ami-sagemaker-inference-gpu-4-1"
+    (alarm,) = properties(found, "AWS::CloudWatch::Alarm")
+    assert alarm["TreatMissingData"] == "breaching"
+
+
 PURPOSES: dict[str, Callable[[Example], None]] = {
     "ab_test": ab_test_splits_the_traffic,
     "async_inference": async_fleet_goes_to_zero,
@@ -296,6 +308,7 @@ PURPOSES: dict[str, Callable[[Example], None]] = {
     "generate": generating_models_stream,
     "generate_vllm": vllm_streams_on_a_gpu,
     "inference_components": components_wake_from_zero,
+    "instance_pools": pools_have_an_order_and_one_ami,
     "kms": kms_key_is_everywhere,
     "multi_model": multi_model_callers_have_their_own_models,
     "pipelines_stage": stages_differ_in_size_alone,

@@ -158,10 +158,10 @@ def test_every_link_between_pages_leads_to_a_page(tmp_path: Path) -> None:
 
 
 def test_every_capability_is_compared(tmp_path: Path) -> None:
-    """Each of the 113 capabilities has a value for each library."""
+    """Each of the 114 capabilities has a value for each library."""
     write_comparison(tmp_path / "comparison.md")
     rows = compared()
-    assert [row[0] for row in rows] == [str(number) for number in range(1, 114)]
+    assert [row[0] for row in rows] == [str(number) for number in range(1, 115)]
     assert all(all(row) for row in rows)
 
 

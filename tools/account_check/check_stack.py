@@ -76,9 +76,8 @@ class CheckStack(cdk.Stack):
             id,
             model_repository=repository,
             model="add",
-            instance_type=_CPU,
             verify_update=False,
-            **options,
+            **{"instance_type": _CPU, **options},
         )
         cdk.CfnOutput(self, "Name" if id == "Endpoint" else f"{id}Name", value=endpoint.endpoint_name)
         return endpoint

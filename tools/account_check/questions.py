@@ -9,6 +9,7 @@ from typing import Any
 
 from .account import Account
 from .component_questions import component_configs, component_inside, component_updates
+from .pool_questions import pooled
 
 __all__ = ["QUESTIONS", "Question"]
 
@@ -205,5 +206,14 @@ QUESTIONS = (
         minutes=90,
         ask=component_inside,
         instance_type="ml.g4dn.12xlarge",
+    ),
+    Question(
+        9,
+        "Which endpoint configurations with instance pools does SageMaker accept, in this Region, and does a "
+        "scaled variant refuse another order of the list?",
+        f"{_PREFIX}Pooled",
+        instances=2,
+        minutes=45,
+        ask=pooled,
     ),
 )

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
 from constructs_triton import (
     AsyncInferenceConfig,
+    InstancePool,
     InstanceType,
     TritonMultiModelEndpoint,
     TritonVariant,
@@ -89,6 +91,21 @@ class Accelerated(CheckStack):
         cdk.CfnOutput(self, "TargetModel", value=str(repository.target_models["add"]))
 
 
+class Pooled(CheckStack):
+    """A scaled endpoint with two instance types, whose order changes in release 2."""
+
+    def add_endpoints(self) -> None:
+        types = [InstanceType.of(name) for name in ("ml.m5.large", "ml.c5.large")]
+        pools = [InstancePool(each) for each in (types if self.release == 1 else reversed(types))]
+        endpoint = self.endpoint("Endpoint", self.repository(), instance_type=None, instance_pools=pools)
+        # The question also creates a multi-model container, whose prefix the role must read.
+        read = ["s3:GetObject", "s3:ListBucket"]
+        endpoint.add_to_role_policy(iam.PolicyStatement(actions=read, resources=["arn:aws:s3:::cdk-*"]))
+        count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+        loads = {each.name: 4 for each in types}
+        count.scale_on_concurrent_requests_by_type("Load", max_concurrent_requests=loads)
+
+
 STACKS: dict[str, Callable[..., CheckStack]] = {
     f"TritonAccountCheck{each.__name__}": each
     for each in (
@@ -100,6 +117,7 @@ STACKS: dict[str, Callable[..., CheckStack]] = {
         ComponentUpdates,
         ComponentConfigs,
         ComponentInside,
+        Pooled,
     )
 }
 

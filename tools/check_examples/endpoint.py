@@ -120,6 +120,15 @@ EXAMPLES: dict[str, Example] = {
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
         Target(default_model="m", gpu_count=0),
     ),
+    "target-plan-of-several-gpus": Example(
+        {"m/config.pbtxt": PLAN, "m/1/model.plan": plan()},
+        {
+            "m/config.pbtxt": f'{PLAN}cc_model_filenames [ {{ key: "8.9" value: "l4.plan" }} ]\n',
+            "m/1/model.plan": plan(),
+            "m/1/l4.plan": plan(),
+        },
+        Target(default_model="m", gpu_count=1, gpus=(("A10G", "8.6"), ("L4", "8.9"))),
+    ),
     "target-shared-memory": added(
         "instance_group [ { kind: KIND_CPU count: 200 } ]\n",
         "instance_group [ { kind: KIND_CPU count: 2 } ]\n",

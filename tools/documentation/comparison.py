@@ -23,7 +23,7 @@ PEERS: Mapping[str, tuple[str, str]] = {
 ROW = re.compile(r"^\| (\d+) \| (.+?) \| ([a-z ]+) \| .* \|$", re.MULTILINE)
 HEAD = """# Comparison with other libraries
 
-What each library offers for SageMaker endpoints, in 113 capabilities. The other libraries were read and run
+What each library offers for SageMaker endpoints, in 114 capabilities. The other libraries were read and run
 on 2026-11-20, in these versions:
 
 {versions}

@@ -56,8 +56,11 @@ def settle_container(
     volume_size: Size | None = None,
     inference_ami_version: InferenceAmi | str | None = FOR_THE_IMAGE,
     enable_network_isolation: bool | None = None,
+    shared_with: Sequence[InstanceType] = (),
 ) -> SettledContainer:
     """Return a container in the stack of ``scope``, checked together with its models.
+
+    ``shared_with`` are the instance types of all pools that load the same models.
 
     Raises:
         InvalidValueError: the image, its Region or SageMaker would refuse a value.
@@ -81,6 +84,7 @@ def settle_container(
     target = replace(
         _target(models, instance_type, chosen, rendered, volume_gb),
         has_network_isolation=enable_network_isolation,
+        gpus=tuple(dict.fromkeys((each.gpu_model, each.compute_capability) for each in shared_with)),
     )
     known = {(finding.code, finding.path) for finding in models.contents.warnings}
     warnings += [each for each in models.check(target) if (each.code, each.path) not in known]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from aws_cdk import Stack
@@ -12,7 +12,8 @@ from constructs import Construct, IDependable
 
 from constructs_triton.cdk.endpoint.container import SettledContainer
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
-from constructs_triton.cdk.endpoint.settled_variant import SettledVariant
+from constructs_triton.cdk.endpoint.served_models import ServedModels
+from constructs_triton.cdk.endpoint.settled_variant import SettledPool, SettledVariant
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.metrics.metrics_config import render_metrics_config
 from constructs_triton.cdk.options.async_inference import render_async_inference
@@ -22,14 +23,17 @@ from constructs_triton.cdk.options.data_capture import render_data_capture
 from constructs_triton.cdk.options.image import ContainerImage, bind_image
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.validation.durations import seconds
+from constructs_triton.facts.instance_types import InstanceType
 
 __all__ = [
     "BoundContainer",
     "BoundVariant",
     "ModelContainer",
     "bind_container",
+    "bind_variants",
     "make_endpoint_config",
     "make_model",
+    "render_pools",
     "uncompressed_source",
 ]
 
@@ -79,10 +83,14 @@ class BoundContainer:
 
 @dataclass(frozen=True, slots=True)
 class BoundVariant:
-    """A variant and its container in the stack."""
+    """A variant and its container in the stack.
+
+    ``overrides`` are the containers of instance pools that load other models, by position.
+    """
 
     settled: SettledVariant
     container: BoundContainer
+    overrides: Mapping[int, BoundContainer] = field(default_factory=dict)
 
 
 def bind_container(
@@ -91,6 +99,42 @@ def bind_container(
     """Add what the image of a container needs to the stack."""
     image = bind_image(settled.image, scope, settled.instance_type)
     return BoundContainer(settled, scope, image, location, sizing)
+
+
+def bind_variants(scope: Construct, settled: Sequence[SettledVariant]) -> list[BoundVariant]:
+    """Add what the containers of all variants need to the stack of the endpoint ``scope``."""
+    locations = dict[ServedModels, ModelLocation]()
+    return [_bind_variant(scope, each, locations) for each in settled]
+
+
+def _bind_variant(
+    endpoint: Construct, settled: SettledVariant, locations: dict[ServedModels, ModelLocation]
+) -> BoundVariant:
+    scope = endpoint if settled.is_only else Construct(endpoint, f"{settled.construct_name}Variant")
+    containers = [pool.container for pool in settled.pools] or [settled.container]
+    for each in containers:
+        if each.models not in locations:
+            locations[each.models] = each.models.bind(endpoint)
+    options = settled.options
+    sizing = Sizing.of_pools(
+        [
+            Sizing.of(locations[each.models], each.instance_type, options, options["volume_size"])
+            for each in containers
+        ]
+    )
+    overrides = {
+        position: _bind_pool(endpoint, pool, locations[pool.container.models])
+        for position, pool in enumerate(settled.pools)
+        if pool.has_own_models
+    }
+    container = bind_container(settled.container, scope, locations[settled.container.models], sizing)
+    return BoundVariant(settled, container, overrides)
+
+
+def _bind_pool(endpoint: Construct, pool: SettledPool, location: ModelLocation) -> BoundContainer:
+    # Its findings and its sizing are those of the variant.
+    settled, sizing = replace(pool.container, findings=()), Sizing(None, None, None)
+    return bind_container(settled, Construct(endpoint, pool.construct_name), location, sizing)
 
 
 def make_model(
@@ -153,12 +197,16 @@ def make_endpoint_config(
     options: EndpointOptions,
     variants: Sequence[BoundVariant],
     models: Sequence[sagemaker.CfnModel],
+    pool_models: Mapping[int, sagemaker.CfnModel],
 ) -> sagemaker.CfnEndpointConfig:
-    """Create the endpoint configuration. It has no name, since changes replace it."""
+    """Create the endpoint configuration. It has no name, since changes replace it.
+
+    ``pool_models`` are the models of instance pools that have their own, by position.
+    """
     capture, asynchronous = options["data_capture"], options["async_inference"]
     metrics, key = options["metrics_config"], options["encryption_key"]
     rendered = [
-        _production_variant(each, model, is_asynchronous=asynchronous is not None)
+        _production_variant(each, model, pool_models, is_asynchronous=asynchronous is not None)
         for each, model in zip(variants, models, strict=True)
     ]
     shadows = [part for part, each in zip(rendered, variants, strict=True) if each.settled.is_shadow]
@@ -175,7 +223,11 @@ def make_endpoint_config(
 
 
 def _production_variant(
-    variant: BoundVariant, model: sagemaker.CfnModel, *, is_asynchronous: bool
+    variant: BoundVariant,
+    model: sagemaker.CfnModel,
+    pool_models: Mapping[int, sagemaker.CfnModel],
+    *,
+    is_asynchronous: bool,
 ) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
     settled, sizing = variant.settled, variant.container.sizing
     options, container = settled.options, settled.container
@@ -183,7 +235,8 @@ def _production_variant(
     return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
         variant_name=settled.variant_name,
         model_name=model.attr_model_name,
-        instance_type=container.instance_type.name,
+        instance_type=None if settled.pools else container.instance_type.name,
+        instance_pools=render_pools(settled.instance_types, pool_models) if settled.pools else None,
         initial_instance_count=settled.initial_instance_count,
         initial_variant_weight=options["initial_variant_weight"],
         inference_ami_version=container.inference_ami_version,
@@ -198,6 +251,20 @@ def _production_variant(
         core_dump_config=None if core_dump is None else render_core_dump(core_dump),
         capacity_reservation_config=None if reservation is None else render_capacity_reservation(reservation),
     )
+
+
+def render_pools(
+    types: Sequence[InstanceType], models: Mapping[int, sagemaker.CfnModel]
+) -> list[sagemaker.CfnEndpointConfig.InstancePoolProperty]:
+    """Return the pools of a variant; the first type has priority 1. ``models`` are by position, from 0."""
+    return [
+        sagemaker.CfnEndpointConfig.InstancePoolProperty(
+            instance_type=each.name,
+            priority=position + 1,
+            model_name_override=models[position].attr_model_name if position in models else None,
+        )
+        for position, each in enumerate(types)
+    ]
 
 
 def _routing(

@@ -62,6 +62,6 @@ def _variant(
     return EndpointVariant(
         owner,
         variant_name=name,
-        instance_type=_UNKNOWN if instance_type is None else instance_type,
+        instance_types=[_UNKNOWN if instance_type is None else instance_type],
         construct_name=name if not is_token(name) else f"Variant{position}",
     )

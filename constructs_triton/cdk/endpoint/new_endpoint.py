@@ -17,8 +17,7 @@ from constructs_triton.cdk.endpoint.deployment_verification import ResponseVerif
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
 from constructs_triton.cdk.endpoint.endpoint_config import (
     BoundContainer,
-    BoundVariant,
-    bind_container,
+    bind_variants,
     make_endpoint_config,
     make_model,
 )
@@ -40,7 +39,6 @@ from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
 from constructs_triton.cdk.endpoint.served_models import ServedModels, check_kept_models
 from constructs_triton.cdk.endpoint.settled_variant import SettledVariant, settle_variants
-from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.options.async_inference import async_inference_statements
 from constructs_triton.cdk.options.core_dump import core_dump_statements
 from constructs_triton.cdk.options.data_capture import data_capture_statements
@@ -49,7 +47,7 @@ from constructs_triton.cdk.options.recorded_responses import read_recorded
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
 from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
-from constructs_triton.cdk.repository.loaded_models import ModelLocation, decrypt_statements
+from constructs_triton.cdk.repository.loaded_models import decrypt_statements
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.endpoint_variant import (
     EndpointVariant,
@@ -80,7 +78,8 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         check_unique_name(scope, id, "endpoint_name", options["endpoint_name"])
         settled = settle_variants(scope, models, options)
         for each in settled:
-            check_kept_models(each.container.models, options["removal_policy"])
+            for container in (each.container, *(pool.container for pool in each.pools)):
+                check_kept_models(container.models, options["removal_policy"])
         findings = [
             *check_mode(options, settled),
             *check_deployment(options["deployment"], [each.initial_instance_count for each in settled]),
@@ -95,17 +94,22 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         self._is_asynchronous = options["async_inference"] is not None
         self._alarms: list[str] = []
         self._connections = make_connections(self, options)
-        self._bound = self._bind(settled)
+        self._bound = bind_variants(self, settled)
         self._execution = self._make_role()
         self._role = self._execution.role
         self._cfn_models = [self._make_model(each.container) for each in self._bound]
-        self._cfn_endpoint_config = make_endpoint_config(self, options, self._bound, self._cfn_models)
+        overrides = self._bound[0].overrides
+        pool_models = {position: self._make_model(each) for position, each in overrides.items()}
+        self._cfn_endpoint_config = make_endpoint_config(
+            self, options, self._bound, self._cfn_models, pool_models
+        )
+        self._all_models = [*self._cfn_models, *pool_models.values()]
         self._cfn_endpoint = self._make_endpoint(options["endpoint_name"])
         self._make_log_group()
         self._make_variants(settled)
         self._set_deployment()
         self._add_verification(recorded)
-        needed = [*self._cfn_models, self._cfn_endpoint_config, *self._execution.created]
+        needed = [*self._all_models, self._cfn_endpoint_config, *self._execution.created]
         needed += created_group(self)
         apply_removal_policy(options["removal_policy"], self._cfn_endpoint, needed=needed)
         self._annotate([*findings, *self._execution.findings()])
@@ -169,7 +173,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         """
         result = self._role.add_to_principal_policy(statement)
         if result.policy_dependable is not None:
-            for model in self._cfn_models:
+            for model in self._all_models:
                 model.node.add_dependency(result.policy_dependable)
 
     def add_rollback_alarms(self, *alarms: cloudwatch.IAlarm) -> None:
@@ -203,20 +207,9 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
 
     # Creation.
 
-    def _bind(self, settled: Sequence[SettledVariant]) -> list[BoundVariant]:
-        bound, locations = [], dict[ServedModels, ModelLocation]()
-        for each in settled:
-            scope = self if each.is_only else Construct(self, f"{each.construct_name}Variant")
-            container, options = each.container, each.options
-            if container.models not in locations:
-                locations[container.models] = container.models.bind(self)
-            location = locations[container.models]
-            sizing = Sizing.of(location, container.instance_type, options, options["volume_size"])
-            bound.append(BoundVariant(each, bind_container(container, scope, location, sizing)))
-        return bound
-
     def _statements(self) -> list[iam.PolicyStatement]:
-        options, containers = self._options, [each.container for each in self._bound]
+        options = self._options
+        containers = [part for each in self._bound for part in (each.container, *each.overrides.values())]
         statements = [
             *(statement for each in containers for statement in each.location.read_statements),
             *(statement for each in containers for statement in each.image.pull_statements()),
@@ -265,7 +258,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
     def _make_scaling_guard(self, settled: Sequence[SettledVariant]) -> ScalingGuard | None:
         if not self._options["scaling_guard"]:
             return None
-        instance_types = {each.variant_name: each.container.instance_type for each in settled}
+        instance_types = {each.variant_name: each.instance_types for each in settled}
         return ScalingGuard(self, "ScalingGuard", endpoint=self._cfn_endpoint, instance_types=instance_types)
 
     def _make_variant(self, settled: SettledVariant, model: sagemaker.CfnModel) -> EndpointVariant:
@@ -281,7 +274,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
                 serves_many=settled.container.models.serves_many,
             ),
             variant_name=settled.variant_name,
-            instance_type=settled.container.instance_type,
+            instance_types=settled.instance_types,
             initial_instance_count=settled.initial_instance_count,
             cfn_model=model,
             construct_name=settled.construct_name,

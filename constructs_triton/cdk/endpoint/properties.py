@@ -13,6 +13,7 @@ from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.options.data_capture import DataCapture
 from constructs_triton.cdk.options.deployment import Deployment
 from constructs_triton.cdk.options.host_options import CreatedEndpointOptions, check_subnets_need_vpc
+from constructs_triton.cdk.options.instance_pool import check_instances
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import (
     TritonVariant,
@@ -144,6 +145,8 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
             f'got "{given["variant_name"]}"; set variant_name on each TritonVariant'
         )
     options = with_defaults(given, EndpointOptions)
+    _check_pooled_variants(options)
+    check_instances(options)
     check_removal_policy(options["removal_policy"], "endpoints")
     check_subnets_need_vpc(options)
     check_log_retention("endpoint_name", options["endpoint_name"], options["log_retention"])
@@ -159,6 +162,16 @@ def _check_serverless(given: Mapping[str, object]) -> None:
             "no VPC and at most 6 GB of memory; use one small instance, or async_inference, which scales "
             "to zero"
         )
+
+
+def _check_pooled_variants(options: EndpointOptions) -> None:
+    # AWS documents pools for the only variant; what they do beside others is not known.
+    for name in ("variants", "shadow_variant"):
+        if options["instance_pools"] is not None and options[name] is not None:
+            raise InvalidValueError(
+                f"{name}: not supported together with instance_pools; remove one of them, or set "
+                "instance_type on each variant"
+            )
 
 
 def _check_variants(options: EndpointOptions) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
@@ -12,14 +13,38 @@ from constructs_triton.cdk.endpoint.container import SettledContainer, settle_co
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.options.environment_layers import EnvironmentLayers
+from constructs_triton.cdk.options.instance_pool import (
+    InstancePool,
+    ami_findings,
+    has_own_models,
+    merged_findings,
+    pool_region_findings,
+    raise_of_pools,
+)
 from constructs_triton.cdk.options.variant_options import TritonVariant, VariantOptions
 from constructs_triton.cdk.validation.properties import declared_properties
-from constructs_triton.errors import InvalidValueError
+from constructs_triton.errors import ConstructsTritonError, InvalidValueError, RepositoryError
 from constructs_triton.facts.inference_ami import FOR_THE_IMAGE
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
 
-__all__ = ["SettledVariant", "settle_variants"]
+__all__ = ["SettledPool", "SettledVariant", "settle_variants"]
+
+
+@dataclass(frozen=True, slots=True)
+class SettledPool:
+    """One of several instance types, with its container; ``has_own_models`` if not the variant's models."""
+
+    instance_type: InstanceType
+    container: SettledContainer
+    has_own_models: bool
+    position: int
+
+    @property
+    def construct_name(self) -> str:
+        """A name for construct ids: the type, or the position if the type is a token."""
+        name = self.instance_type.name
+        return f"{self.position if is_token(name) else name}Pool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +53,7 @@ class SettledVariant:
 
     ``options`` are the endpoint's, with those that the variant sets itself. ``is_only`` is whether the
     endpoint has no list of variants; the variant's resources are then children of the endpoint itself.
+    ``pools`` are its instance types in order of priority, if it has several.
     """
 
     variant_name: str
@@ -36,11 +62,17 @@ class SettledVariant:
     position: int = 0
     is_only: bool = True
     is_shadow: bool = False
+    pools: tuple[SettledPool, ...] = ()
 
     @property
     def initial_instance_count(self) -> float:
         """The number of instances at the first deployment."""
         return cast(float, self.options["initial_instance_count"])
+
+    @property
+    def instance_types(self) -> tuple[InstanceType, ...]:
+        """The instance types in order of priority."""
+        return tuple(each.instance_type for each in self.pools) or (self.container.instance_type,)
 
     @property
     def construct_name(self) -> str:
@@ -59,7 +91,9 @@ def settle_variants(scope: Construct, models: ServedModels, options: EndpointOpt
         VariantOptions,
         {name: value for name, value in options.items() if name in declared_properties(VariantOptions)},
     )
-    instance_type = options["instance_type"]
+    if options["instance_pools"] is not None:
+        return [_pooled_variant(scope, models, options["instance_pools"], shared, options)]
+    instance_type = cast(InstanceType, options["instance_type"])
     is_isolated = options["enable_network_isolation"]
     settle = partial(_settle, scope, models, instance_type, shared, is_isolated=is_isolated)
     if options["variants"] is None:
@@ -70,6 +104,56 @@ def settle_variants(scope: Construct, models: ServedModels, options: EndpointOpt
     if options["shadow_variant"] is not None:
         found.append(replace(settle(options["shadow_variant"]), position=len(found), is_shadow=True))
     return found
+
+
+def _pooled_variant(
+    scope: Construct,
+    models: ServedModels,
+    pools: Sequence[InstancePool],
+    shared: VariantOptions,
+    options: EndpointOptions,
+) -> SettledVariant:
+    if models.serves_many:
+        # AWS documents pools for endpoints of one model, asynchronous ones and components.
+        raise InvalidValueError(
+            "instance_pools: not supported on multi-model endpoints; set instance_type, or serve the model "
+            "with TritonEndpoint"
+        )
+    settled, errors = dict[InstanceType, SettledPool](), dict[InstanceType, ConstructsTritonError]()
+    for pool in pools:
+        try:
+            settled[pool.instance_type] = _settle_pool(scope, models, pools, pool, options)
+        except (InvalidValueError, RepositoryError) as error:
+            errors[pool.instance_type] = error
+    raise_of_pools(errors)
+    containers = {instance_type: each.container for instance_type, each in settled.items()}
+    findings = (
+        *merged_findings({instance_type: each.findings for instance_type, each in containers.items()}),
+        *ami_findings(
+            options.get("inference_ami_version", FOR_THE_IMAGE),
+            {instance_type: each.inference_ami_version for instance_type, each in containers.items()},
+        ),
+        *pool_region_findings(scope),
+    )
+    primary = next(each for each in settled.values() if not each.has_own_models)
+    container = replace(primary.container, findings=findings)
+    name = cast(str, options["variant_name"])
+    return SettledVariant(name, container, shared, pools=tuple(settled.values()))
+
+
+def _settle_pool(
+    scope: Construct,
+    models: ServedModels,
+    pools: Sequence[InstancePool],
+    pool: InstancePool,
+    options: EndpointOptions,
+) -> SettledPool:
+    sharing = [each.instance_type for each in pools if not has_own_models(each)]
+    if has_own_models(pool):
+        models, sharing = models.of_variant(pool.model_repository, pool.model), [pool.instance_type]
+    is_isolated = options["enable_network_isolation"]
+    container = _container(scope, models, pool.instance_type, options, is_isolated, shared_with=sharing)
+    return SettledPool(pool.instance_type, container, has_own_models(pool), pools.index(pool))
 
 
 def _settle(
@@ -97,6 +181,8 @@ def _container(
     instance_type: InstanceType,
     options: VariantOptions,
     is_isolated: bool | None,
+    *,
+    shared_with: Sequence[InstanceType] = (),
 ) -> SettledContainer:
     return settle_container(
         scope,
@@ -107,6 +193,7 @@ def _container(
         volume_size=options["volume_size"],
         inference_ami_version=options.get("inference_ami_version", FOR_THE_IMAGE),
         enable_network_isolation=is_isolated,
+        shared_with=shared_with,
     )
 
 

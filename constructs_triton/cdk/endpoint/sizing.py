@@ -6,6 +6,7 @@ assumptions, and generous ones: a timeout that is too long costs nothing if the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from aws_cdk import Size
@@ -16,6 +17,7 @@ from constructs_triton.cdk.validation.durations import seconds
 from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding, Severity
+from constructs_triton.tokens import is_token
 
 __all__ = ["Sizing"]
 
@@ -61,6 +63,46 @@ class Sizing:
             _startup_timeout(location) if startup is None else startup,
             findings,
         )
+
+    @classmethod
+    def of_pools(cls, sizings: Sequence[Sizing]) -> Sizing:
+        """Return one sizing for all instance types of a variant: its longest timeouts, and its volume size.
+
+        Types with local NVMe storage do not support a volume size that others need; the result is a warning.
+        """
+        # A token is one that was given, so it is the same for all.
+        first = sizings[0].volume_size_gib
+        volumes = {first} if is_token(first) else {each.volume_size_gib for each in sizings}
+        findings = dict.fromkeys(finding for each in sizings for finding in each.findings)
+        if len(volumes) > 1:
+            findings[_different_volumes(max(each or 0 for each in volumes))] = None
+        return cls(
+            volumes.pop() if len(volumes) == 1 else None,
+            _longest(each.model_data_download_timeout for each in sizings),
+            _longest(each.container_startup_health_check_timeout for each in sizings),
+            tuple(findings),
+        )
+
+
+def _longest(timeouts: Iterable[float | None]) -> float | None:
+    # A timeout that is not derived, because a size is not known, leaves SageMaker's default for all.
+    given = list(timeouts)
+    known = [each for each in given if each is not None]
+    if any(is_token(each) for each in known):
+        return given[0]  # it was set, so it is the same for all
+    return max(known) if len(known) == len(given) else None
+
+
+def _different_volumes(needed: float) -> Finding:
+    return Finding(
+        "instance-pools-volume-size",
+        Severity.WARNING,
+        "instance_pools",
+        f"the models need a volume of {needed:g} GiB on types without local NVMe storage, and the other "
+        "types support no volume size",
+        "use types that all have local NVMe storage, or none",
+        source="SageMaker: 'VolumeSize parameter is not allowed for the selected Instance type'",
+    )
 
 
 def _timeout(size_bytes: int | None) -> float | None:

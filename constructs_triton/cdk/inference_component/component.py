@@ -8,15 +8,19 @@ from typing import Unpack
 
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.container import SettledContainer
-from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer, bind_container
+from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer
 from constructs_triton.cdk.endpoint.resource_arn import arn_of, name_in_arn
-from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
-from constructs_triton.cdk.inference_component.component_models import component_models, settle_component
+from constructs_triton.cdk.inference_component.component_models import component_models
+from constructs_triton.cdk.inference_component.component_pools import (
+    SettledComponent,
+    bind_component,
+    settle_on_host,
+)
 from constructs_triton.cdk.inference_component.created_component import (
     ComponentPlace,
     CreatedInferenceComponent,
+    checked_host,
 )
 from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
 from constructs_triton.cdk.inference_component.properties import (
@@ -35,25 +39,23 @@ __all__ = ["TritonInferenceComponent"]
 class _TritonContainer:
     """A container of Triton with its models."""
 
-    settled: SettledContainer
+    settled: SettledComponent
     options: InferenceComponentOptions
 
     @property
     def image(self) -> TritonImage:
-        return self.settled.image
+        return self.settled.container.image
 
     @property
     def findings(self) -> Sequence[Finding]:
-        return self.settled.findings
+        return self.settled.container.findings
 
     @property
     def sequence_models(self) -> tuple[str, ...]:
-        return self.settled.models.sequence_models
+        return self.settled.container.models.sequence_models
 
-    def bind(self, scope: Construct) -> BoundContainer:
-        location = self.settled.models.bind(scope)
-        sizing = Sizing.of(location, self.settled.instance_type, self.options)
-        return bind_container(self.settled, scope, location, sizing)
+    def bind(self, scope: Construct) -> tuple[BoundContainer, dict[str, BoundContainer]]:
+        return bind_component(scope, self.settled, self.options)
 
 
 @takes_options(InferenceComponentOptions)
@@ -90,19 +92,12 @@ class TritonInferenceComponent(CreatedInferenceComponent):
         **options: Unpack[InferenceComponentOptions],
     ) -> None:
         checked = checked_component_options(options)
-        place = ComponentPlace.of(scope, id, endpoint, checked)
-        place.host.check_triton()
+        host = checked_host(scope, id, endpoint, checked)
+        host.check_triton()
         models = component_models(model_repository, model, ensemble, checked["compression_type"])
-        instance_type = place.host.instance_type
-        container = settle_component(
-            scope,
-            models,
-            checked,
-            image=checked["image"] or place.host.image,
-            instance_type=place.requirements.part_of(instance_type),
-            enable_network_isolation=place.host.enable_network_isolation,
-        )
-        super().__init__(scope, id, place, _TritonContainer(container, checked))
+        settled = settle_on_host(scope, models, checked, host)
+        place = ComponentPlace.of(id, endpoint, checked, settled.requirements)
+        super().__init__(scope, id, place, _TritonContainer(settled, checked))
 
     # Components that exist already.
 

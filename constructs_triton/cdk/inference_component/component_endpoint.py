@@ -12,6 +12,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
 
+from constructs_triton.cdk.endpoint.endpoint_config import render_pools
 from constructs_triton.cdk.endpoint.execution_role import (
     ExecutionRole,
     host_statements,
@@ -32,6 +33,7 @@ from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.metrics.metrics_config import render_metrics_config
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.instance_pool import instance_types_of, pool_region_findings
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.property_documentation import takes_options
@@ -65,6 +67,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         check_unique_name(scope, id, "endpoint_name", checked["endpoint_name"])
         min_instance_count = checked["min_instance_count"]
         findings = [*check_network(checked), *region_warnings(scope, min_instance_count)]
+        findings += pool_region_findings(scope) if checked["instance_pools"] is not None else ()
         super().__init__(scope, id, physical_name=checked["endpoint_name"])
         self._options = checked
         self._connections = make_connections(self, checked)
@@ -134,7 +137,8 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
             path=self.node.path,
             variant_name=cast(str, options["variant_name"]),
             identity=options["endpoint_name"],
-            known_type=options["instance_type"],
+            known_type=instance_types_of(options)[0],
+            pools=instance_types_of(options),
             known_role=role,
             network_ids=network_ids(options, self._connections),
             enable_network_isolation=options["enable_network_isolation"],
@@ -170,11 +174,12 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
 
     def _production_variant(self) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
         options = self._options
-        volume_size = options["volume_size"]
+        volume_size, types = options["volume_size"], instance_types_of(options)
         # It has no model_name and no initial_variant_weight, which are for endpoints with a model.
         return _Config.ProductionVariantProperty(
             variant_name=self._host.variant_name,
-            instance_type=options["instance_type"].name,
+            instance_type=types[0].name if len(types) == 1 else None,
+            instance_pools=render_pools(types, {}) if len(types) > 1 else None,
             initial_instance_count=options["initial_instance_count"],
             inference_ami_version=self._host.inference_ami_version(),
             volume_size_in_gb=None if volume_size is None else volume_size.to_gibibytes(),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from constructs_triton.cdk.endpoint.network import NetworkIds
-from constructs_triton.cdk.inference_component.host_instances import ComponentCopies, HostInstances
+from constructs_triton.cdk.inference_component.host_instances import ComponentCopies, HostInstances, Shortage
 from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment, batch_size
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.instance_pool import ami_findings
 from constructs_triton.cdk.options.serving_image import ServingImage
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.inference_ami import (
@@ -89,6 +90,11 @@ class ComponentHost:
         return self.known_type
 
     @property
+    def types(self) -> tuple[InstanceType, ...]:
+        """The types of the instances, in order of priority."""
+        return (self.instance_type,)
+
+    @property
     def role(self) -> SharedRole:
         """The execution role, which the models of the components must have too.
 
@@ -105,6 +111,9 @@ class ComponentHost:
     def check(self, component: ComponentCopies) -> None:
         """Check that a further component fits. The instances of an imported endpoint are not known."""
 
+    def check_image(self, image: TritonImage) -> None:
+        """Check that all instance types can run an image. The AMI of an imported endpoint is not known."""
+
     def check_triton(self) -> None:
         """Check that the endpoint can have a component of Triton. The routing of an import is not known."""
 
@@ -116,23 +125,33 @@ class ComponentHost:
 class CreatedHost(ComponentHost):
     """An endpoint of this app: its instances are known, and all its components.
 
-    ``images`` are those of Triton that need the GPU driver of the AMI, and ``amis`` those that other images
-    need. ``changed`` is called when the AMI may have become another one.
+    ``pools`` are its instance types, if it has several. ``images`` are those of Triton that need the GPU
+    driver of the AMI, and ``amis`` those that other images need. ``changed`` is called when the AMI may have
+    become another one.
     """
 
     known_type: InstanceType
     max_instance_count: float
     given_ami: InferenceAmi | str | None
     changed: Callable[[], None]
+    pools: tuple[InstanceType, ...] = ()
     routes_by_prefix: bool = False
     images: list[TritonImage] = field(default_factory=list)
     amis: list[InferenceAmi] = field(default_factory=list)
     components: list[PlacedComponent] = field(default_factory=list)
 
     @property
-    def instances(self) -> HostInstances:
-        """The instances at the maximum of their number."""
-        return HostInstances(self.known_type, self.max_instance_count)
+    def types(self) -> tuple[InstanceType, ...]:
+        """The types of the instances, in order of priority."""
+        return self.pools or (self.known_type,)
+
+    def shortage(self, components: Sequence[ComponentCopies]) -> Shortage | None:
+        """Return what the instances at the maximum of their number do not have enough of.
+
+        Any of the types may be that of all instances.
+        """
+        found = (HostInstances(each, self.max_instance_count).shortage(components) for each in self.types)
+        return next(filter(None, found), None)
 
     def check(self, component: ComponentCopies) -> None:
         """Check that the copies of a further component fit beside those of the others.
@@ -140,7 +159,7 @@ class CreatedHost(ComponentHost):
         Raises:
             InvalidValueError: the instances at their maximum number do not have enough for all copies.
         """
-        shortage = self.instances.shortage([*(each.initial for each in self.components), component])
+        shortage = self.shortage([*(each.initial for each in self.components), component])
         if shortage is not None:
             raise InvalidValueError(
                 f"{self.path}: the first copies of its components {shortage.reason}; raise "
@@ -178,16 +197,35 @@ class CreatedHost(ComponentHost):
 
     def inference_ami_version(self) -> str | None:
         """Return the AMI that was given, or the one that the newest image needs."""
+        return self._versions(self.images)[self.known_type]
+
+    def check_image(self, image: TritonImage) -> None:
+        """Check that one AMI supports the image, and those of the other components, on all types.
+
+        Raises:
+            InvalidValueError: ``inference_ami_version`` has to be chosen.
+        """
+        for _ in ami_findings(self.given_ami, self._versions([*self.images, image])):
+            pass  # a warning is one of the endpoint
+
+    def _versions(self, images: list[TritonImage]) -> dict[InstanceType, str | None]:
+        """The AMI that each type needs, or the one that was given."""
         if self.given_ami is not FOR_THE_IMAGE:
-            return given_ami_version(self.given_ami)
+            return dict.fromkeys(self.types, given_ami_version(self.given_ami))
+        return {each: self._version(images, each) for each in self.types}
+
+    def _version(self, images: list[TritonImage], instance_type: InstanceType) -> str | None:
+        """The newest AMI that an image needs on a type."""
         needed = list(self.amis)
-        if self.images or not needed:
-            choice = default_inference_ami(_newest(self.images or [self.image]), self.known_type)
+        if images or not needed:
+            choice = default_inference_ami(_newest(images or [self.image]), instance_type)
             needed += [] if choice.ami is None else [choice.ami]
         return newest_ami(needed).version if needed else None
 
     def ami_findings(self) -> Iterator[Finding]:
         """Yield a warning for each image that may not start on the AMI that all components have."""
+        if len(self.types) > 1:
+            yield from ami_findings(self.given_ami, self._versions(self.images))
         if self.given_ami is not FOR_THE_IMAGE:
             return
         chosen = self.inference_ami_version()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.container import SettledContainer, settle_container
@@ -44,10 +46,11 @@ def settle_component(
     image: TritonImage,
     instance_type: InstanceType,
     enable_network_isolation: bool | None,
+    shared_with: Sequence[InstanceType] = (),
 ) -> SettledContainer:
     """Check models, image and variables of a component as those of an endpoint's variant.
 
-    ``instance_type`` has the GPUs of one copy.
+    ``instance_type`` has the GPUs of one copy. ``shared_with`` are all types that load the same models.
 
     Raises:
         InvalidValueError: SageMaker would refuse a value.
@@ -62,4 +65,5 @@ def settle_component(
         environment=options["environment"],
         inference_ami_version=None,  # the endpoint chooses it for all components
         enable_network_isolation=enable_network_isolation,
+        shared_with=shared_with,
     )

@@ -11,11 +11,12 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.endpoint_config import uncompressed_source
+from constructs_triton.cdk.endpoint.endpoint_config import ModelContainer, uncompressed_source
 from constructs_triton.cdk.endpoint.resource_arn import arn_of
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
+from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
 from constructs_triton.cdk.inference_component.container_properties import (
     ContainerComponentOptions,
     checked_container_options,
@@ -23,6 +24,7 @@ from constructs_triton.cdk.inference_component.container_properties import (
 from constructs_triton.cdk.inference_component.created_component import (
     ComponentPlace,
     CreatedInferenceComponent,
+    checked_host,
 )
 from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
 from constructs_triton.cdk.options.image import ContainerImage
@@ -100,9 +102,12 @@ class ContainerInferenceComponent(_OpenAiAccess, CreatedInferenceComponent):
         **options: Unpack[ContainerComponentOptions],
     ) -> None:
         checked = checked_container_options(options)
-        place = ComponentPlace.of(scope, id, endpoint, checked)
+        host = checked_host(scope, id, endpoint, checked)
+        requirements = [ComputeRequirements.of(checked, each) for each in host.types]
+        place = ComponentPlace.of(id, endpoint, checked, requirements[0])
         _check_ami(place, checked["image"])
-        container = _Container(checked, place.host.instance_type, tuple(_findings(place, checked)))
+        findings = [*requirements[0].warnings(host.instance_type), *_findings(place, checked)]
+        container = _Container(checked, host.instance_type, findings)
         super().__init__(scope, id, place, container)
         # local up and other programs that read the template must not start it in Triton.
         self.cfn_model.add_metadata(NOT_TRITON, value=True)
@@ -138,7 +143,7 @@ class _Container:
     def image(self) -> ServingImage:
         return self.options["image"]
 
-    def bind(self, scope: Construct) -> _BoundContainer:
+    def bind(self, scope: Construct) -> tuple[_BoundContainer, Mapping[str, ModelContainer]]:
         source = self.options["model_data"]
         models = None if source is None else stored_models(source)
         location = ModelLocation("", ()) if models is None else models.locate("", scope)
@@ -148,7 +153,7 @@ class _Container:
             download = _LONGEST
         sizing = Sizing(None, download, _LONGEST if startup is None else startup)
         image = bind_serving_image(self.image, scope, self.instance_type)
-        return _BoundContainer(scope, image, location, sizing, self.options["environment"] or {})
+        return _BoundContainer(scope, image, location, sizing, self.options["environment"] or {}), {}
 
 
 @dataclass(frozen=True, slots=True)

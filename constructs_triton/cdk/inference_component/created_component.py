@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,6 +26,7 @@ from constructs_triton.cdk.inference_component.component_endpoint_base import (
     host_of,
 )
 from constructs_triton.cdk.inference_component.component_host import ComponentHost, PlacedComponent
+from constructs_triton.cdk.inference_component.component_pools import render_specifications
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
 from constructs_triton.cdk.inference_component.endpoint_checks import (
     check_endpoint,
@@ -51,7 +52,7 @@ from constructs_triton.facts import limits
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.tokens import is_token
 
-__all__ = ["ComponentContainer", "ComponentPlace", "CreatedInferenceComponent"]
+__all__ = ["ComponentContainer", "ComponentPlace", "CreatedInferenceComponent", "checked_host"]
 
 _Component = sagemaker.CfnInferenceComponent
 
@@ -74,8 +75,11 @@ class ComponentContainer(Protocol):
         """The models that keep state between the requests of a sequence."""
         ...
 
-    def bind(self, scope: Construct) -> ModelContainer:
-        """Add what image and models need to the stack."""
+    def bind(self, scope: Construct) -> tuple[ModelContainer, Mapping[str, ModelContainer]]:
+        """Add what image and models need to the stack.
+
+        Returns the container, and those of instance types with their own models by type.
+        """
         ...
 
 
@@ -94,24 +98,38 @@ class ComponentPlace:
 
     @classmethod
     def of(
-        cls, scope: Construct, id: str, endpoint: ComponentEndpointBase, options: CopyOptions
+        cls,
+        id: str,
+        endpoint: ComponentEndpointBase,
+        options: CopyOptions,
+        requirements: ComputeRequirements,
     ) -> ComponentPlace:
-        """Check the place of a component.
+        """Check that the copies fit on the instances.
 
         Raises:
-            InvalidValueError: it is not a component endpoint, or the copies do not fit on its instances.
+            InvalidValueError: they do not fit.
         """
-        check_unique_name(scope, id, "inference_component_name", options["inference_component_name"])
-        check_endpoint(endpoint)
-        check_environment(scope, endpoint)
-        check_kept(scope, endpoint, options["removal_policy"])
         host = host_of(endpoint)
-        requirements = ComputeRequirements.of(options, host.instance_type)
         initial = ComponentCopies(id, requirements, options["copy_count"] or 1)
         host.check(initial)
         deployment = options["deployment"] or ComponentDeployment.rolling()
         names = [alarm_name(alarm) for alarm in deployment.alarms]
         return cls(endpoint, host, options, requirements, initial, deployment, names, host.role.role)
+
+
+def checked_host(
+    scope: Construct, id: str, endpoint: ComponentEndpointBase, options: CopyOptions
+) -> ComponentHost:
+    """Return what the endpoint gives to a component.
+
+    Raises:
+        InvalidValueError: it is not a component endpoint, or the name is used already.
+    """
+    check_unique_name(scope, id, "inference_component_name", options["inference_component_name"])
+    check_endpoint(endpoint)
+    check_environment(scope, endpoint)
+    check_kept(scope, endpoint, options["removal_policy"])
+    return host_of(endpoint)
 
 
 class CreatedInferenceComponent(InferenceComponentBase):
@@ -128,13 +146,17 @@ class CreatedInferenceComponent(InferenceComponentBase):
         self._requirements = place.requirements
         self._deployment = place.deployment
         self._alarm_names = place.alarm_names
-        self._bound = container.bind(self)
+        self._bound, self._overrides = container.bind(self)
         self._permissions = self._permit()
-        self._cfn_model = self._make_model(place.role)
+        self._cfn_model = self._make_model(self._bound, place.role)
+        self._pool_models = {
+            name: self._make_model(each, place.role) for name, each in self._overrides.items()
+        }
         self._cfn_inference_component = self._make_component()
         self._make_log_group()
         policy, component = self._options["removal_policy"], self._cfn_inference_component
-        apply_removal_policy(policy, component, needed=[self._cfn_model, self._permissions])
+        needed = [self._cfn_model, *self._pool_models.values(), self._permissions]
+        apply_removal_policy(policy, component, needed=needed)
         placed = PlacedComponent(place.initial, place.deployment, self, container.sequence_models)
         self._host.add(placed, container.image)
         annotate(self, [*self._warnings(), *container.findings])
@@ -181,14 +203,13 @@ class CreatedInferenceComponent(InferenceComponentBase):
     # Creation.
 
     def _warnings(self) -> list[Finding]:
-        found = self._requirements.warnings(self._host.instance_type)
         name = self._options["inference_component_name"]
-        return found if name is None else [*found, _fixed_name(name)]
+        return [] if name is None else [_fixed_name(name)]
 
-    def _make_model(self, role: iam.IRole) -> sagemaker.CfnModel:
+    def _make_model(self, container: ModelContainer, role: iam.IRole) -> sagemaker.CfnModel:
         ids = self._host.network_ids
         return make_model(
-            self._bound,
+            container,
             permissions=self._permissions,
             execution_role_arn=role.role_arn,
             enable_network_isolation=self._host.enable_network_isolation,
@@ -200,7 +221,9 @@ class CreatedInferenceComponent(InferenceComponentBase):
             return self._host.role.permit(self, self._statements())
 
     def _statements(self) -> list[iam.PolicyStatement]:
-        statements = [*self._bound.location.read_statements, *self._bound.image.pull_statements()]
+        containers = (self._bound, *self._overrides.values())
+        statements = [each for part in containers for each in part.location.read_statements]
+        statements += [each for part in containers for each in part.image.pull_statements()]
         if self._deployment.alarms:
             statements.append(read_alarms_statement(self, self._deployment.alarms))
         name = self._options["inference_component_name"]
@@ -216,7 +239,10 @@ class CreatedInferenceComponent(InferenceComponentBase):
             inference_component_name=options["inference_component_name"],
             endpoint_name=endpoint.endpoint_name,
             variant_name=endpoint.variant_name,
-            specification=self._specification(),
+            specification=None if self._pool_models else self._specification(),
+            specifications=render_specifications(self._host.types, self._specification(), self._pool_models)
+            if self._pool_models
+            else None,
             runtime_config=_Component.InferenceComponentRuntimeConfigProperty(
                 copy_count=options["copy_count"]
             ),

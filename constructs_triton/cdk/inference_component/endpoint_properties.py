@@ -9,6 +9,7 @@ from aws_cdk import Size
 from constructs_triton.cdk.inference_component.refused_properties import refuse_of_endpoint
 from constructs_triton.cdk.options.host_options import CreatedEndpointOptions, check_subnets_need_vpc
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.instance_pool import check_instances, has_own_models, instance_types_of
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.cdk.validation.properties import DERIVED, Property, check_options, with_defaults
@@ -132,6 +133,8 @@ def checked_endpoint_options(given: ComponentEndpointOptions) -> ComponentEndpoi
     check_options("TritonComponentEndpoint()", given, ComponentEndpointOptions)
     _check_routing(given.get("routing_strategy"))
     options = with_defaults(given, ComponentEndpointOptions)
+    check_instances(options)
+    _check_pools(options)
     check_removal_policy(options["removal_policy"], "endpoints")
     check_subnets_need_vpc(options)
     if options["initial_instance_count"] is None:
@@ -140,6 +143,15 @@ def checked_endpoint_options(given: ComponentEndpointOptions) -> ComponentEndpoi
     _check_volume(options)
     _check_prefix(options)
     return options
+
+
+def _check_pools(options: ComponentEndpointOptions) -> None:
+    for each in options["instance_pools"] or ():
+        if has_own_models(each):
+            raise InvalidValueError(
+                f"instance_pools: an endpoint with components has no models, got some on {each}; set "
+                "instance_pools on the TritonInferenceComponent"
+            )
 
 
 def _initial(min_instance_count: float) -> float:
@@ -195,9 +207,9 @@ def _check_prefix(options: ComponentEndpointOptions) -> None:
 
 
 def _check_volume(options: ComponentEndpointOptions) -> None:
-    instance_type = options["instance_type"]
-    if options["volume_size"] is not None and instance_type.supports_volume_size is False:
-        raise InvalidValueError(
-            f'volume_size: "{instance_type}" has {instance_type.local_storage_gb} GB of local NVMe and does '
-            "not support a volume size; remove it"
-        )
+    for instance_type in instance_types_of(options):
+        if options["volume_size"] is not None and instance_type.supports_volume_size is False:
+            raise InvalidValueError(
+                f'volume_size: "{instance_type}" has {instance_type.local_storage_gb} GB of local NVMe and '
+                "does not support a volume size; remove it"
+            )

@@ -52,7 +52,7 @@ class FleetWarnings:
                 yield finding
 
     def _too_many_copies(self) -> Iterator[Finding]:
-        shortage = self._host.instances.shortage([each.at_maximum for each in self._host.components])
+        shortage = self._host.shortage([each.at_maximum for each in self._host.components])
         if shortage is not None:
             yield Finding(
                 "component-copies-exceed-fleet",
@@ -68,7 +68,7 @@ class FleetWarnings:
         when, names = "", self._without_room([each.initial for each in components])
         at_maximum = [each.at_maximum for each in components]
         # If the copies exceed the fleet even without an update, the warning above says so.
-        if not names and self._host.instances.shortage(at_maximum) is None:
+        if not names and self._host.shortage(at_maximum) is None:
             when, names = " when scaling has added its copies", self._without_room(at_maximum)
         if names:
             yield Finding(
@@ -87,7 +87,7 @@ class FleetWarnings:
         return [
             updated.initial.name
             for number, updated in enumerate(self._host.components)
-            if self._host.instances.shortage(
+            if self._host.shortage(
                 [*copies[:number], updated.during_update(copies[number]), *copies[number + 1 :]]
             )
             is not None

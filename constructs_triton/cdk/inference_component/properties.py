@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Literal, Required, TypedDict
 
 from aws_cdk import RemovalPolicy, Size
@@ -12,6 +13,7 @@ from constructs_triton.cdk.endpoint.log_group import check_log_retention
 from constructs_triton.cdk.inference_component.refused_properties import refuse_of_component
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment
 from constructs_triton.cdk.options.container_options import ContainerOptions
+from constructs_triton.cdk.options.instance_pool import INSTANCE_POOL_EXAMPLE, InstancePool
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.validation.enum_values import check_spelling
@@ -136,6 +138,15 @@ class CopyOptions(TypedDict, total=False):
 class InferenceComponentOptions(ContainerOptions, CopyOptions, total=False):
     """The properties of an inference component besides its endpoint and its models."""
 
+    instance_pools: Annotated[
+        Sequence[InstancePool] | None,
+        Property(
+            "Other models on some instance types of an endpoint with ``instance_pools``, such as TensorRT "
+            "plans for their GPUs.",
+            default_text="the same models on every type",
+            example=f"{INSTANCE_POOL_EXAMPLE[:-1]}, model_repository=...)",
+        ),
+    ]
     compression_type: Annotated[
         CompressionType | None,
         Property(

@@ -58,10 +58,6 @@ _OF_ENDPOINT: Mapping[str, tuple[str, str]] = {
     "environment": ("each component has its own container", _ON_THE_COMPONENT),
     "container_startup_health_check_timeout": ("each component has its own container", _ON_THE_COMPONENT),
     "model_data_download_timeout": ("each component has its own container", _ON_THE_COMPONENT),
-    "instance_pools": (
-        "this library supports one instance type",
-        "set it on cfn_endpoint_config with add_property_override",
-    ),
     "accelerator_partition_layouts": (
         "CloudFormation has no partitions of GPUs",
         "put several models into one repository, or use TritonMultiModelEndpoint",

@@ -25,10 +25,13 @@ def component_metric(
     """Return a metric of one inference component, over all its copies."""
     definition = metric_definition(metric_name)
     statistic, period = options.get("statistic"), options.get("period")
+    dimensions = {"InferenceComponentName": inference_component_name}
+    if (instance_type := options.get("instance_type")) is not None:
+        dimensions["InstanceType"] = instance_type
     return cloudwatch.Metric(
         namespace=definition.namespace,
         metric_name=metric_name,
-        dimensions_map={"InferenceComponentName": inference_component_name},
+        dimensions_map=dimensions,
         statistic=definition.statistic if statistic is None else statistic,
         unit=definition.unit,
         period=Duration.seconds(_PERIOD_SECONDS) if period is None else period,

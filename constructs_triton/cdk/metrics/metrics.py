@@ -39,12 +39,15 @@ class MetricOptions(TypedDict, total=False):
         Time over which values are aggregated. Default: one minute, the interval at which SageMaker publishes.
     ``label``, ``color``
         Label and color in graphs. Default: chosen by CloudWatch.
+    ``instance_type``
+        Name of one instance type of an endpoint with ``instance_pools``. Default: all types together.
     """
 
     statistic: str | None
     period: Duration | None
     label: str | None
     color: str | None
+    instance_type: str | None
 
 
 def variant_metric(
@@ -55,6 +58,8 @@ def variant_metric(
     dimensions = {"EndpointName": endpoint_name}
     if definition.has_variant_dimension:
         dimensions["VariantName"] = variant_name
+    if (instance_type := options.get("instance_type")) is not None:
+        dimensions["InstanceType"] = instance_type
     statistic, period = options.get("statistic"), options.get("period")
     return cloudwatch.Metric(
         namespace=definition.namespace,

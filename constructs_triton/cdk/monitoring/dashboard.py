@@ -81,3 +81,5 @@ def _rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[lis
         yield widgets.multi_model_row(endpoint)
     for variant in endpoint.variants:
         yield widgets.variant_row(endpoint, variant)
+        if len(variant.instance_types) > 1:
+            yield widgets.instance_type_row(endpoint, variant)

@@ -13,7 +13,7 @@ from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
 
-__all__ = ["asynchronous_rows", "multi_model_row", "real_time_rows", "variant_row"]
+__all__ = ["asynchronous_rows", "instance_type_row", "multi_model_row", "real_time_rows", "variant_row"]
 
 _WIDTH = 12  # two graphs in a row
 _HEIGHT = 6
@@ -39,6 +39,40 @@ def asynchronous_rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> 
 def variant_row(endpoint: ITritonEndpoint, variant: EndpointVariant) -> _Row:
     """Utilization from 0 to 100 percent and instances of one variant."""
     return [_utilization(endpoint, variant), _instances(endpoint, variant)]
+
+
+def instance_type_row(endpoint: ITritonEndpoint, variant: EndpointVariant) -> _Row:
+    """Latency, invocations and utilization of each instance type of a variant with several."""
+    types = variant.instance_types
+    used, units = ("GPUUtilization", "gpus") if types[0].gpus != 0 else ("CPUUtilization", "vcpus")
+    latency = _by_type(endpoint, variant, "ModelLatency", [1000 for _ in types])
+    calls = [] if endpoint.is_asynchronous else _by_type(endpoint, variant, "Invocations", [1 for _ in types])
+    utilization = _by_type(endpoint, variant, used, [getattr(each, units) or 1 for each in types])
+    title = f"{variant.variant_name}: {{}} by instance type"
+    return [
+        _graph(title.format("latency and calls"), latency, "ms", right=calls, right_label="per minute"),
+        _graph(title.format(used), utilization, "%"),
+    ]
+
+
+def _by_type(
+    endpoint: ITritonEndpoint, variant: EndpointVariant, name: str, divisors: Sequence[float]
+) -> list[cloudwatch.IMetric]:
+    """One metric of each instance type, divided by a number of its own."""
+    metrics = [
+        variant_metric(
+            name,
+            endpoint_name=endpoint.endpoint_name,
+            variant_name=variant.variant_name,
+            instance_type=each.name,
+            label=each.name,
+        )
+        for each in variant.instance_types
+    ]
+    return [
+        metric if divisor == 1 else _expression(metric, f"m{at}", f"/ {divisor:g}", str(metric.label))
+        for at, (metric, divisor) in enumerate(zip(metrics, divisors, strict=True))
+    ]
 
 
 def multi_model_row(endpoint: ITritonEndpoint) -> _Row:

@@ -47,12 +47,15 @@ def construct_names(endpoint: ITritonEndpoint) -> list[str]:
 def metric_units(variant: EndpointVariant, metric_name: str) -> float | None:
     """Return the number of GPUs or vCPUs that a utilization metric adds up, 1 for other metrics.
 
-    Returns ``None`` for an unknown instance type, unless a scaling policy was given the number, and for 0
-    GPUs.
+    Returns ``None`` for an unknown instance type, unless a scaling policy was given the number, for 0 GPUs,
+    and for several instance types with different numbers.
     """
     if metric_name not in _UNITS:
         return 1
-    known = getattr(variant.instance_type, _UNITS[metric_name], None)
+    counts = {getattr(each, _UNITS[metric_name], None) for each in variant.instance_types}
+    if len(counts) > 1:
+        return None
+    known = counts.pop()
     if known is not None:
         return float(known) or None
     for tracked in tracked_metrics(variant.scalable_instance_count):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Required, TypedDict
+from typing import Annotated, TypedDict
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
@@ -11,14 +11,17 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
 from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
+from constructs_triton.cdk.options.instance_pool import (
+    INSTANCE_POOL_EXAMPLE,
+    INSTANCE_TYPE_EXAMPLE,
+    InstancePool,
+)
 from constructs_triton.cdk.validation.properties import Property
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
 
-__all__ = ["INSTANCE_TYPE_EXAMPLE", "CreatedEndpointOptions", "HostOptions", "check_subnets_need_vpc"]
-
-INSTANCE_TYPE_EXAMPLE = 'InstanceType.of("ml.g5.xlarge")'
+__all__ = ["CreatedEndpointOptions", "HostOptions", "check_subnets_need_vpc"]
 
 
 class HostOptions(TypedDict, total=False):
@@ -86,14 +89,21 @@ def check_subnets_need_vpc(options: HostOptions) -> None:
 class CreatedEndpointOptions(HostOptions, total=False):
     """The properties that all endpoints of this app have."""
 
-    instance_type: Required[
-        Annotated[
-            InstanceType,
-            Property(
-                "Instance type of the endpoint. A variant may set its own.",
-                example=INSTANCE_TYPE_EXAMPLE,
-            ),
-        ]
+    instance_type: Annotated[
+        InstanceType | None,
+        Property(
+            "Instance type of the endpoint. A variant may set its own. Required without ``instance_pools``.",
+            example=INSTANCE_TYPE_EXAMPLE,
+        ),
+    ]
+    instance_pools: Annotated[
+        Sequence[InstancePool] | None,
+        Property(
+            "Up to 5 instance types in order of priority, in place of ``instance_type``. If SageMaker has no "
+            "capacity for one, it uses the next. Not supported on multi-model endpoints.",
+            example=INSTANCE_POOL_EXAMPLE,
+            limit=limits.INSTANCE_POOLS,
+        ),
     ]
     endpoint_name: Annotated[
         str | None,

@@ -9,7 +9,7 @@ from aws_cdk import Duration, Size
 from constructs_triton.cdk.options.capacity_reservation import CapacityReservationConfig
 from constructs_triton.cdk.options.container_options import TEN_MINUTES, ContainerOptions
 from constructs_triton.cdk.options.core_dump import CoreDump
-from constructs_triton.cdk.options.host_options import INSTANCE_TYPE_EXAMPLE
+from constructs_triton.cdk.options.instance_pool import INSTANCE_TYPE_EXAMPLE
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.cdk.validation.limit_checks import check_name

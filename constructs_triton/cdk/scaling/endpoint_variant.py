@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aws_cdk import aws_sagemaker as sagemaker
@@ -42,7 +43,7 @@ class EndpointVariant(VariantMetrics):
     Args:
         owner: The endpoint.
         variant_name: Name of the variant.
-        instance_type: Type of its instances.
+        instance_types: Types of its instances, in order of priority; usually one.
         initial_instance_count: Instances at the first deployment; ``None`` if unknown, as for an imported
             endpoint.
         cfn_model: Its ``AWS::SageMaker::Model``; ``None`` for an imported endpoint.
@@ -54,18 +55,23 @@ class EndpointVariant(VariantMetrics):
         owner: VariantOwner,
         *,
         variant_name: str,
-        instance_type: InstanceType,
+        instance_types: Sequence[InstanceType],
         initial_instance_count: float | None = None,
         cfn_model: sagemaker.CfnModel | None = None,
         construct_name: str,
     ) -> None:
         self.variant_name = variant_name
-        self.instance_type = instance_type
+        self.instance_types = tuple(instance_types)
         self._cfn_model = cfn_model
         self._construct_name = construct_name
         self._owner = owner
         self._initial_instance_count = initial_instance_count
         self._scalable: TritonScalableInstanceCount | None = None
+
+    @property
+    def instance_type(self) -> InstanceType:
+        """The instance type; with ``instance_pools``, that of the first pool."""
+        return self.instance_types[0]
 
     @property
     def scalable_instance_count(self) -> TritonScalableInstanceCount | None:
@@ -115,6 +121,7 @@ class EndpointVariant(VariantMetrics):
             endpoint_name=self._owner.endpoint_name,
             variant_name=self.variant_name,
             instance_type=self.instance_type,
+            pools=self.instance_types,
             min_capacity=min_capacity,
             max_capacity=max_capacity,
             is_asynchronous=self._owner.is_asynchronous,
@@ -122,7 +129,7 @@ class EndpointVariant(VariantMetrics):
             serves_many=self._owner.serves_many,
         )
         if guard is not None:
-            guard.protect(self._scalable, self.instance_type)
+            guard.protect(self._scalable, self.instance_types)
         if self._owner.cfn_endpoint is not None:
             retain_instance_counts(self._owner.cfn_endpoint)
         return self._scalable
@@ -139,7 +146,7 @@ class EndpointVariant(VariantMetrics):
         Raises:
             InvalidValueError: not a plan, or a plan for another instance type.
         """
-        check_plan(plan, self.instance_type)
+        check_plan(plan, self.instance_types)
         count = self.auto_scale_instance_count(min_capacity=plan.min_capacity, max_capacity=plan.max_capacity)
         # Not part of the protocol: other objects need not have it.
         concurrent = getattr(plan, "target_concurrent_requests", None)

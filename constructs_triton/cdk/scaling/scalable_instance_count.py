@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Unpack
 
@@ -11,7 +12,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from constructs_triton.cdk.metrics.metrics import variant_metric
-from constructs_triton.cdk.scaling import checks, targets
+from constructs_triton.cdk.scaling import checks, instance_pools, targets
 from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.scalable_target import make_scalable_target
 from constructs_triton.cdk.scaling.scaling_from_zero import add_first_instance_policy
@@ -47,6 +48,7 @@ class TritonScalableInstanceCount(SteppedScaling):
         endpoint_name: Name of the endpoint.
         variant_name: Name of the variant.
         instance_type: Type of its instances.
+        pools: Types of all instance pools, in order of priority. Default: ``instance_type``.
         min_capacity: Minimum number of instances.
         max_capacity: Maximum number of instances.
         is_asynchronous: Whether the endpoint has asynchronous inference.
@@ -67,6 +69,7 @@ class TritonScalableInstanceCount(SteppedScaling):
         is_asynchronous: bool = False,
         is_guarded: bool = False,
         serves_many: bool = False,
+        pools: Sequence[InstanceType] = (),
     ) -> None:
         least = targets.least_instances(is_asynchronous=is_asynchronous)
         targets.check_capacity(min_capacity, max_capacity, least)
@@ -75,6 +78,8 @@ class TritonScalableInstanceCount(SteppedScaling):
         self.min_capacity = min_capacity
         self.max_capacity = max_capacity
         self._instance_type = instance_type
+        self._pools = tuple(pools) or (instance_type,)
+        self.missing_data_alarms: tuple[cloudwatch.Alarm, ...] = ()
         self._is_asynchronous = is_asynchronous
         self._is_guarded = is_guarded
         self._serves_many = serves_many
@@ -111,6 +116,7 @@ class TritonScalableInstanceCount(SteppedScaling):
             InvalidValueError: the type has no GPUs, their number is unknown, or a value is out of range.
         """
         check_options(self.scale_on_gpu_utilization, options)
+        instance_pools.check_same_units("GPUUtilization", "gpus", self._pools)
         gpus = targets.gpus_of(self._instance_type, gpu_count)
         return self._tracking.keep_utilization(
             "GPUUtilization", id, target_utilization_percent, gpus, with_gpu_cooldowns(options)
@@ -138,6 +144,7 @@ class TritonScalableInstanceCount(SteppedScaling):
             InvalidValueError: the type has no GPUs, their number is unknown, or a value is out of range.
         """
         check_options(self.scale_on_gpu_memory_utilization, options)
+        instance_pools.check_same_units("GPUMemoryUtilization", "gpus", self._pools)
         gpus = targets.gpus_of(self._instance_type, gpu_count)
         return self._tracking.keep_utilization(
             "GPUMemoryUtilization", id, target_utilization_percent, gpus, with_gpu_cooldowns(options)
@@ -165,6 +172,7 @@ class TritonScalableInstanceCount(SteppedScaling):
             InvalidValueError: the number of vCPUs is unknown, or a value is out of range.
         """
         check_options(self.scale_on_cpu_utilization, options)
+        instance_pools.check_same_units("CPUUtilization", "vcpus", self._pools)
         vcpus = targets.vcpus_of(self._instance_type, vcpu_count)
         return self._tracking.keep_utilization(
             "CPUUtilization", id, target_utilization_percent, vcpus, options
@@ -175,7 +183,7 @@ class TritonScalableInstanceCount(SteppedScaling):
         id: str,
         *,
         target_invocations_per_minute: float | None = None,
-        max_requests_per_second: float | None = None,
+        max_requests_per_second: float | Mapping[str, float] | None = None,
         safety_factor: float = 0.5,
         **options: Unpack[ScalingPolicyOptions],
     ) -> appscaling.TargetTrackingScalingPolicy:
@@ -187,7 +195,8 @@ class TritonScalableInstanceCount(SteppedScaling):
             id: Construct id of the policy.
             target_invocations_per_minute: Target value of the metric.
             max_requests_per_second: Requests per second that one instance can serve according to a load test.
-                The target is this times ``safety_factor`` times 60.
+                The target is this times ``safety_factor`` times 60. With ``instance_pools``, a number for
+                each instance type; the slowest type decides.
             safety_factor: Fraction of that load to aim at, above 0 and at most 1.
 
         Raises:
@@ -196,9 +205,12 @@ class TritonScalableInstanceCount(SteppedScaling):
         """
         check_options(self.scale_on_invocations_per_instance, options)
         checks.check_published("InvocationsPerInstance", is_asynchronous=self._is_asynchronous)
-        target = targets.invocations_target(
-            target_invocations_per_minute, max_requests_per_second, safety_factor
+        per_second = instance_pools.slowest_load(
+            "max_requests_per_second", max_requests_per_second, self._pools
         )
+        target = targets.invocations_target(target_invocations_per_minute, per_second, safety_factor)
+        if not isinstance(max_requests_per_second, Mapping):
+            instance_pools.warn_of_one_load(self, id, self._pools)
         predefined = _PREDEFINED.SAGEMAKER_VARIANT_INVOCATIONS_PER_INSTANCE
         return self._tracking.keep_published(
             "InvocationsPerInstance", id, target, options, predefined=predefined
@@ -229,6 +241,41 @@ class TritonScalableInstanceCount(SteppedScaling):
         return self._tracking.keep_published(
             "ConcurrentRequestsPerModel", id, target_concurrent_requests, options, predefined=predefined
         )
+
+    def scale_on_concurrent_requests_by_type(
+        self,
+        id: str,
+        *,
+        max_concurrent_requests: Mapping[str, float],
+        target_utilization_percent: float = 70,
+        **options: Unpack[ScalingPolicyOptions],
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Keep the load of the busiest instance type at a share of what it can process.
+
+        For an endpoint with ``instance_pools``. The metric is the maximum over all types of their concurrent
+        requests, divided by what an instance of the type can process. It is derived, and was not measured on
+        AWS. A type that publishes nothing counts as idle; ``missing_data_alarms`` has an alarm for the case
+        that no type does.
+
+        Args:
+            id: Construct id of the policy.
+            max_concurrent_requests: Concurrent requests that an instance can process according to a load
+                test, by the name of each instance type.
+            target_utilization_percent: Target value, 1 to 100 percent of these requests.
+
+        Raises:
+            InvalidValueError: a number is missing or out of range, or the variant has one instance type or
+                is asynchronous.
+        """
+        check_options(self.scale_on_concurrent_requests_by_type, options)
+        checks.check_published("ConcurrentRequestsPerModel", is_asynchronous=self._is_asynchronous)
+        loads = instance_pools.check_loads("max_concurrent_requests", max_concurrent_requests, self._pools)
+        target = targets.utilization_target(target_utilization_percent, 1)
+        metric = instance_pools.busiest_share(self._metric, loads)
+        policy = self._tracking.keep(id, metric, target, options)
+        alarm = instance_pools.add_missing_data_alarm(self, f"{id}MissingData", self._metric, self._pools)
+        self.missing_data_alarms = (*self.missing_data_alarms, alarm)
+        return policy
 
     def scale_on_model_latency(
         self,

@@ -6,7 +6,7 @@ and what a rollback does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jsii
@@ -67,7 +67,7 @@ class ScalingGuard(Construct):
     """Custom resources that run before an endpoint's update, and in the cleanup after it.
 
     :meth:`protect` makes the scaling of a variant run after the update. ``instance_types`` maps each
-    variant's name to its instance type.
+    variant's name to its instance types in order of priority. Another order is a change as another type is.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ScalingGuard(Construct):
         id: str,
         *,
         endpoint: sagemaker.CfnEndpoint,
-        instance_types: Mapping[str, InstanceType],
+        instance_types: Mapping[str, Sequence[InstanceType]],
     ) -> None:
         super().__init__(scope, id)
         mark_as_own(self)
@@ -85,7 +85,7 @@ class ScalingGuard(Construct):
         properties = {
             # A name, not a reference: the endpoint is created after the guard.
             "EndpointLogicalId": Stack.of(endpoint).get_logical_id(endpoint),
-            "InstanceTypes": {name: each.name for name, each in instance_types.items()},
+            "InstanceTypes": {name: _joined(each) for name, each in instance_types.items()},
         }
         sweeper = self._resource("Sweeper", SWEEPER_TYPE, properties)
         sweeper.node.add_dependency(before)
@@ -108,10 +108,15 @@ class ScalingGuard(Construct):
             properties=properties,
         )
 
-    def protect(self, scaling: Construct, instance_type: InstanceType) -> None:
+    def protect(self, scaling: Construct, instance_types: Sequence[InstanceType]) -> None:
         """Let the guard's function register the targets and policies of ``scaling``."""
         scaling.node.add_dependency(self._after)
-        Aspects.of(scaling).add(_ServedByGuard(self._function.function.function_arn, instance_type.name))
+        Aspects.of(scaling).add(_ServedByGuard(self._function.function.function_arn, _joined(instance_types)))
+
+
+def _joined(instance_types: Sequence[InstanceType]) -> str:
+    # The function joins the types of the running configuration in the same way.
+    return ",".join(each.name for each in instance_types)
 
 
 @jsii.implements(IAspect)

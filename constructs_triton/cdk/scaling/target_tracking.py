@@ -62,7 +62,9 @@ def check_options(method: Callable[..., object], options: ScalingPolicyOptions) 
 class PublishedMetric(Protocol):
     """Returns a metric that SageMaker publishes for a variant or a component."""
 
-    def __call__(self, metric_name: str, /, *, statistic: str | None = None) -> cloudwatch.Metric:
+    def __call__(
+        self, metric_name: str, /, *, statistic: str | None = None, instance_type: str | None = None
+    ) -> cloudwatch.Metric:
         """Return the metric of that name."""
 
 

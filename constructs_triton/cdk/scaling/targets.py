@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -91,13 +92,21 @@ def check_capacity(min_capacity: float, max_capacity: float, least: RangeLimit) 
         )
 
 
-def check_plan(plan: CapacityPlan, instance_type: InstanceType) -> None:
-    """Check that a plan was measured on the variant's instance type.
+def check_plan(plan: CapacityPlan, instance_types: Sequence[InstanceType]) -> None:
+    """Check that a plan was measured on the variant's only instance type.
 
     Raises:
-        InvalidValueError: not a plan, or a plan for another instance type.
+        InvalidValueError: not a plan, a plan for another instance type, or several instance types.
     """
     check_has("plan", plan, "target_invocations_per_minute", "cheapest(plan_all(...))")
+    if len(instance_types) > 1:
+        rates = ", ".join(f'"{each}": ...' for each in instance_types)
+        raise InvalidValueError(
+            "plan: is for one instance type, and the variant has instance_pools; call "
+            "auto_scale_instance_count, then scale_on_invocations_per_instance with "
+            f"max_requests_per_second={{{rates}}}"
+        )
+    instance_type = instance_types[0]
     if instance_type.is_known and plan.instance_type != instance_type.name:
         raise InvalidValueError(
             f'instance_type: the plan is for "{plan.instance_type}", got "{instance_type}"; '

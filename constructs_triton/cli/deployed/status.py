@@ -86,7 +86,7 @@ def _variant_lines(variant: VariantState) -> Iterator[str]:
     status = f", {variant.status}" if variant.status else ""
     yield (
         f"  {kind} {variant.name}: {_count(variant.current_instances)} of "
-        f"{_count(variant.desired_instances)} instances of {variant.instance_type or 'unknown type'}{status}"
+        f"{_count(variant.desired_instances)} instances of {_types(variant)}{status}"
     )
     if variant.image:
         ami = variant.inference_ami or "SageMaker's default"
@@ -97,6 +97,11 @@ def _variant_lines(variant: VariantState) -> Iterator[str]:
         width = max(map(len, variant.archives.models), default=0)
         for name, archive in sorted(variant.archives.models.items()):
             yield f"      {name:{width}}  {archive}"
+
+
+def _types(variant: VariantState) -> str:
+    pools = ", ".join(f"{name} ({count})" for name, count in variant.instance_pools.items())
+    return pools or variant.instance_type or "unknown type"
 
 
 def _component_lines(component: ComponentState) -> Iterator[str]:

@@ -49,5 +49,12 @@ def running_variants(endpoint_name: str) -> list[tuple[str, str | None]]:
     for name in sorted(names):
         config = call(sagemaker.describe_endpoint_config, EndpointConfigName=name)
         listed = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
-        variants += [(each["VariantName"], each.get("InstanceType")) for each in listed]
+        variants += [(each["VariantName"], _instance_types(each)) for each in listed]
     return variants
+
+
+def _instance_types(variant: dict[str, Any]) -> str | None:
+    """The instance type, or those of all pools in order of priority, as the template writes them."""
+    pools = sorted(variant.get("InstancePools") or (), key=lambda pool: int(pool["Priority"]))
+    names = [pool["InstanceType"] for pool in pools]
+    return ",".join(names) if names else variant.get("InstanceType")

@@ -56,7 +56,7 @@ class EngineContainers:
             variant.container,
             self._settings,
             image_of(endpoint, variant, self._options.images),
-            shared_memory_bytes(variant.instance_type, self._memory_bytes),
+            shared_memory_bytes(variant.instance_types, self._memory_bytes),
             timeout or _STARTUP_TIMEOUT_SECONDS,
         )
 

@@ -7,7 +7,7 @@ an instance's memory is available as shared memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from constructs_triton.errors import InvalidValueError
@@ -44,16 +44,18 @@ def run_arguments(
     ]
 
 
-def shared_memory_bytes(instance_type: str | None, machine_bytes: int) -> int:
-    """Return half of the memory of the instance type, but at most half of that of this machine."""
-    half = machine_bytes // 2
-    if instance_type is None:
-        return half
+def shared_memory_bytes(instance_types: Iterable[str], machine_bytes: int) -> int:
+    """Return half of the memory of the smallest type, but at most half of that of this machine."""
+    memories = [memory for each in instance_types if (memory := _memory_bytes(each)) is not None]
+    return min(machine_bytes, *memories) // 2 if memories else machine_bytes // 2
+
+
+def _memory_bytes(instance_type: str) -> int | None:
     try:
         memory = InstanceType.of(instance_type).memory_gib
     except InvalidValueError:  # a template may name a type that is not published
-        memory = None
-    return half if memory is None else min(half, int(memory * 2**30) // 2)
+        return None
+    return None if memory is None else int(memory * 2**30)
 
 
 def _publication() -> tuple[str, str]:

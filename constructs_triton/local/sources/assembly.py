@@ -135,12 +135,12 @@ class _Specs:
             name=variant.name,
             container=self._container(variant.containers, variant.model_name),
             weight=float(variant.weight),
-            instance_type=variant.instance_type,
+            instance_types=variant.instance_types,
             startup_timeout_seconds=variant.startup_timeout_seconds,
         )
 
     def _components(self, endpoint: DeclaredEndpoint) -> tuple[ComponentSpec, ...]:
-        types = {variant.name: variant.instance_type for variant in endpoint.variants}
+        types = {variant.name: variant.instance_types for variant in endpoint.variants}
         asleep = self._names_with_minimum_zero()
         of_triton = [each for each in endpoint.components if _is_triton(each)]
         found = tuple(self._component(each, types, asleep) for each in of_triton)
@@ -160,7 +160,7 @@ class _Specs:
         return found
 
     def _component(
-        self, component: DeclaredComponent, types: Mapping[str, str | None], asleep: set[str]
+        self, component: DeclaredComponent, types: Mapping[str, Sequence[str]], asleep: set[str]
     ) -> ComponentSpec:
         place = f"{self.stack.name}/{component.logical_id}"
         if "BaseInferenceComponentName" in component.specification:
@@ -177,7 +177,7 @@ class _Specs:
         return ComponentSpec(
             name=component.name,
             container=container,
-            instance_type=types.get(component.variant_name),
+            instance_types=types.get(component.variant_name, ()),
             startup_timeout_seconds=component.startup_timeout_seconds,
             variant_name=component.variant_name,
             starts_at_zero=component.name in asleep,

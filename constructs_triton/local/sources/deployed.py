@@ -15,7 +15,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from constructs_triton.cloud_assembly.endpoints import DeclaredContainer, hosts_components
+from constructs_triton.cloud_assembly.endpoints import DeclaredContainer, hosts_components, instance_types_of
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec, VariantSpec
 from constructs_triton.local.sources.uncompressed import FileContent, check_names
@@ -97,7 +97,7 @@ class _Account:
                 name=variant["VariantName"],
                 container=self._container(endpoint, variant),
                 weight=float(weights.get(variant["VariantName"], variant.get("InitialVariantWeight", 1.0))),
-                instance_type=variant.get("InstanceType"),
+                instance_types=instance_types_of(variant),
                 startup_timeout_seconds=variant.get("ContainerStartupHealthCheckTimeoutInSeconds"),
             )
             for variant in variants
@@ -107,14 +107,16 @@ class _Account:
         self, endpoint: str, variants: Sequence[Mapping[str, Any]]
     ) -> Iterator[tuple[str, ComponentSpec | None]]:
         """Yield the components by name; ``None`` for those whose container is not Triton."""
-        types = {variant["VariantName"]: variant.get("InstanceType") for variant in variants}
+        types = {variant["VariantName"]: instance_types_of(variant) for variant in variants}
         pages = self._sagemaker.get_paginator("list_inference_components")
         for page in pages.paginate(EndpointNameEquals=endpoint):
             for summary in page["InferenceComponents"]:
                 name = summary["InferenceComponentName"]
                 yield name, self._component(endpoint, name, types)
 
-    def _component(self, endpoint: str, name: str, types: Mapping[str, str | None]) -> ComponentSpec | None:
+    def _component(
+        self, endpoint: str, name: str, types: Mapping[str, Sequence[str]]
+    ) -> ComponentSpec | None:
         found = self._sagemaker.describe_inference_component(InferenceComponentName=name)
         specification = found.get("Specification") or found.get("Specifications", [{}])[0]
         if not self._is_triton(specification.get("ModelName")):
@@ -124,7 +126,7 @@ class _Account:
         return ComponentSpec(
             name=name,
             container=self._container(endpoint, {**specification, "VariantName": name}),
-            instance_type=types.get(variant_name),
+            instance_types=types.get(variant_name, ()),
             startup_timeout_seconds=startup.get("ContainerStartupHealthCheckTimeoutInSeconds"),
             variant_name=variant_name,
             starts_at_zero=found.get("RuntimeConfig", {}).get("CurrentCopyCount") == 0,

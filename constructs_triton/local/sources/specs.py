@@ -54,12 +54,15 @@ class ContainerSpec:
 
 @dataclass(frozen=True, slots=True)
 class VariantSpec:
-    """A production or shadow variant. ``weight`` is its share of the traffic relative to the others."""
+    """A production or shadow variant. ``weight`` is its share of the traffic relative to the others.
+
+    ``instance_types`` are the types that it may run on, in order of priority.
+    """
 
     name: str
     container: ContainerSpec
     weight: float = 1.0
-    instance_type: str | None = None
+    instance_types: Sequence[str] = ()
     startup_timeout_seconds: int | None = None
 
 

@@ -68,9 +68,17 @@ def _describe_variants(transport: SageMakerTransport, name: str) -> list[dict[st
     )
     types = {each["VariantName"]: each.get("InstanceType") for each in config["ProductionVariants"]}
     return [
-        {**variant, "InstanceType": types.get(variant["VariantName"])}
+        {**variant, "InstanceType": types.get(variant["VariantName"]) or _only_type(variant)}
         for variant in endpoint.get("ProductionVariants", ())
     ]
+
+
+def _only_type(variant: dict[str, Any]) -> str | None:
+    """The type of all running instances of a variant with instance pools; ``None`` if they are mixed."""
+    running = [
+        each["InstanceType"] for each in variant.get("InstancePools", ()) if each["CurrentInstanceCount"]
+    ]
+    return running[0] if len(running) == 1 else None
 
 
 def _is_scaled(transport: SageMakerTransport, name: str, variants: list[dict[str, Any]]) -> bool:

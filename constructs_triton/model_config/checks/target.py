@@ -174,6 +174,32 @@ def tensorrt_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem("a TensorRT model needs a GPU, and the instance has none", place)
 
 
+@rule(
+    "target-plan-of-several-gpus",
+    "tensorrt",
+    rejects=False,
+    source="TensorRT: an engine plan file used across different models of devices",
+    hint="set model_repository or model on each InstancePool to a plan that was built for its GPU, or select "
+    "plans with cc_model_filenames",
+)
+def plan_of_several_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A TensorRT plan is loaded by one model of GPU only.
+
+    A plan is built for one model of GPU. TensorRT does not load it on a GPU of another compute capability,
+    and warns on another model of the same one. A plan that was built with hardware compatibility is the
+    exception, which no header shows: name its repository on each ``InstancePool``.
+    """
+    by_capability = model.config.cc_model_filenames if model.config is not None else {}
+    users: dict[str, list[str]] = {}
+    for gpu, capability in model.target.gpus:
+        if gpu is not None:
+            users.setdefault(by_capability.get(capability, ""), []).append(gpu)
+    for file, gpus in users.items():
+        if len(gpus) > 1:
+            plan = f'plan "{file}"' if file else "plan"
+            yield Problem(f"one {plan} would be loaded by different GPUs: {quoted(gpus)}")
+
+
 # --- memory and disk --------------------------------------------------------------------------------------
 
 

@@ -22,6 +22,8 @@ from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.models import SageMakerModelBackend
 from moto.sagemaker.responses import SageMakerResponse
 
+from constructs_triton.cloud_assembly.endpoints import instance_types_of
+
 from ..replacement import replaced
 from .components import InferenceComponents
 from .fleets import Fleets
@@ -213,14 +215,14 @@ def _refuse_if_used(what: str, users: list[str]) -> None:
 def _refuse_scaled_variants(
     response: Any, endpoint_name: str, before: list[dict[str, Any]], after: list[dict[str, Any]]
 ) -> None:
-    instance_types = {each["VariantName"]: each.get("InstanceType") for each in after}
+    instance_types = {each["VariantName"]: instance_types_of(each) for each in after}
     scaling = applicationautoscaling_backends[response.current_account][response.region]
     scaled = scaling.targets.get(_DIMENSION, {})
     refused = [
         each["VariantName"]
         for each in before
         if f"endpoint/{endpoint_name}/variant/{each['VariantName']}" in scaled
-        and instance_types.get(each["VariantName"]) != each.get("InstanceType")
+        and instance_types.get(each["VariantName"]) != instance_types_of(each)
     ]
     if refused:
         raise ValidationError(

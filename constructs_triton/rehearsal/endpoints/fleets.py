@@ -14,6 +14,8 @@ from typing import Any
 from moto.cloudwatch.models import cloudwatch_backends
 from moto.sagemaker.models import sagemaker_backends
 
+from constructs_triton.cloud_assembly.endpoints import instance_types_of
+
 from ..permissions.execution_role import ExecutionRoleCheck
 from ..services.service_api import ServiceApi
 from ..steps import Step
@@ -132,7 +134,7 @@ class Fleets:
                     place = variant["VariantName"]
                     found = declared.get(place, {})
                     initial = found.get("InitialInstanceCount", 0 if found else count)
-                    yield Count(moment, name, place, count, initial, found.get("InstanceType", ""))
+                    yield Count(moment, name, place, count, initial, _types(found))
 
     def update(self, endpoint_name: str, old: str, new: str) -> None:
         """Start the fleet of a new configuration beside the old one.
@@ -185,7 +187,11 @@ class Fleets:
             *self._backend.endpoint_configs[config_name].production_variants,
             *self.kept_members(config_name).get("ShadowProductionVariants", []),
         ]
-        return [each["ModelName"] for each in variants if "ModelName" in each]
+        pools = [pool for each in variants for pool in each.get("InstancePools", [])]
+        return [
+            *(each["ModelName"] for each in variants if "ModelName" in each),
+            *(each["ModelNameOverride"] for each in pools if "ModelNameOverride" in each),
+        ]
 
     def kept_members(self, config_name: str) -> Mapping[str, Any]:
         """The members of a configuration's request that moto forgets."""
@@ -226,3 +232,8 @@ class Fleets:
         if model is None:
             raise PermissionError(f"Could not find model {name}")
         return model
+
+
+def _types(variant: Mapping[str, Any]) -> str:
+    """The instance types; an instance of any pool may start, so each needs the quota."""
+    return ", ".join(instance_types_of(variant))

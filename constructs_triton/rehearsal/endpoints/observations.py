@@ -22,6 +22,7 @@ from moto.sagemaker.responses import SageMakerResponse
 
 from ..replacement import replaced
 from ..stacks.stack import Stacks
+from .instance_pools import variants_with_pools
 
 __all__ = ["Observations"]
 
@@ -50,7 +51,8 @@ class Observations:
             answer: Any = original(response).result
             observed = self.endpoints.get(json.loads(response.body)["EndpointName"], {})
             checked = _checked("sagemaker", "DescribeEndpoint", dict(observed))
-            return ActionResult({**dict(answer), **checked})
+            variants = variants_with_pools(response, answer)
+            return ActionResult({**dict(answer), "ProductionVariants": variants, **checked})
 
         return describe_endpoint
 

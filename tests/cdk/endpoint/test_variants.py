@@ -35,6 +35,7 @@ from constructs_triton.cdk.options.container_options import ContainerOptions
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.validation.properties import with_defaults
 from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton.tokens import is_token
 
 GPU = InstanceType.of("ml.g5.xlarge")
 CPU = InstanceType.of("ml.c5.xlarge")
@@ -361,6 +362,27 @@ def test_volume_and_timeouts_follow_from_the_archive(
     download, startup = sizing.model_data_download_timeout, sizing.container_startup_health_check_timeout
     assert (sizing.volume_size_gib, download, startup) == expected
     assert [each.code for each in sizing.findings] == (["volume-too-small"] if packed > 100 * GB else [])
+
+
+def test_sizing_of_several_types_fits_all_of_them() -> None:
+    """The longest timeouts; a volume size that only some types support is a warning, and is left out."""
+    big = ModelLocation("s3://b/big.tar.gz", (), size_bytes=40 * GB, unpacked_size_bytes=40 * GB)
+    small = ModelLocation("s3://b/small.tar.gz", (), size_bytes=GB, unpacked_size_bytes=GB)
+    on_disk, on_volume = Sizing.of(big, GPU, TIMEOUTS), Sizing.of(big, CPU, TIMEOUTS)
+    mixed = Sizing.of_pools([on_volume, on_disk])
+    assert mixed.volume_size_gib is None
+    (found,) = mixed.findings
+    assert (found.code, "82 GiB" in found.message) == ("instance-pools-volume-size", True)
+    several = Sizing.of_pools([Sizing.of(small, GPU, TIMEOUTS), on_disk])
+    assert several.model_data_download_timeout == on_disk.model_data_download_timeout
+    unknown = Sizing.of(ModelLocation("s3://b/models/", ()), GPU, TIMEOUTS)
+    assert Sizing.of_pools([on_disk, unknown]).model_data_download_timeout is None
+    given = cdk.Size.gibibytes(cdk.Token.as_number({"Ref": "Volume"}))
+    token = Sizing.of_pools([Sizing.of(big, CPU, TIMEOUTS, given), Sizing.of(big, CPU, TIMEOUTS, given)])
+    assert (is_token(token.volume_size_gib), token.findings) == (True, ())
+    wait = cdk.Duration.seconds(cdk.Token.as_number({"Ref": "Wait"}))
+    timeouts: ContainerOptions = {**TIMEOUTS, "model_data_download_timeout": wait}
+    assert is_token(Sizing.of_pools([Sizing.of(big, GPU, timeouts), on_disk]).model_data_download_timeout)
 
 
 def test_given_volume_and_timeouts_are_kept() -> None:

@@ -51,7 +51,6 @@ ENDPOINT_REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"initial_variant_weight": 1}, "initial_variant_weight: .*; remove it"),
     ({"environment": {}}, "environment: .*own container; set it on the TritonInferenceComponent"),
     ({"accelerator_partition_layouts": []}, "CloudFormation has no partitions of GPUs"),
-    ({"instance_pools": []}, "instance_pools: .*add_property_override"),
     ({"routing_strategy": "KV_AWARE"}, 'routing_strategy: .*language models.*"KV_AWARE"'),
     ({"routing_strategy": "PREFIX_AWARE", "concurrency_threshold": 8}, "prefix_length: is required"),
     ({"routing_strategy": "PREFIX_AWARE", "prefix_length": 9, "concurrency_threshold": 8}, "1024 to 65536"),

@@ -229,3 +229,44 @@ print(sorted(heavy & set(sys.modules)), file=sys.stderr)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
+
+
+def test_pools_have_the_counts_of_the_slowest_type(capsys: pytest.CaptureFixture[str]) -> None:
+    """The cost is a range: all instances of the cheapest type, to all of the most expensive one."""
+    pools = ("--instance-pools", "ml.g4dn.2xlarge", "ml.g4dn.12xlarge")
+    assert run("--price", *PRICES, *pools, "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    found, plans = answer["instance_pools"], answer["plans"]
+    assert found["instance_types"] == ["ml.g4dn.2xlarge", "ml.g4dn.12xlarge"]
+    count = found["initial_instance_count"]
+    best = [
+        min(
+            (each for each in plans if each["instance_type"] == name and each["meets_latency"]),
+            key=lambda each: each["cost_per_hour"],
+        )
+        for name in found["instance_types"]
+    ]
+    assert count == max(each["initial_instance_count"] for each in best) == 23
+    assert found["cost_per_hour"] == pytest.approx([0.94 * 23, 4.89 * 23])
+    assert found["max_requests_per_second"]["ml.g4dn.2xlarge"] == pytest.approx(1335 / 60)
+    assert run("--price", *PRICES, *pools) == 0
+    assert "instance pools ml.g4dn.2xlarge, ml.g4dn.12xlarge: 23 instances" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("types", "message"),
+    [
+        (["ml.g4dn.2xlarge", "ml.g4dn.2xlarge"], "must be unique"),
+        (["ml.g5.xlarge"], 'no row of the benchmark is for "ml.g5.xlarge"'),
+    ],
+)
+def test_pools_that_cannot_be_planned(types: list[str], message: str) -> None:
+    """Every type must be in the benchmark, once."""
+    with pytest.raises(InvalidValueError, match=f"^instance_pools: .*{message}"):
+        run("--price", *PRICES, "--instance-pools", *types)
+
+
+def test_pool_that_is_too_slow_is_an_error() -> None:
+    """A type that does not meet the latency cannot serve the load when it is the one that starts."""
+    with pytest.raises(InvalidValueError, match=r"^instance_pools, ml\.g4dn\.xlarge: "):
+        run("--price", *PRICES, "--instance-pools", "ml.g4dn.xlarge", latency_ms="400")

@@ -136,6 +136,19 @@ def test_second_fleet_needs_quota(tmp_path: Path) -> None:
     assert codes(found) == {"rehearse-fleet-shrinks"}
 
 
+def test_instance_of_any_pool_needs_quota(tmp_path: Path) -> None:
+    """Which type starts is not known, so each needs the quota for all instances."""
+    resources = endpoint(archive="two.tar.gz")
+    (variant,) = resources["Config"]["Properties"]["ProductionVariants"]
+    del variant["InstanceType"]
+    variant["InstancePools"] = [
+        {"InstanceType": "ml.g5.xlarge", "Priority": 2},
+        {"InstanceType": "ml.g6.xlarge", "Priority": 1},
+    ]
+    (counted,) = rehearsal(tmp_path, OLD, resources).instances
+    assert (counted.peak, counted.instance_type) == (2, "ml.g6.xlarge, ml.g5.xlarge")
+
+
 @pytest.mark.parametrize(("size", "peak"), [(("INSTANCE_COUNT", 2), 7), (("CAPACITY_PERCENT", 30), 7)])
 def test_rolling_update_of_a_generated_name_adds_one_batch(
     size: tuple[str, int], peak: int, tmp_path: Path

@@ -62,7 +62,7 @@ def test_trust_names_the_service() -> None:
     assert verdict(trust, principal=Service("ec2.amazonaws.com"), **asked) is Decision.NOT_GRANTED
 
 
-UNKNOWN = [
+UNKNOWN: list[dict[str, Any]] = [
     {**READ, "NotResource": "*"},
     {**READ, "Condition": {"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}},
     {**READ, "Resource": "arn:aws:s3:::bucket/${aws:username}/*"},

@@ -12,6 +12,8 @@ from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.models import SageMakerModelBackend, sagemaker_backends
 from moto.sagemaker.responses import SageMakerResponse
 
+from constructs_triton.cloud_assembly.endpoints import instance_types_of
+
 from ...replacement import replaced
 from ..fleets import Fleets
 from .capacity import Copy, fit, largest_fleet
@@ -87,7 +89,7 @@ class InferenceComponents:
         """
         if not self.of_endpoint(endpoint_name):
             return
-        for member in ("VariantName", "InstanceType", "ModelName"):
+        for member in ("VariantName", "InstanceType", "InstancePools", "ModelName"):
             if [each.get(member) for each in before] != [each.get(member) for each in after]:
                 raise ValidationError(f"{member} cannot change while inference components use the endpoint.")
 
@@ -203,7 +205,7 @@ class InferenceComponents:
         copies = [Copy.of(specifications(component.body)[0])] * count
         for each in others:
             copies += [Copy.of(specifications(each.body)[0])] * each.copies
-        return fit(copies, variant["InstanceType"], largest_fleet(variant))
+        return fit(copies, instance_types_of(variant)[0], largest_fleet(variant))
 
     # What the operations look at.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from moto.sagemaker.exceptions import ValidationError
 
+from constructs_triton.cloud_assembly.endpoints import instance_types_of
 from constructs_triton.facts.instance_types import InstanceType
 
 from .component import Component, specifications
@@ -71,8 +72,12 @@ def check_body(body: Mapping[str, Any], variant: Mapping[str, Any]) -> None:
     """Check the specifications of a request against the variant's instance type."""
     if ("Specification" in body) == ("Specifications" in body):
         raise ValidationError("Exactly one of Specification and Specifications has to be given.")
+    types = instance_types_of(variant)
     for specification in specifications(body):
-        _check_specification(specification, variant["InstanceType"])
+        for each in [specification["InstanceType"]] if "InstanceType" in specification else types:
+            if each not in types:
+                raise ValidationError(f"InstanceType {each} is not in the InstancePools of the variant.")
+            _check_specification(specification, each)
 
 
 def _check_specification(specification: Mapping[str, Any], instance_type: str) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,14 +60,21 @@ def test_an_isolated_container_has_no_network() -> None:
 
 
 @pytest.mark.parametrize(
-    ("instance_type", "gibibytes"),
-    [(None, 32), ("ml.g5.xlarge", 8), ("ml.g5.48xlarge", 32), ("ml.z99.large", 32), ("nonsense", 32)],
+    ("instance_types", "gibibytes"),
+    [
+        ([], 32),
+        (["ml.g5.xlarge"], 8),
+        (["ml.g5.48xlarge"], 32),
+        (["ml.z99.large"], 32),
+        (["nonsense"], 32),
+        (["ml.g5.48xlarge", "ml.z99.large", "ml.g5.xlarge"], 8),
+    ],
 )
 def test_shared_memory_is_half_of_the_instance_or_of_the_machine(
-    instance_type: str | None, gibibytes: int
+    instance_types: Sequence[str], gibibytes: int
 ) -> None:
-    """The instance's memory decides, unless this machine has less or the type is not published."""
-    assert shared_memory_bytes(instance_type, 64 * 2**30) == gibibytes * 2**30
+    """The smallest type decides, unless this machine has less memory or the type is not published."""
+    assert shared_memory_bytes(instance_types, 64 * 2**30) == gibibytes * 2**30
 
 
 @pytest.mark.parametrize(
@@ -108,7 +115,7 @@ def test_an_image_is_replaced_by_endpoint_variant_or_image(
 def test_a_component_has_a_container_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``--image`` accepts its name, and half of the memory of the instance type is its shared memory."""
     FakeEngine(tmp_path, monkeypatch, ANSWERING)
-    component = ComponentSpec("c", SINGLE, instance_type="ml.g5.xlarge")
+    component = ComponentSpec("c", SINGLE, instance_types=["ml.g5.xlarge"])
     endpoint = EndpointSpec("e", "Stack", (), components=(component,))
     options = RunOptions(Path("cdk.out"), engine="podman", images={"e/c": "other"})
     container = EngineContainers(options, [endpoint], lambda _: None, Path("/nowhere")).create(

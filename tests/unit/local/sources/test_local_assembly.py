@@ -208,9 +208,9 @@ def test_variants_keep_their_settings(tmp_path: Path) -> None:
     }
     (spec,) = read_endpoints(_write(tmp_path, template))
     (variant,), (shadow,) = spec.variants, spec.shadow_variants
-    assert (variant.weight, variant.instance_type, variant.startup_timeout_seconds) == (
+    assert (variant.weight, variant.instance_types, variant.startup_timeout_seconds) == (
         3.0,
-        "ml.g5.xlarge",
+        ("ml.g5.xlarge",),
         77,
     )
     assert (variant.container.model_cache_setting, variant.container.is_multi_model) == ("Disabled", True)
@@ -299,3 +299,16 @@ def test_a_broken_manifest_is_reported(tmp_path: Path, content: str, words: str)
     (tmp_path / "manifest.json").write_text(content)
     with pytest.raises(LocalEndpointError, match=rf"{words}.*`npx cdk synth`"):
         read_endpoints(tmp_path)
+
+
+def test_instance_pools_are_read_in_order_of_priority(tmp_path: Path) -> None:
+    """The variant may run on each of the types, so all of them count."""
+    template = _template()
+    variant = _variant(template)
+    variant.pop("InstanceType", None)
+    variant["InstancePools"] = [
+        {"InstanceType": "ml.g5.xlarge", "Priority": 2},
+        {"InstanceType": "ml.g6.xlarge", "Priority": 1},
+    ]
+    (spec,) = read_endpoints(_write(tmp_path, template))
+    assert list(spec.variants[0].instance_types) == ["ml.g6.xlarge", "ml.g5.xlarge"]

@@ -60,7 +60,7 @@ def test_component_has_the_container_of_its_model(tmp_path: Path, resources: Res
     digits, named = spec.components
     assert digits.container.archive == tmp_path / "asset.abc.tar.gz"
     assert (digits.variant_name, named.variant_name) == ("AllTraffic", "AllTraffic")
-    assert (digits.instance_type, digits.startup_timeout_seconds) == ("ml.g5.12xlarge", 900)
+    assert (digits.instance_types, digits.startup_timeout_seconds) == (("ml.g5.12xlarge",), 900)
 
 
 @pytest.mark.parametrize(("minimum", "starts_at_zero"), [(0, True), (1, False)])

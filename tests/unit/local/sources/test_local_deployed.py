@@ -144,5 +144,5 @@ def test_deployed_components_are_read(tmp_path: Path, monkeypatch: pytest.Monkey
         ("asleep", True),
     ]
     (first, _) = spec.components
-    assert (first.instance_type, first.startup_timeout_seconds) == ("ml.g5.xlarge", 600)
+    assert (first.instance_types, first.startup_timeout_seconds) == (("ml.g5.xlarge",), 600)
     assert first.container.archive == tmp_path / "models" / "a.tar.gz"

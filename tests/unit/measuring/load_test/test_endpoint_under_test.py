@@ -92,6 +92,26 @@ def test_suspended_scaling_is_safe_and_mixed_types_are_unknown(stubs: Any) -> No
     assert (target.instance_type, target.instance_count, target.is_scaled) == (None, 4, False)
 
 
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [({"ml.g6.xlarge": 0, "ml.g5.xlarge": 2}, "ml.g5.xlarge"), ({"a": 1, "b": 1}, None)],
+)
+def test_type_of_an_endpoint_with_pools_is_the_one_that_runs(
+    counts: dict[str, int], expected: str | None, stubs: Any
+) -> None:
+    """A mixed fleet has no single type, so what was measured is not attributed to one."""
+    transport, sagemaker, scaling = stubs
+    described, configured = endpoint(), config()
+    pools = [{"InstanceType": name, "CurrentInstanceCount": count} for name, count in counts.items()]
+    described["ProductionVariants"][0]["InstancePools"] = pools
+    del configured["ProductionVariants"][0]["InstanceType"]
+    sagemaker.add_response("describe_endpoint", described)
+    sagemaker.add_response("describe_endpoint_config", configured)
+    scaling.add_response("describe_scalable_targets", {"ScalableTargets": []})
+    with sagemaker, scaling:
+        assert describe_target(transport).instance_type == expected
+
+
 def test_denied_calls_become_notes(stubs: Any) -> None:
     """A caller that may only invoke the endpoint can still test it."""
     transport, sagemaker, scaling = stubs

@@ -1,0 +1,158 @@
+"""A component on every instance type of its endpoint: its checks, and its specification for each type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from constructs_triton.cdk.endpoint.container import SettledContainer
+from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer, bind_container
+from constructs_triton.cdk.endpoint.served_models import SingleModel
+from constructs_triton.cdk.endpoint.sizing import Sizing
+from constructs_triton.cdk.inference_component.component_host import ComponentHost
+from constructs_triton.cdk.inference_component.component_models import settle_component
+from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
+from constructs_triton.cdk.inference_component.properties import InferenceComponentOptions
+from constructs_triton.cdk.options.container_options import ContainerOptions
+from constructs_triton.cdk.options.instance_pool import (
+    InstancePool,
+    has_own_models,
+    merged_findings,
+    raise_of_pools,
+)
+from constructs_triton.errors import ConstructsTritonError, InvalidValueError, RepositoryError
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.findings import Finding
+
+__all__ = ["SettledComponent", "bind_component", "render_specifications", "settle_on_host"]
+
+_Component = sagemaker.CfnInferenceComponent
+_Settled = tuple[ComputeRequirements, SettledContainer]
+
+
+@dataclass(frozen=True, slots=True)
+class SettledComponent:
+    """What a component reserves, its container, and those of types with their own models, by type."""
+
+    requirements: ComputeRequirements
+    container: SettledContainer
+    overrides: Mapping[str, SettledContainer] = field(default_factory=dict)
+
+
+def settle_on_host(
+    scope: Construct, models: SingleModel, options: InferenceComponentOptions, host: ComponentHost
+) -> SettledComponent:
+    """Check a component for every instance type of its endpoint.
+
+    Raises:
+        InvalidValueError: an instance type does not have what a copy reserves, or SageMaker would refuse a
+            value.
+        RepositoryError: Triton would not load the models.
+    """
+    host.check_image(options["image"] or host.image)
+    if len(host.types) == 1 and options["instance_pools"] is None:
+        return SettledComponent(*_settle(scope, models, options, host, host.instance_type))
+    pools = _own_pools(options["instance_pools"] or (), host.types)
+    found, errors = dict[InstanceType, _Settled](), dict[InstanceType, ConstructsTritonError]()
+    sharing = [each for each in host.types if each.name not in pools]
+    for each in host.types:
+        pool = pools.get(each.name)
+        own = models if pool is None else models.of_variant(pool.model_repository, pool.model)
+        try:
+            loaded_by = sharing if pool is None else [each]
+            found[each] = _settle(scope, own, options, host, each, shared_with=loaded_by)
+        except (InvalidValueError, RepositoryError) as error:
+            errors[each] = error
+    raise_of_pools(errors)
+    requirements, container = found[sharing[0]]
+    findings = merged_findings({each: settled.findings for each, (_, settled) in found.items()})
+    overrides = {each.name: replace(found[each][1], findings=()) for each in found if each.name in pools}
+    return SettledComponent(requirements, replace(container, findings=findings), overrides)
+
+
+def _settle(
+    scope: Construct,
+    models: SingleModel,
+    options: InferenceComponentOptions,
+    host: ComponentHost,
+    instance_type: InstanceType,
+    *,
+    shared_with: Sequence[InstanceType] = (),
+) -> _Settled:
+    requirements = ComputeRequirements.of(options, instance_type)
+    container = settle_component(
+        scope,
+        models,
+        options,
+        image=options["image"] or host.image,
+        instance_type=requirements.part_of(instance_type),
+        enable_network_isolation=host.enable_network_isolation,
+        shared_with=shared_with,
+    )
+    warnings: list[Finding] = requirements.warnings(instance_type)
+    return requirements, replace(container, findings=(*warnings, *container.findings))
+
+
+def _own_pools(pools: Sequence[InstancePool], types: Sequence[InstanceType]) -> dict[str, InstancePool]:
+    names = [each.name for each in types]
+    found: dict[str, InstancePool] = {}
+    for pool in pools:
+        name = pool.instance_type.name
+        if name not in names or name in found:
+            problem = "must be unique" if name in found else "must be one of the endpoint's instance_pools"
+            raise InvalidValueError(f'instance_pools: {problem}, got "{name}"; remove it')
+        if not has_own_models(pool):
+            raise InvalidValueError(
+                f'instance_pools: "{name}" has no models of its own; set model_repository or model on it, or '
+                "remove it"
+            )
+        found[name] = pool
+    if len(found) == len(names):
+        raise InvalidValueError(
+            "instance_pools: no instance type uses the model_repository of the component; set the "
+            f"component's model_repository to that of {names[0]}, and remove {names[0]} from the list"
+        )
+    return found
+
+
+def bind_component(
+    scope: Construct, settled: SettledComponent, options: ContainerOptions
+) -> tuple[BoundContainer, dict[str, BoundContainer]]:
+    """Add what the container needs to the stack, and what types with their own models need, by type.
+
+    The timeouts are the longest of all.
+    """
+    containers = {"": settled.container, **settled.overrides}
+    locations = {name: each.models.bind(scope) for name, each in containers.items()}
+    sizing = Sizing.of_pools(
+        [Sizing.of(locations[name], each.instance_type, options) for name, each in containers.items()]
+    )
+    bound = {
+        name: bind_container(
+            each, Construct(scope, f"{name}Pool") if name else scope, locations[name], sizing
+        )
+        for name, each in containers.items()
+    }
+    return bound.pop(""), bound
+
+
+def render_specifications(
+    types: Sequence[InstanceType],
+    specification: sagemaker.CfnInferenceComponent.InferenceComponentSpecificationProperty,
+    models: Mapping[str, sagemaker.CfnModel],
+) -> list[sagemaker.CfnInferenceComponent.InferenceComponentSpecificationForInstanceTypeProperty]:
+    """Return the specification for each type, which differs in its model only. ``models`` are by type."""
+    return [
+        _Component.InferenceComponentSpecificationForInstanceTypeProperty(
+            instance_type=each.name,
+            model_name=models[each.name].attr_model_name if each.name in models else specification.model_name,
+            compute_resource_requirements=specification.compute_resource_requirements,
+            startup_parameters=specification.startup_parameters,
+            data_cache_config=specification.data_cache_config,
+            scheduling_config=specification.scheduling_config,
+        )
+        for each in types
+    ]

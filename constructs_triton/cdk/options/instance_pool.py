@@ -1,0 +1,222 @@
+"""``InstancePool``: one of several instance types of an endpoint, in order of priority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, cast
+
+from aws_cdk import Stack
+from constructs import Construct
+
+from constructs_triton.cdk.repository.model_repository import TritonModelRepository
+from constructs_triton.cdk.validation.property_types import check_type
+from constructs_triton.errors import ConstructsTritonError, InvalidValueError
+from constructs_triton.facts.inference_ami import FOR_THE_IMAGE
+from constructs_triton.facts.instance_pools import instance_pool_regions
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.findings import Finding, Severity
+from constructs_triton.tokens import is_token
+
+__all__ = [
+    "INSTANCE_POOL_EXAMPLE",
+    "INSTANCE_TYPE_EXAMPLE",
+    "InstancePool",
+    "ami_findings",
+    "check_instances",
+    "has_own_models",
+    "instance_types_of",
+    "merged_findings",
+    "pool_region_findings",
+    "raise_of_pools",
+]
+
+INSTANCE_TYPE_EXAMPLE = 'InstanceType.of("ml.g5.xlarge")'
+INSTANCE_POOL_EXAMPLE = f"InstancePool({INSTANCE_TYPE_EXAMPLE})"
+
+
+@dataclass(frozen=True, slots=True)
+class InstancePool:
+    """One instance type of an endpoint with several. The position in the list is its priority.
+
+    SageMaker uses the next type only if it has no capacity for a type. It does not if a container fails.
+
+    Args:
+        instance_type: Type of the instances.
+        model_repository: Another repository on instances of this type, such as TensorRT plans for its GPU.
+            Default: that of the endpoint. Not supported on component endpoints.
+        model: Another model of the repository on instances of this type. Default: that of the endpoint. Not
+            supported on component endpoints.
+
+    Raises:
+        InvalidValueError: a value of the wrong type.
+    """
+
+    instance_type: InstanceType
+    _: KW_ONLY
+    model_repository: TritonModelRepository | None = None
+    model: str | None = None
+
+    def __post_init__(self) -> None:
+        check_type("instance_type", self.instance_type, (InstanceType, INSTANCE_TYPE_EXAMPLE))
+        if self.instance_type is None:
+            raise InvalidValueError(f"instance_type: is required; write {INSTANCE_POOL_EXAMPLE}")
+        check_type(
+            "model_repository",
+            self.model_repository,
+            (TritonModelRepository, "TritonModelRepository(stack, id, source=...)"),
+        )
+        check_type("model", self.model, (str, '"scorer"'))
+
+    def __str__(self) -> str:
+        return self.instance_type.name
+
+
+def has_own_models(pool: InstancePool) -> bool:
+    """Return whether instances of this type load other models than the endpoint's."""
+    return pool.model_repository is not None or pool.model is not None
+
+
+def check_instances(options: Any) -> None:
+    """Check ``instance_type`` and ``instance_pools``; a single pool becomes the instance type.
+
+    Raises:
+        InvalidValueError: both or neither are given, or types that cannot be in one list.
+    """
+    given, pools = options["instance_type"], cast(Sequence[InstancePool] | None, options["instance_pools"])
+    if pools is None:
+        if given is None:
+            raise InvalidValueError(
+                f"instance_type: is required; write instance_type={INSTANCE_TYPE_EXAMPLE}"
+            )
+        return
+    if given is not None:
+        raise InvalidValueError(
+            f"instance_type: not supported together with instance_pools, got {given}; remove it, since the "
+            "first pool is used first"
+        )
+    _check_types([each.instance_type for each in pools])
+    if all(has_own_models(each) for each in pools):
+        raise InvalidValueError(
+            "instance_pools: no pool uses the model_repository of the endpoint; set the endpoint's "
+            f"model_repository to that of {pools[0]}, and remove it from this pool"
+        )
+    if options.get("capacity_reservation") is not None:
+        raise InvalidValueError(
+            "capacity_reservation: not supported together with instance_pools, since a reservation is of one "
+            "instance type; remove one of them"
+        )
+    if len(pools) == 1:
+        # Whether SageMaker accepts a list of one is not known.
+        options["instance_type"], options["instance_pools"] = pools[0].instance_type, None
+
+
+def _check_types(types: Sequence[InstanceType]) -> None:
+    names = [each.name for each in types]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidValueError(
+                f'instance_pools: each instance type must be unique, got "{name}" twice; remove one of them'
+            )
+    known = [each for each in types if not is_token(each.name)]
+    with_gpu = [each.name for each in known if each.has_gpu]
+    without = [each.name for each in known if not each.has_gpu]
+    if with_gpu and without:
+        raise InvalidValueError(
+            "instance_pools: all types must have GPUs or none, since their container images differ, got "
+            f'"{with_gpu[0]}" and "{without[0]}"; remove one of them'
+        )
+
+
+def instance_types_of(options: Any) -> tuple[InstanceType, ...]:
+    """Return the instance types of an endpoint in order of priority; one without pools."""
+    pools = cast(Sequence[InstancePool] | None, options["instance_pools"])
+    if pools is None:
+        return (cast(InstanceType, options["instance_type"]),)
+    return tuple(each.instance_type for each in pools)
+
+
+# Results of the checks of all pools.
+
+
+def merged_findings(found: Mapping[InstanceType, Iterable[Finding]]) -> tuple[Finding, ...]:
+    """Return the findings of all types, one for each place of each check.
+
+    A finding of all types stays as it is. Otherwise its message names the types, in order of priority.
+    """
+    groups: dict[tuple[Any, ...], dict[InstanceType, Finding]] = {}
+    for instance_type, findings in found.items():
+        for each in findings:
+            groups.setdefault((each.code, each.path, each.line, each.column), {})[instance_type] = each
+    return tuple(_merged(group, len(found)) for group in groups.values())
+
+
+def _merged(group: Mapping[InstanceType, Finding], count: int) -> Finding:
+    first = next(iter(group.values()))
+    by_message: dict[str, list[str]] = {}
+    for instance_type, finding in group.items():
+        by_message.setdefault(finding.message, []).append(instance_type.name)
+    if len(by_message) == 1 and len(group) == count:
+        return first
+    parts = [f"on {', '.join(names)}: {message}" for message, names in by_message.items()]
+    return replace(first, message="; ".join(parts))
+
+
+def raise_of_pools(errors: Mapping[InstanceType, ConstructsTritonError]) -> None:
+    """Raise one error for those of all types, if there are any.
+
+    Raises:
+        InvalidValueError: the errors, each after the types that it is about.
+    """
+    if not errors:
+        return
+    by_message: dict[str, list[str]] = {}
+    for instance_type, error in errors.items():
+        by_message.setdefault(str(error), []).append(instance_type.name)
+    parts = [f"instance_pools, {', '.join(names)}: {message}" for message, names in by_message.items()]
+    raise InvalidValueError("\n".join(parts)) from next(iter(errors.values()))
+
+
+def ami_findings(given: object, versions: Mapping[InstanceType, str | None]) -> Iterator[Finding]:
+    """Yield a warning if SageMaker's default AMI was chosen for types whose default drivers may differ.
+
+    ``versions`` are the AMIs that each type needs by default, or the one that was chosen.
+
+    Raises:
+        InvalidValueError: none was chosen, and the types need different ones.
+    """
+    families = {each.family for each in versions if each.has_gpu}
+    has_one = len(set(versions.values())) == 1 and (None not in versions.values() or len(families) < 2)
+    if has_one:
+        return
+    if given is FOR_THE_IMAGE:
+        needed = ", ".join(f"{each}: {version or 'not known'}" for each, version in versions.items())
+        raise InvalidValueError(
+            "inference_ami_version: is required, since all instance_pools use one AMI and their defaults "
+            f'differ ({needed}); set it to one that supports all of them, such as "al2023-ami-sagemaker-'
+            'inference-gpu-4-1"'
+        )
+    yield Finding(
+        "instance-pools-default-ami",
+        Severity.WARNING,
+        "inference_ami_version",
+        "SageMaker's default AMI has another GPU driver for each family of instance types, got "
+        f"{', '.join(sorted(families))}",
+        "set inference_ami_version to one AMI, or acknowledge this if the image works with all drivers",
+        source="AWS documentation: GPU drivers of inference instances",
+    )
+
+
+def pool_region_findings(scope: Construct) -> Iterator[Finding]:
+    """Yield a warning if AWS did not name the Region of the stack for instance pools."""
+    region = Stack.of(scope).region
+    if is_token(region) or region in instance_pool_regions():
+        return
+    yield Finding(
+        "instance-pools-region",
+        Severity.WARNING,
+        "instance_pools",
+        f"AWS did not list {region} for instance pools when this library was released",
+        "use another Region or instance_type, or acknowledge this if SageMaker accepts them there now",
+        source="aws-samples/sagemaker-genai-hosting-examples, 03-features/capacity-aware-instance-pool",
+    )

@@ -1,0 +1,146 @@
+"""Scaling of a variant with several instance types, which may serve different loads.
+
+AWS publishes no example that stays right when instances of only one type run: a sum of shares counts the
+types that do not run as idle. The expression here is derived, not measured on AWS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aws_cdk import Annotations, Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
+from constructs_triton.cdk.scaling.targets import check_positive, not_multiplied
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.tokens import is_token
+
+__all__ = [
+    "add_missing_data_alarm",
+    "busiest_share",
+    "check_loads",
+    "check_same_units",
+    "slowest_load",
+    "warn_of_one_load",
+]
+
+_CONCURRENT = "ConcurrentRequestsPerModel"
+_MISSING_MINUTES = 5
+
+
+def check_loads(
+    property: str, loads: Mapping[str, float], types: Sequence[InstanceType]
+) -> Mapping[str, float]:
+    """Check the load that an instance of each type serves, and return it in the order of the types.
+
+    Raises:
+        InvalidValueError: a type without a load, another type, or a load that is not a number above 0.
+    """
+    names = [each.name for each in types]
+    if len(names) == 1:
+        raise InvalidValueError(
+            f"{property}: numbers for each instance type need instance_pools, and the variant has one type, "
+            f'"{names[0]}"; use a policy without them, such as scale_on_concurrent_requests'
+        )
+    for name in names:
+        if name not in loads:
+            raise InvalidValueError(
+                f'{property}: must have a number for each instance type, and has none for "{name}"; measure '
+                "it with constructs-triton load-test and add it"
+            )
+    for name, load in loads.items():
+        if name not in names:
+            raise InvalidValueError(
+                f'{property}: must have the instance types of the variant, got "{name}"; remove it, or add '
+                "it to instance_pools"
+            )
+        if is_token(load):
+            raise not_multiplied(f'{property}["{name}"]')
+        check_positive(f'{property}["{name}"]', load)
+    return {name: loads[name] for name in names}
+
+
+def slowest_load(
+    property: str, load: float | Mapping[str, float] | None, types: Sequence[InstanceType]
+) -> float | None:
+    """Return a load per instance that all types can serve: that of the slowest, if each has its own."""
+    return min(check_loads(property, load, types).values()) if isinstance(load, Mapping) else load
+
+
+def warn_of_one_load(scope: Construct, id: str, types: Sequence[InstanceType]) -> None:
+    """Warn of one load for types that differ in their GPU or in their number of GPUs or vCPUs."""
+    hardware = {(each.gpu_model, each.gpus, each.vcpus) for each in types}
+    if len(hardware) > 1:
+        rates = ", ".join(f'"{each}": ...' for each in types)
+        Annotations.of(scope).add_warning_v2(
+            "constructs-triton:instance-pools-one-load",
+            f"{id}: the target is the same for all instance types, and they differ; set "
+            f"max_requests_per_second={{{rates}}}, or acknowledge this if the target is that of the slowest "
+            "type",
+        )
+
+
+def check_same_units(metric_name: str, units: str, types: Sequence[InstanceType]) -> None:
+    """Check that all types have the same number of GPUs or vCPUs.
+
+    ``units`` is ``"gpus"`` or ``"vcpus"``. The metric's range is 0 to 100 times this number.
+
+    Raises:
+        InvalidValueError: the numbers differ, so one target does not fit all types.
+    """
+    counts = {each.name: getattr(each, units) for each in types}
+    if len({each for each in counts.values() if each is not None}) > 1:
+        name = "GPUs" if units == "gpus" else "vCPUs"
+        shown = ", ".join(f"{name}: {count}" for name, count in counts.items())
+        raise InvalidValueError(
+            f"{metric_name}: one target does not fit instance types with different numbers of {name}, got "
+            f"{shown}; use scale_on_concurrent_requests_by_type or scale_on_invocations_per_instance"
+        )
+
+
+def busiest_share(published: PublishedMetric, loads: Mapping[str, float]) -> cloudwatch.MathExpression:
+    """Return the concurrent requests of the busiest type, in percent of what an instance processes.
+
+    A type without instances publishes nothing, and counts as 0.
+    """
+    names = {f"load{position}": name for position, name in enumerate(loads)}
+    shares = [f"FILL({each}, 0) / {loads[name]:g}" for each, name in names.items()]
+    return cloudwatch.MathExpression(
+        expression=f"100 * MAX([{', '.join(shares)}])",
+        using_metrics={
+            each: published(_CONCURRENT, statistic="Average", instance_type=name)
+            for each, name in names.items()
+        },
+        period=Duration.minutes(1),
+        label="Load of the busiest instance type",
+    )
+
+
+def add_missing_data_alarm(
+    scope: Construct, id: str, published: PublishedMetric, types: Sequence[InstanceType]
+) -> cloudwatch.Alarm:
+    """Add an alarm for the case that no type publishes its load, which the policy takes for no load."""
+    ids = {f"samples{position}": each.name for position, each in enumerate(types)}
+    count = cloudwatch.MathExpression(
+        expression=" + ".join(f"FILL({each}, 0)" for each in ids),
+        using_metrics={
+            each: published(_CONCURRENT, statistic="SampleCount", instance_type=name)
+            for each, name in ids.items()
+        },
+        period=Duration.minutes(1),
+        label="Published values of all instance types",
+    )
+    return cloudwatch.Alarm(
+        scope,
+        id,
+        metric=count,
+        alarm_description="No instance type publishes its concurrent requests: scaling takes this for no "
+        "load and removes instances.",
+        comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+        threshold=1,
+        evaluation_periods=_MISSING_MINUTES,
+        treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
+    )

@@ -1,0 +1,310 @@
+"""Endpoints with several instance types, in order of priority."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_s3 as s3
+from cdk_apps import (
+    ENVIRONMENT,
+    add_repository,
+    make_stack,
+    only,
+    resources,
+    statements,
+    synthesize,
+    write_model,
+    write_repository,
+)
+
+from constructs_triton import (
+    AsyncInferenceConfig,
+    CapacityReservationConfig,
+    InstancePool,
+    InstanceType,
+    TritonEndpoint,
+    TritonEnsembleEndpoint,
+    TritonImage,
+    TritonMultiModelEndpoint,
+    TritonVariant,
+)
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.images import image_version as facts
+from constructs_triton.testing import assert_endpoint
+
+L4 = InstanceType.of("ml.g6.2xlarge")
+A10G = InstanceType.of("ml.g5.2xlarge")
+T4 = InstanceType.of("ml.g4dn.xlarge")
+AMI = "al2023-ami-sagemaker-inference-gpu-4-1"
+POOLS = [InstancePool(L4), InstancePool(A10G)]
+_PLAN_CONFIG = """name: "scale"
+platform: "tensorrt_plan"
+max_batch_size: 8
+input { name: "x" data_type: TYPE_FP32 dims: 4 }
+output { name: "y" data_type: TYPE_FP32 dims: 4 }
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_repository(tmp_path / "models")
+
+
+def write_plan(directory: Path) -> Path:
+    """Write a TensorRT model; the build number of TensorRT is that of the default image."""
+    folder = directory / "scale"
+    (folder / "1").mkdir(parents=True)
+    (folder / "config.pbtxt").write_text(_PLAN_CONFIG)
+    version = TritonImage.dlc().triton_version
+    assert version is not None
+    (folder / "1" / "model.plan").write_bytes(b"ftrt" + bytes(20) + _tensorrt(version))
+    return directory
+
+
+def _tensorrt(image_version: str) -> bytes:
+    needed = [int(part) for part in (facts(image_version).tensorrt or "10").split(".")]
+    return bytes([*needed, 0, 0, 0, 0][:4])
+
+
+def make_endpoint(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
+    options = {"instance_pools": POOLS, **props}
+    return TritonEndpoint(
+        stack, "Endpoint", model_repository=add_repository(stack, path), model="scale", **options
+    )
+
+
+def variant_of(stack: cdk.Stack) -> dict[str, Any]:
+    config = only(synthesize(stack), "AWS::SageMaker::EndpointConfig")
+    (variant,) = config["ProductionVariants"]
+    return dict(variant)
+
+
+def warnings_of(stack: cdk.Stack) -> list[str]:
+    found = cdk.assertions.Annotations.from_stack(stack).find_warning("*", cdk.assertions.Match.any_value())
+    return [str(each.entry.data) for each in found]
+
+
+def test_pools_replace_the_instance_type(path: Path) -> None:
+    """The list has priorities from 1, one AMI for all types, and no instance type beside it."""
+    stack = make_stack()
+    endpoint = make_endpoint(stack, path)
+    variant = variant_of(stack)
+    assert variant["InstancePools"] == [
+        {"InstanceType": "ml.g6.2xlarge", "Priority": 1},
+        {"InstanceType": "ml.g5.2xlarge", "Priority": 2},
+    ]
+    assert "InstanceType" not in variant
+    assert variant["InferenceAmiVersion"] == AMI
+    assert variant["RoutingConfig"] == {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
+    assert endpoint.variants[0].instance_types == (L4, A10G)
+    assert warnings_of(stack) == []
+
+
+def test_one_pool_is_an_instance_type(path: Path) -> None:
+    """Whether SageMaker accepts a list of one is not known, so the template has the type itself."""
+    pooled, plain = make_stack(), make_stack()
+    make_endpoint(pooled, path, instance_pools=[InstancePool(A10G)])
+    make_endpoint(plain, path, instance_pools=None, instance_type=A10G)
+    assert synthesize(pooled) == synthesize(plain)
+
+
+def test_pools_of_an_ensemble_and_of_an_asynchronous_endpoint(path: Path) -> None:
+    """Ensembles and asynchronous endpoints have pools too."""
+    stack = make_stack()
+    repository = add_repository(stack, path)
+    TritonEnsembleEndpoint(
+        stack,
+        "Pipe",
+        model_repository=repository,
+        ensemble="pipeline",
+        instance_pools=POOLS,
+        async_inference=AsyncInferenceConfig(bucket=s3.Bucket(stack, "Results")),
+    )
+    assert [each["Priority"] for each in variant_of(stack)["InstancePools"]] == [1, 2]
+
+
+def test_plan_for_each_type_is_a_model_of_its_own(tmp_path: Path) -> None:
+    """A pool with its own repository overrides the model, which the role can read."""
+    stack = make_stack()
+    plans = add_repository(stack, write_plan(tmp_path / "a10g"), "A10G")
+    write_plan(tmp_path / "l4")
+    (tmp_path / "l4" / "scale" / "1" / "model.plan").write_bytes(
+        (tmp_path / "a10g" / "scale" / "1" / "model.plan").read_bytes() + b"another engine"
+    )
+    make_endpoint(
+        stack,
+        tmp_path / "l4",
+        instance_pools=[InstancePool(L4), InstancePool(A10G, model_repository=plans)],
+        verify_update=True,
+    )
+    template = synthesize(stack)
+    models = resources(template, "AWS::SageMaker::Model")
+    first, second = variant_of(stack)["InstancePools"]
+    assert "ModelNameOverride" not in first
+    override = second["ModelNameOverride"]["Fn::GetAtt"][0]
+    assert set(models) == {override, variant_of(stack)["ModelName"]["Fn::GetAtt"][0]}
+    urls = [each["Properties"]["PrimaryContainer"]["ModelDataUrl"] for each in models.values()]
+    assert urls[0] != urls[1]
+    read = str([each for each in statements(template).values() if "s3:GetObject" in str(each["Action"])])
+    for url in urls:
+        assert url.rpartition("/")[2] in read
+    assert all("DependsOn" in each for each in models.values())
+
+
+def test_one_plan_for_two_gpus_is_an_error(tmp_path: Path) -> None:
+    """A plan is built for one model of GPU; naming its repository on a pool accepts it."""
+    stack = make_stack()
+    plans = write_plan(tmp_path / "plans")
+    with pytest.raises(InvalidValueError, match='loaded by different GPUs: "L4" and "A10G"'):
+        make_endpoint(stack, plans)
+    assert stack.node.try_find_child("Endpoint") is None
+    accepted = make_stack()
+    repository = add_repository(accepted, plans, "Compatible")
+    make_endpoint(
+        accepted, plans, instance_pools=[InstancePool(L4), InstancePool(A10G, model_repository=repository)]
+    )
+    assert len(resources(synthesize(accepted), "AWS::SageMaker::Model")) == 2
+
+
+@pytest.mark.parametrize(
+    ("props", "message"),
+    [
+        ({"instance_pools": None}, "^instance_type: is required; write instance_type="),
+        ({"instance_type": L4}, "^instance_type: not supported together with instance_pools, got ml.g6"),
+        ({"instance_pools": []}, "^instance_pools: must have 1 to 5 pools, got 0"),
+        ({"instance_pools": [*POOLS, *POOLS, InstancePool(T4), InstancePool(T4)]}, "got 6; remove 1"),
+        (
+            {"instance_pools": [L4]},
+            r"^instance_pools: must be of type InstancePool, got .* write",
+        ),
+        ({"instance_pools": [*POOLS, POOLS[0]]}, 'must be unique, got "ml.g6.2xlarge" twice'),
+        (
+            {"instance_pools": [*POOLS, InstancePool(InstanceType.of("ml.c7i.xlarge"))]},
+            'all types must have GPUs or none, .* got "ml.g6.2xlarge" and "ml.c7i.xlarge"',
+        ),
+        ({"instance_pools": [InstancePool(L4, model="other")]}, "no pool uses the model_repository"),
+        ({"variants": [TritonVariant(variant_name="A")]}, "^variants: not supported together with instance_"),
+        ({"shadow_variant": TritonVariant(variant_name="A")}, "^shadow_variant: not supported together"),
+        (
+            {
+                "capacity_reservation": CapacityReservationConfig(
+                    ml_reservation_arn="arn:aws:sagemaker:eu-west-1:123456789012:training-plan/p"
+                )
+            },
+            "^capacity_reservation: not supported together with instance_pools",
+        ),
+    ],
+)
+def test_pools_that_do_not_go_together(props: dict[str, Any], message: str, path: Path) -> None:
+    """What AWS refuses or does not document beside pools is an error, and adds nothing to the stack."""
+    stack = make_stack()
+    with pytest.raises(InvalidValueError, match=message):
+        make_endpoint(stack, path, **props)
+    assert stack.node.try_find_child("Endpoint") is None
+
+
+def test_pools_are_refused_on_multi_model_endpoints(path: Path) -> None:
+    """AWS's page does not name them."""
+    stack = make_stack()
+    with pytest.raises(InvalidValueError, match=r"^instance_pools: not supported on multi-model"):
+        TritonMultiModelEndpoint(
+            stack, "Endpoint", model_repository=add_repository(stack, path), instance_pools=POOLS
+        )
+
+
+def test_error_of_a_type_names_the_type(path: Path) -> None:
+    """Every type is checked: here the GPU of the second is too old for the image."""
+    pools = [InstancePool(L4), InstancePool(InstanceType.of("ml.p3.2xlarge"))]
+    with pytest.raises(InvalidValueError, match=r"^instance_pools, ml\.p3\.2xlarge: .*gpu-older-than-image"):
+        make_endpoint(make_stack(), path, instance_pools=pools)
+
+
+def test_errors_of_the_models_are_those_of_every_type(tmp_path: Path) -> None:
+    """Models that need more GPUs than one of the types has are refused, with all types that have too few."""
+    config = (
+        'name: "scale" backend: "python" max_batch_size: 8 input { name: "x" data_type: TYPE_FP32 dims: 4 }\n'
+        'output { name: "y" data_type: TYPE_FP32 dims: 4 }\n'
+        "instance_group { kind: KIND_GPU gpus: [0, 1, 2, 3] }\n"
+    )
+    write_model(tmp_path, "scale", config=config)
+    pools = [InstancePool(InstanceType.of("ml.g6.12xlarge")), *POOLS]
+    with pytest.raises(InvalidValueError, match=r"^instance_pools, ml\.g6\.2xlarge, ml\.g5\.2xlarge: "):
+        make_endpoint(make_stack(), tmp_path, instance_pools=pools)
+
+
+def test_warning_of_some_types_names_them(tmp_path: Path) -> None:
+    """Shared memory that is short on the smaller types only is one warning with each of them."""
+    config = (
+        'name: "scale" backend: "python" max_batch_size: 8 input { name: "x" data_type: TYPE_FP32 dims: 4 }\n'
+        'output { name: "y" data_type: TYPE_FP32 dims: 4 }\n'
+        "instance_group { kind: KIND_CPU count: 900 }\n"
+    )
+    write_model(tmp_path, "scale", config=config)
+    stack = make_stack()
+    types = ("ml.m7i.4xlarge", "ml.m7i.2xlarge", "ml.m7i.xlarge")
+    pools = [InstancePool(InstanceType.of(name)) for name in types]
+    make_endpoint(stack, tmp_path, instance_pools=pools)
+    synthesize(stack)
+    (found,) = [each for each in warnings_of(stack) if "target-shared-memory" in each]
+    assert "on ml.m7i.2xlarge: Python models need 14.1 GiB of shared memory, got 16 GiB" not in found
+    assert "on ml.m7i.xlarge: Python models need 14.1 GiB of shared memory, got 8 GiB" in found
+
+
+def test_different_default_amis_need_one_ami(path: Path) -> None:
+    """All types run one AMI, so it must be chosen if the defaults differ; SageMaker's own is a warning."""
+    props: dict[str, Any] = {"image": TritonImage.dlc("25.04")}
+    with pytest.raises(InvalidValueError, match=r"ml\.g6\.2xlarge: not known, ml\.g5\.2xlarge: al2-ami-"):
+        make_endpoint(make_stack(), path, **props)
+    chosen = make_stack()
+    make_endpoint(chosen, path, inference_ami_version=AMI, **props)
+    assert variant_of(chosen)["InferenceAmiVersion"] == AMI
+    default = make_stack()
+    make_endpoint(default, path, inference_ami_version=None, **props)
+    assert "InferenceAmiVersion" not in variant_of(default)
+    assert any("instance-pools-default-ami" in each for each in warnings_of(default))
+
+
+def test_region_that_aws_did_not_name_is_a_warning(path: Path) -> None:
+    """Other Regions may have been added, so the Region is not refused."""
+    stack = cdk.Stack(
+        cdk.App(), "Stack", env=cdk.Environment(account=ENVIRONMENT.account, region="eu-west-3")
+    )
+    make_endpoint(stack, path)
+    synthesize(stack)
+    assert any("instance-pools-region" in each for each in warnings_of(stack))
+
+
+def test_type_that_is_a_token_has_a_pool(path: Path) -> None:
+    """A type that is known only at deployment passes the checks; its own models are below its position."""
+    stack = make_stack()
+    token = InstanceType.of(cdk.Token.as_string({"Ref": "AWS::NoValue"}))
+    repository = add_repository(stack, path, "Other")
+    pools = [InstancePool(A10G), InstancePool(token, model_repository=repository)]
+    endpoint = make_endpoint(stack, path, instance_pools=pools, inference_ami_version=AMI)
+    assert endpoint.node.try_find_child("1Pool") is not None
+
+
+def test_pool_needs_a_type() -> None:
+    """The error shows how a pool is written."""
+    missing: Any = None
+    with pytest.raises(InvalidValueError, match=r"^instance_type: is required; write InstancePool\("):
+        InstancePool(missing)
+
+
+def test_pools_without_gpus(path: Path) -> None:
+    """Types without GPUs need no inference AMI and run the image for CPUs."""
+    stack = make_stack()
+    pools = [InstancePool(InstanceType.of(name)) for name in ("ml.c7i.xlarge", "ml.m7i.xlarge")]
+    make_endpoint(stack, path, instance_pools=pools)
+    assert "InferenceAmiVersion" not in variant_of(stack)
+    assert "-cpu" in str(only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]["Image"])
+
+
+def test_assertion_of_an_endpoint_knows_all_types(path: Path) -> None:
+    """``assert_endpoint`` compares the types of all pools."""
+    stack = make_stack()
+    make_endpoint(stack, path)
+    assert_endpoint(stack, instance_types={"ml.g6.2xlarge", "ml.g5.2xlarge"})
