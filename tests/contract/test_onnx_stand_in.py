@@ -44,6 +44,7 @@ REJECTED_BY_THE_CORE = frozenset(
         "bad_preferred",
         "bad_scalar_reshape_mbs0",
         "bad_string_bytes",
+        "bad_warmup_batch_of_two",
         "bad_warmup_dims",
         "bad_warmup_input_missing",
         "odd_auto_batch_input",
