@@ -60,7 +60,7 @@ def test_backend_that_is_not_a_misspelling(backend: str, tmp_path: Path) -> None
 
 
 def test_warmup_batch_of_a_model_that_is_completed(tmp_path: Path) -> None:
-    """A backend may set max_batch_size, so that the batch of a warmup sample is not judged."""
+    """A backend may set max_batch_size, so that the batch of a warmup sample is not checked."""
     config = 'backend: "%s"\nmodel_warmup [ { name: "w" batch_size: 2 } ]\n'
     assert _findings(config % "custom", Target(), tmp_path, "warmup-batch-size") == []
 
