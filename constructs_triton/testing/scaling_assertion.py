@@ -10,6 +10,7 @@ from typing import Any
 from aws_cdk import Stack
 
 from constructs_triton.cloud_assembly.scaling import DeclaredPolicy, scaling_policies
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.testing.differences import differing, listed
 from constructs_triton.testing.synthesized_stack import synthesized_stack
 from constructs_triton_client.spelling import did_you_mean
@@ -22,7 +23,7 @@ _ADDED_UP = {"GPUUtilization": "GPUs", "GPUMemoryUtilization": "GPUs", "CPUUtili
 def assert_scales(
     stack: Stack | Path | str,
     *,
-    on: str,
+    on: str = "",
     target: float | None = None,
     between: tuple[int, int] | None = None,
     of: str | None = None,
@@ -31,8 +32,8 @@ def assert_scales(
 
     Args:
         stack: a stack, which is synthesized, or the path of a template that ``cdk synth`` wrote.
-        on: the metric: ``"GPUUtilization"``, ``"InvocationsPerInstance"``, or the name of another CloudWatch
-            metric or of a predefined metric.
+        on: the metric, which is required: ``"GPUUtilization"``, ``"InvocationsPerInstance"``, or the name of
+            another CloudWatch metric or of a predefined metric.
         target: the policy's ``TargetValue``. It is a number of requests per minute for
             ``InvocationsPerInstance``. For utilization it is the percentage of one GPU or vCPU times their
             number, because SageMaker adds them up: 240 for 60 percent of four GPUs.
@@ -42,11 +43,13 @@ def assert_scales(
 
     Raises:
         AssertionError: no policy is as described. The message lists the differences of the nearest one.
-        InvalidValueError: the stack is in no app, or the template cannot be read.
+        InvalidValueError: ``on`` is missing, the stack is in no app, or the template cannot be read.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
     synthesized = synthesized_stack(stack)
     policies = [_Policy.of(each) for each in scaling_policies(synthesized)]
+    if not on:
+        raise InvalidValueError(_no_metric(synthesized.name, policies))
     chosen = [each for each in policies if of is None or each.is_of(of)]
     candidates = [each for each in chosen if on in each.metrics]
     if not candidates:
@@ -127,6 +130,12 @@ def _metric_names(value: Any) -> Iterator[str]:
         case list():
             for each in value:
                 yield from _metric_names(each)
+
+
+def _no_metric(stack: str, policies: list[_Policy]) -> str:
+    names = {metric for each in policies for metric in each.metrics}
+    shown = f"; its policies scale on {listed(names)}" if names else "; it has no scaling policy"
+    return f'{stack}: assert_scales needs a metric{shown}; write for example on="GPUUtilization"'
 
 
 def _no_policy(stack: str, on: str, of: str | None, policies: list[_Policy], chosen: list[_Policy]) -> str:

@@ -30,6 +30,7 @@ DECIDED = sorted(name for name, case in VERDICTS.items() if case["verdict"] != "
 REJECTED_BY_THE_CORE = frozenset(
     {
         "bad_auto_disabled_none",
+        "bad_auto_empty_dim",
         "bad_auto_hidden_dir",
         "bad_default_model_filename_only",
         "bad_ens_step_auto_dtype",
@@ -43,7 +44,9 @@ REJECTED_BY_THE_CORE = frozenset(
         "bad_preferred",
         "bad_scalar_reshape_mbs0",
         "bad_string_bytes",
+        "bad_warmup_batch_of_two",
         "bad_warmup_dims",
+        "bad_warmup_input_missing",
         "odd_auto_batch_input",
         "odd_platform_other_backend_onnx",
     }

@@ -154,6 +154,7 @@ EXAMPLES: dict[str, Example] = {
     "onnx-dims: scalar": Example(
         onnx(BACKEND + SCALAR_IO % "-1", SCALAR), onnx(BACKEND + SCALAR_IO % "1", SCALAR)
     ),
+    "onnx-dims: empty": Example(onnx(BACKEND, relu(["batch", 0])), onnx(BACKEND, relu(["batch", 4]))),
     "onnx-dims: ragged": configs(ONNX.replace("[ 4 ]", "[ 4 ] allow_ragged_batch: true", 1), ONNX),
     "onnx-parameter": configs(parameter("enable_mem_arena", "yes"), parameter("enable_mem_arena", "true")),
     "onnx-parameter: number": configs(
@@ -161,6 +162,9 @@ EXAMPLES: dict[str, Example] = {
     ),
     "onnx-parameter: 32 bits": configs(
         parameter("inter_op_thread_count", "3000000000"), parameter("inter_op_thread_count", "2")
+    ),
+    "onnx-parameter: threads": configs(
+        parameter("intra_op_thread_count", "9999999"), parameter("intra_op_thread_count", "4")
     ),
     "onnx-control": Example(
         onnx(CONTROLLED % "fp32_false_true", STARTED), onnx(CONTROLLED % "int32_false_true", STARTED)

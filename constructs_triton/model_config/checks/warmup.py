@@ -35,12 +35,14 @@ def data(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @rule("warmup-batch-size", when=("model_warmup",), source="triton core InferenceRequest::Normalize")
 def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A warmup sample of a model with batching has a ``batch_size`` of ``max_batch_size`` or less."""
+    """A warmup sample has a ``batch_size`` of ``max_batch_size`` or less, or of 1 without batching."""
     most = model.final_config.max_batch_size
+    if most == 0 and model.completes_tensors:
+        return  # the backend may set it
     for index, sample in enumerate(model.config.model_warmup):
-        if 0 < most < sample.batch_size:
+        if sample.batch_size > max(most, 1):
             message = f"batch size {sample.batch_size} of a warmup sample, max allowed is {most}"
-            yield Problem(message, ("model_warmup", index, "batch_size"), f"write batch_size: {most}")
+            yield Problem(message, ("model_warmup", index, "batch_size"), f"write batch_size: {max(most, 1)}")
 
 
 @rule("warmup-file", when=("model_warmup",), source=_SOURCE, needs_files=True)

@@ -184,6 +184,15 @@ def test_scaling_is_as_described(shop: cdk.Stack) -> None:
         assert_scales(shop, on=name, target=300)
 
 
+def test_scaling_without_a_metric_names_those_of_the_stack(shop: cdk.Stack, stack: cdk.Stack) -> None:
+    """An assertion without ``on`` lists the metrics that the stack scales on."""
+    with pytest.raises(InvalidValueError, match=r"its policies scale on .*GPUUtilization.*; write for"):
+        assert_scales(shop, target=60)
+    cdk.CfnResource(stack, "Other", type="AWS::SNS::Topic")
+    with pytest.raises(InvalidValueError, match="it has no scaling policy"):
+        assert_scales(stack, between=(1, 5))
+
+
 def test_step_scaling_has_the_metric_of_its_alarm(stack: cdk.Stack) -> None:
     """A step scaling policy scales on the metric of the alarm that starts it."""
     endpoint = TritonEnsembleEndpoint.from_endpoint_attributes(

@@ -59,6 +59,12 @@ def test_backend_that_is_not_a_misspelling(backend: str, tmp_path: Path) -> None
     assert _findings(f'backend: "{backend}"\n', Target(), tmp_path, "backend-misspelled") == []
 
 
+def test_warmup_batch_of_a_model_that_is_completed(tmp_path: Path) -> None:
+    """A backend may set max_batch_size, so that the batch of a warmup sample is not checked."""
+    config = 'backend: "%s"\nmodel_warmup [ { name: "w" batch_size: 2 } ]\n'
+    assert _findings(config % "custom", Target(), tmp_path, "warmup-batch-size") == []
+
+
 @pytest.mark.parametrize(("memory_gib", "fits"), [(0.375, True), (0.374, False)])
 def test_shared_memory_counts_tensors_of_a_whole_batch(memory_gib: float, fits: bool, tmp_path: Path) -> None:
     """Two instances need 16 MiB each, and 1.25 times a batch of 8 inputs and outputs of 4 MiB: 192 MiB."""

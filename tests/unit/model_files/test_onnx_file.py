@@ -279,6 +279,22 @@ def test_invalid_graph(content: bytes, message: str, tmp_path: Path) -> None:
     assert message in found
 
 
+@pytest.mark.parametrize(("values", "is_fault"), [(3, False), (2, True), (5_000, False), (5_001, False)])
+def test_values_of_an_initializer_are_counted(values: int, is_fault: bool, tmp_path: Path) -> None:
+    """An initializer has as many values as its dims need; those of a long list are not counted."""
+    dims = 3 if values <= 3 else 5_000
+    weights = TensorProto(name="W", data_type=TensorProto.INT64, dims=[dims], int64_data=[1] * values)
+    content = model(
+        "",
+        [node("Relu", ["X"], ["Y"]), node("Identity", ["W"], ["Z"])],
+        [tensor("X")],
+        [tensor("Y"), tensor("Z", TensorProto.INT64, (dims,))],
+        initializers=[weights],
+    )
+    reasons = [fault.message for fault in _described(content, tmp_path).faults]
+    assert ["has 2 elements, but its dims need 3" in reason for reason in reasons] == [True] * is_fault
+
+
 def test_type_that_an_operator_does_not_accept(tmp_path: Path) -> None:
     """The onnx package knows which types an operator accepts."""
     bad = model(

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 Config = Dict[str, Any]
 
 _BOOLEANS = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
-_LEADING_INTEGER = re.compile(r"\s*[+-]?\d+")
+_LEADING_INTEGER = re.compile(r"\s*[+-]?[0-9]+")
 
 
 class TensorInfo(NamedTuple):
