@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
-from constructs_triton.cdk.options.environment_findings import (
-    error,
-    no_number,
-    not_live,
-    single_model_only,
-    without_effect,
-)
 from constructs_triton.cdk.options.environment_values import (
     SIZES,
     ByteSize,
     InferenceType,
     PingMode,
     check_values,
+    error,
     in_bytes,
     is_no_number,
+    no_number,
+    not_live,
+    single_model_only,
+    without_effect,
 )
 from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
 from constructs_triton.errors import InvalidValueError

@@ -1,4 +1,4 @@
-"""Checks of the values of ``TritonEnvironment``: ranges, choices and types."""
+"""Checks of the values of ``TritonEnvironment``: ranges, choices and types, and findings about them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,27 @@ from typing import Any, Literal, Protocol
 
 from constructs_triton.cdk.validation.limit_checks import check_name, check_range
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.environment import VariableFacts
 from constructs_triton.facts.limits import RangeLimit, TextLimit
+from constructs_triton.facts.published import load
+from constructs_triton.findings import Finding, Severity
 from constructs_triton.tokens import is_token
 from constructs_triton_client.spelling import did_you_mean
 
-__all__ = ["SIZES", "ByteSize", "InferenceType", "PingMode", "check_values", "in_bytes", "is_no_number"]
+__all__ = [
+    "SIZES",
+    "ByteSize",
+    "InferenceType",
+    "PingMode",
+    "check_values",
+    "error",
+    "in_bytes",
+    "is_no_number",
+    "no_number",
+    "not_live",
+    "single_model_only",
+    "without_effect",
+]
 
 PingMode = Literal["ready", "live"]
 InferenceType = Literal["infer", "generate", "generate_stream"]
@@ -126,3 +142,46 @@ def _check_words(keyword: str, words: Sequence[str]) -> None:
         raise InvalidValueError(f'environment.{keyword}: must be a list, got "{words}"; write ["{words}"]')
     for index, word in enumerate(words):
         check_name(f"environment.{keyword}[{index}]", word, _ONE_WORD)
+
+
+def single_model_only(row: VariableFacts, path: str) -> Finding:
+    """Report a variable that multi-model endpoints ignore."""
+    return without_effect(path, f"a multi-model endpoint does not read {row.name}")
+
+
+def not_live(path: str, mode: str) -> Finding:
+    """Report a ping mode that one broken model makes fail."""
+    return error(
+        "ping-mode-multi-model",
+        path,
+        f'one model that fails to load would make the endpoint permanently unhealthy, got "{mode}"',
+        'remove it, or set "live"',
+    )
+
+
+def no_number(path: str, value: str) -> Finding:
+    """Report a size with a unit, which Triton ignores."""
+    return error(
+        "environment-size-not-a-number",
+        path,
+        f'Triton reads a number of bytes and ignores a unit, got "{value}"',
+        "write the number of bytes, such as 16777216, or use TritonEnvironment with Size.mebibytes(16)",
+    )
+
+
+def without_effect(path: str, message: str) -> Finding:
+    """Report a setting that nothing reads."""
+    return Finding(
+        code="environment-variable-without-effect",
+        severity=Severity.WARNING,
+        path=path,
+        message=message,
+        hint="remove it",
+        source=load("environment")["sources"]["variables"],
+    )
+
+
+def error(code: str, path: str, message: str, hint: str) -> Finding:
+    """Report what the image refuses."""
+    source = load("environment")["sources"]["variables"]
+    return Finding(code, Severity.ERROR, path, message, hint, source)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from aws_cdk import Duration, TimeZone
+from aws_cdk import Annotations, Duration, TimeZone
 from aws_cdk import aws_applicationautoscaling as appscaling
+from constructs import Construct
 
 from constructs_triton.cdk.metrics.metric_definitions import metric_definition
 from constructs_triton.cdk.scaling.targets import check_capacity
@@ -30,6 +31,7 @@ __all__ = [
     "check_steps",
     "check_unguarded",
     "check_untracked",
+    "warn_of_unsettled_concurrency",
 ]
 
 _DURATION: PropertyType = (Duration, "Duration.seconds(300)")
@@ -59,6 +61,12 @@ _SCHEDULE_TYPES: dict[str, PropertyType] = {
 _MIN_STEPS = 2
 # botocore, application-autoscaling, ScheduledActionName.
 _NOT_IN_ACTION_NAMES = re.compile(r"[:/|\x00-\x1f\x7f-\x9f]")
+
+_NOT_SETTLED = (
+    "scale_on_concurrent_requests: AWS does not say whether multi-model endpoints publish "
+    "ConcurrentRequestsPerModel, and a policy without data never adds instances; use "
+    "scale_on_invocations_per_instance, or acknowledge this if you see the metric in CloudWatch"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,3 +233,8 @@ def check_schedule_times(id: str, times: Mapping[str, object]) -> None:
 def _check_types(id: str, options: Mapping[str, object], types: Mapping[str, PropertyType]) -> None:
     for name, expected in types.items():
         check_type(f"{id}.{name}", options.get(name), expected)
+
+
+def warn_of_unsettled_concurrency(scaling: Construct) -> None:
+    """Warn about concurrency scaling of a multi-model endpoint."""
+    Annotations.of(scaling).add_warning_v2("constructs-triton:concurrency-of-many-models", _NOT_SETTLED)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Unpack
 
-from aws_cdk import Annotations, Duration
+from aws_cdk import Duration
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
@@ -28,13 +28,7 @@ from constructs_triton.tokens import is_token
 
 __all__ = ["ScalingPolicyOptions", "TrackedMetric", "TritonScalableInstanceCount", "tracked_metrics"]
 
-_PREDEFINED = appscaling.PredefinedMetric
-_SCALABLE_DIMENSION = "sagemaker:variant:DesiredInstanceCount"
-_NOT_SETTLED = (
-    "scale_on_concurrent_requests: AWS does not say whether multi-model endpoints publish "
-    "ConcurrentRequestsPerModel, and a policy without data never adds instances; use "
-    "scale_on_invocations_per_instance, or acknowledge this if you see the metric in CloudWatch"
-)
+_PREDEFINED, _SCALABLE_DIMENSION = appscaling.PredefinedMetric, "sagemaker:variant:DesiredInstanceCount"
 
 
 class TritonScalableInstanceCount(SteppedScaling):
@@ -71,12 +65,10 @@ class TritonScalableInstanceCount(SteppedScaling):
         serves_many: bool = False,
         pools: Sequence[InstanceType] = (),
     ) -> None:
-        least = targets.least_instances(is_asynchronous=is_asynchronous)
-        targets.check_capacity(min_capacity, max_capacity, least)
+        self._least = targets.least_instances(is_asynchronous=is_asynchronous)
+        targets.check_capacity(min_capacity, max_capacity, self._least)
         super().__init__(scope, id)
-        self._least = least
-        self.min_capacity = min_capacity
-        self.max_capacity = max_capacity
+        self.min_capacity, self.max_capacity = min_capacity, max_capacity
         self._instance_type = instance_type
         self._pools = tuple(pools) or (instance_type,)
         self.missing_data_alarms: tuple[cloudwatch.Alarm, ...] = ()
@@ -221,9 +213,8 @@ class TritonScalableInstanceCount(SteppedScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the number of concurrent requests per model at a target.
 
-        The metric is published every 10 seconds, so instances are added sooner than with other metrics. They
-        are removed as slowly as with other metrics. It is the metric for responses that are streamed: each
-        occupies a model for a long time, so the number of requests per minute says little.
+        The metric is published every 10 seconds, so instances are added sooner than with other metrics, and
+        removed as slowly. It is the metric for streamed responses, each of which occupies a model for long.
 
         Args:
             id: Construct id of the policy.
@@ -236,7 +227,7 @@ class TritonScalableInstanceCount(SteppedScaling):
         checks.check_published("ConcurrentRequestsPerModel", is_asynchronous=self._is_asynchronous)
         targets.check_positive("target_concurrent_requests", target_concurrent_requests)
         if self._serves_many:
-            Annotations.of(self).add_warning_v2("constructs-triton:concurrency-of-many-models", _NOT_SETTLED)
+            checks.warn_of_unsettled_concurrency(self)
         predefined = _PREDEFINED.SAGEMAKER_VARIANT_CONCURRENT_REQUESTS_PER_MODEL_HIGH_RESOLUTION
         return self._tracking.keep_published(
             "ConcurrentRequestsPerModel", id, target_concurrent_requests, options, predefined=predefined
@@ -253,9 +244,8 @@ class TritonScalableInstanceCount(SteppedScaling):
         """Keep the load of the busiest instance type at a share of what it can process.
 
         For an endpoint with ``instance_pools``. The metric is the maximum over all types of their concurrent
-        requests, divided by what an instance of the type can process. It is derived, and was not measured on
-        AWS. A type that publishes nothing counts as idle; ``missing_data_alarms`` has an alarm for the case
-        that no type does.
+        requests, divided by what an instance of the type can process. It is derived, not measured on AWS. A
+        type without data counts as idle; an alarm of ``missing_data_alarms`` reports that no type has any.
 
         Args:
             id: Construct id of the policy.
@@ -341,8 +331,7 @@ class TritonScalableInstanceCount(SteppedScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep any metric at a target. The metric must fall in proportion when instances are added.
 
-        Metric math and percentiles are supported. The metric's period is ignored, because the service
-        evaluates each minute.
+        Metric math and percentiles are supported. The service ignores the period and evaluates each minute.
 
         Args:
             id: Construct id of the policy.
@@ -357,5 +346,5 @@ class TritonScalableInstanceCount(SteppedScaling):
 
 
 def tracked_metrics(count: TritonScalableInstanceCount | None) -> tuple[TrackedMetric, ...]:
-    """Return the metrics that policies keep at a target, in the order in which the policies were added."""
+    """Return the metrics that policies keep at a target, in the order of the policies."""
     return () if count is None else count._tracking.metrics

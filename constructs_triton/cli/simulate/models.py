@@ -95,7 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a row for each number of instances; return 1 if the hit rate is not reached."""
-    from constructs_triton.planning.model_catalog_file import read_models
+    from constructs_triton.planning.model_cache import read_models
 
     instance_type = InstanceType.of(arguments.instance_type)
     memory_mib = _memory_mib(instance_type) * arguments.memory_fraction

@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from shutil import get_terminal_size
 
 from constructs_triton.cli.argument_types import decimal_argument, price_argument, whole_number
+from constructs_triton.cli.plan.table import print_plans, summary, summary_of_pools
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.plots import plot_measurements, plot_plans
 from constructs_triton.measuring.plots.figure import check_path
 from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements, read_prices
 from constructs_triton.planning.capacity import best_of_each
 from constructs_triton.planning.instance_pools import PooledPlan, plan_pools
-from constructs_triton.untrusted.terminal import WIDE, print_json, print_lines, print_note, print_table
+from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
 __all__ = ["add_arguments", "run"]
-
-_WIDE = 200  # characters; wider than the table, so that no name or number is broken
-_NARROW = 140  # characters; a narrower terminal does not show the columns about scaling
-_NARROW_COLUMNS = 8
-_COLUMNS = (
-    ("", "left"),
-    ("configuration", "left"),
-    ("instance type", "left"),
-    ("invocations\nper min", "right"),
-    ("latency\nms", "right"),
-    ("within\nbound", "left"),
-    ("instances", "right"),
-    ("cost\nper h", "right"),
-    ("cost\nper month", "right"),
-    ("cost per\nmillion", "right"),
-    ("max\ninstances", "right"),
-    ("max cost\nper h", "right"),
-    ("target\nper min", "right"),
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -243,122 +222,8 @@ def _print(
         answer = {"cheapest": chosen and chosen.to_dict(), "plans": [plan.to_dict() for plan in plans]}
         print_json({**answer, "instance_pools": pooled.to_dict()} if pooled else answer)
         return
-    _print_table(sorted(plans, key=_order), chosen)
+    print_plans(plans, chosen)
     if chosen is not None:
-        print_lines(_summary(chosen))
+        print_lines(summary(chosen))
     if pooled is not None:
-        print_lines(_summary_of_pools(pooled))
-
-
-def _print_table(plans: Sequence[Plan], chosen: Plan | None) -> None:
-    width = get_terminal_size().columns if sys.stdout.isatty() else WIDE
-    columns = _stream_columns() if _are_streams(plans) else _COLUMNS
-    shown = len(columns) if width >= _NARROW else _NARROW_COLUMNS
-    cells = _stream_cells if _are_streams(plans) else _cells
-    print_table(
-        columns[:shown],
-        (cells(plan, plan is chosen)[:shown] for plan in plans),
-        highlighted=next((index for index, plan in enumerate(plans) if plan is chosen), None),
-        is_narrow=shown < len(columns),
-        width=WIDE,
-    )
-
-
-def _order(plan: Plan) -> tuple[bool, Decimal]:
-    return not plan.meets_latency, plan.cost_per_hour
-
-
-def _cells(plan: Plan, is_chosen: bool) -> tuple[str, ...]:
-    at_least, at_most = (">= ", "<= ") if plan.measurement.is_lower_bound else ("", "")
-    return (
-        "*" if is_chosen else "",
-        plan.configuration,
-        plan.instance_type,
-        f"{at_least}{plan.measurement.invocations_per_minute:f}",
-        f"{plan.measurement.latency_ms:f}",
-        "yes" if plan.meets_latency else "no",
-        f"{at_most}{plan.initial_instance_count}",
-        f"{plan.cost_per_hour:f}",
-        f"{plan.cost_per_month:f}",
-        f"{plan.cost_per_million:f}",
-        str(plan.max_capacity),
-        f"{plan.max_cost_per_hour:f}",
-        f"{plan.target_invocations_per_minute:.10g}",
-    )
-
-
-def _are_streams(plans: Sequence[Plan]) -> bool:
-    """Whether every plan was measured with streams, so that the table can show their figures."""
-    return all(plan.measurement.first_token_ms is not None for plan in plans)
-
-
-def _stream_columns() -> tuple[tuple[str, str], ...]:
-    """The columns of streams: what one instance has open replaces its invocations."""
-    return (
-        *_COLUMNS[:3],
-        ("open\nstreams", "right"),
-        ("first\ntoken ms", "right"),
-        ("between\ntokens ms", "right"),
-        *_COLUMNS[5:9],
-        ("cost per\nmillion tokens", "right"),
-        *_COLUMNS[10:12],
-        ("target", "right"),
-    )
-
-
-def _stream_cells(plan: Plan, is_chosen: bool) -> tuple[str, ...]:
-    measured = plan.measurement
-    at_least = ">= " if measured.is_lower_bound else ""
-    cells = _cells(plan, is_chosen)
-    cost = "" if plan.cost_per_million_tokens is None else f"{plan.cost_per_million_tokens:f}"
-    return (
-        *cells[:3],
-        "" if measured.concurrency is None else f"{at_least}{measured.concurrency:f}",
-        f"{measured.first_token_ms:f}",
-        "" if measured.between_tokens_ms is None else f"{measured.between_tokens_ms:f}",
-        *cells[5:9],
-        f"{cost} (events)" if cost and measured.token_unit == "events" else cost,
-        *cells[10:12],
-        _target(plan),
-    )
-
-
-def _target(plan: Plan) -> str:
-    """The target of scaling, for each instance."""
-    if plan.target_concurrent_requests is None:
-        return f"{plan.target_invocations_per_minute:.10g}/min"
-    return f"{plan.target_concurrent_requests:.10g} open"
-
-
-def _summary(plan: Plan) -> str:
-    names = {"latency_ms": "", "first_token_ms": "first token ", "between_tokens_ms": "between tokens "}
-    limits = plan.requirement.limits
-    bound = " and".join(f" {names[name]}within {limits[name]} ms" for name in limits)
-    at_most = "at most " if plan.measurement.is_lower_bound else ""
-    return (
-        f"* cheapest{bound}: {plan}, {at_most}{_instances(plan.initial_instance_count)} at "
-        f"{plan.cost_per_hour:f} an hour, {plan.cost_per_month:f} a month; "
-        f"scale from {plan.min_capacity} to {_instances(plan.max_capacity)} "
-        f"at {_scaling_target(plan)}"
-    )
-
-
-def _scaling_target(plan: Plan) -> str:
-    if plan.target_concurrent_requests is None:
-        return f"{plan.target_invocations_per_minute:.10g} invocations per minute and instance"
-    return f"{plan.target_concurrent_requests:.10g} concurrent requests per instance"
-
-
-def _summary_of_pools(pooled: PooledPlan) -> str:
-    types = ", ".join(each.instance_type for each in pooled.plans)
-    hour, month = (f"{least:f} to {most:f}" for least, most in (pooled.cost_per_hour, pooled.cost_per_month))
-    return (
-        f"instance pools {types}: {_instances(pooled.initial_instance_count)}, enough for the slowest type, "
-        f"at {hour} an hour, {month} a month; scale from {pooled.plans[0].min_capacity} to "
-        f"{_instances(pooled.max_capacity)} with max_requests_per_second="
-        f"{json.dumps(pooled.max_requests_per_second)}"
-    )
-
-
-def _instances(count: int) -> str:
-    return f"{count} instance{'' if count == 1 else 's'}"
+        print_lines(summary_of_pools(pooled))
