@@ -57,18 +57,19 @@ def file_to_load(backend: Backend, config: Any | None) -> FileToLoad | None:
 
 
 def files_to_load(
-    backend: Backend, config: Any | None, compute_capability: str | None
+    backend: Backend, config: Any | None, compute_capability: str | None, gpu_count: int | None = None
 ) -> tuple[FileToLoad, ...]:
     """Return the files that the backend may load.
 
     ``cc_model_filenames`` has one for each compute capability; the backend loads the default file on a GPU
-    that it does not contain. If the GPU is not known, every file of the field has to be right.
+    that it does not contain, and without a GPU. If the GPU is not known, every file of the field has to be
+    right.
     """
     default = _default_file(backend, config)
     if default is None:
         return ()
     by_capability = dict(config.cc_model_filenames) if config is not None else {}
-    if not by_capability:
+    if not by_capability or gpu_count == 0:
         return (default,)
     if compute_capability is not None:
         chosen = by_capability.get(compute_capability)

@@ -194,7 +194,8 @@ class ModelUnderCheck:
     @cached_property
     def model_files(self) -> tuple[ModelFile, ...]:
         """The model files of the versions to load, described; newest first."""
-        files = files_to_load(self.completed, self.config, self.target.compute_capability)
+        target = self.target
+        files = files_to_load(self.completed, self.config, target.compute_capability, target.gpu_count)
         if not files or not self.target.local_files or self.folder.config_fault or self.folder.is_ensemble:
             return ()
         image, complete_bytes = self.target.image_version, self.context.complete_bytes

@@ -32,6 +32,8 @@ from .readings import Peak
 __all__ = ["patches"]
 
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
+#: The variants of an endpoint and its configuration.
+_Fleet = tuple[list[dict[str, Any]], Any]
 
 
 def patches(fleets: Fleets, components: InferenceComponents) -> list[Any]:
@@ -86,8 +88,9 @@ def _updating(fleets: Fleets, components: InferenceComponents) -> Callable[[Any]
         is_change = old != new  # after a failed update, the return to the old configuration succeeds
         variants = _next_variants(endpoint, config, wanted)
         if is_change:
-            counts = _by_type(endpoint.production_variants, running), _by_type(variants, config)
-            fleets.peaks[endpoint.endpoint_name] = _peak(wanted.get("DeploymentConfig", {}), *counts)
+            old_fleet, new_fleet = (endpoint.production_variants, running), (variants, config)
+            peak = _peak(wanted.get("DeploymentConfig", {}), old_fleet, new_fleet)
+            fleets.peaks[endpoint.endpoint_name] = peak
         if is_change and fleets.api.behaviour.endpoint_update == "fails":
             raise ValidationError(message=f"Update of endpoint {endpoint.endpoint_name} was rolled back")
         if fleets.api.behaviour.endpoint_update == "succeeds":
@@ -123,15 +126,21 @@ def _next_variants(endpoint: Any, config: Any, wanted: Mapping[str, Any]) -> lis
     return variants
 
 
-def _peak(deployment: Mapping[str, Any], before: Counter[str], after: Counter[str]) -> Peak:
+def _peak(deployment: Mapping[str, Any], old: _Fleet, new: _Fleet) -> Peak:
     """The instances while both fleets run: a batch more in a rolling update, or a second fleet."""
     size = deployment.get("RollingUpdatePolicy", {}).get("MaximumBatchSize")
-    added = after.total() if size is None else _batch(size, before.total())
+    running = _total(old[0])
+    added = _total(new[0]) if size is None else _batch(size, running)
+    before, after = _by_type(*old), _by_type(*new)
     by_type = {
         kind: max(after[kind], before[kind] + min(added, after[kind]))
         for kind in sorted(before.keys() | after.keys())
     }
-    return Peak(before.total() + added, by_type)
+    return Peak(running + added, by_type)
+
+
+def _total(variants: list[dict[str, Any]]) -> int:
+    return sum(each.get("DesiredInstanceCount", 0) for each in variants)
 
 
 def _batch(size: Mapping[str, Any], count: int) -> int:
@@ -140,11 +149,15 @@ def _batch(size: Mapping[str, Any], count: int) -> int:
 
 
 def _by_type(variants: list[dict[str, Any]], config: Any) -> Counter[str]:
-    """The instances of each instance type, which only the configuration names."""
-    types = {each["VariantName"]: each.get("InstanceType", "") for each in config.production_variants}
+    """The instances of each instance type, which only the configuration names.
+
+    An instance of any instance pool may start, so each type counts for all instances.
+    """
+    types = {each["VariantName"]: instance_types_of(each) for each in config.production_variants}
     counts: Counter[str] = Counter()
     for each in variants:
-        counts[types.get(each["VariantName"], "")] += each.get("DesiredInstanceCount", 0)
+        for kind in types.get(each["VariantName"], ()):
+            counts[kind] += each.get("DesiredInstanceCount", 0)
     return counts
 
 

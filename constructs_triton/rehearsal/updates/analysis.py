@@ -105,8 +105,8 @@ class Sequence:
         for moment in (self.before, *self.outcome.moments):
             present: dict[str, int] = {}
             for each in () if moment is None else moment.counts:
-                if each.endpoint == endpoint:
-                    present[each.instance_type] = present.get(each.instance_type, 0) + each.count
+                for kind in each.instance_type.split(", ") if each.endpoint == endpoint else ():
+                    present[kind] = present.get(kind, 0) + each.count
             found |= {kind: max(count, found.get(kind, 0)) for kind, count in present.items()}
         for peak in peaks:
             found |= {kind: max(count, found.get(kind, 0)) for kind, count in peak.by_type.items()}

@@ -146,7 +146,7 @@ def test_instance_of_any_pool_needs_quota(tmp_path: Path) -> None:
         {"InstanceType": "ml.g6.xlarge", "Priority": 1},
     ]
     (counted,) = rehearsal(tmp_path, OLD, resources).instances
-    assert (counted.peak, counted.instance_type) == (2, "ml.g6.xlarge, ml.g5.xlarge")
+    assert (counted.peak, counted.peak_by_type) == (2, {"ml.g5.xlarge": 2, "ml.g6.xlarge": 1})
 
 
 @pytest.mark.parametrize(("size", "peak"), [(("INSTANCE_COUNT", 2), 7), (("CAPACITY_PERCENT", 30), 7)])
