@@ -10,7 +10,7 @@ from seeded_runs import assemblies, case_of, replay_command, run_in_processes, r
 BUDGET_MINUTES = 10
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 
-SEEDS = range(30)
+SEEDS = range(150)
 
 
 def test_stacks_survive_an_unfriendly_aws(tmp_path: Path) -> None:
