@@ -93,8 +93,10 @@ def _check_type(aws: AwsCalls, name: str, found: Mapping[str, Any], config: Mapp
             f"endpoint {name}: is asynchronous, so it needs no deletion; set the minimum capacity of its "
             "scaling to 0"
         )
-    if not all(each.get("ModelName") or each.get("InstancePools") for each in variants) or aws.list(
-        "sagemaker", "list_inference_components", "InferenceComponents", EndpointNameEquals=name
+    has_models = all(_models_of(each) for each in variants)
+    components = {"EndpointNameEquals": name}
+    if not has_models or aws.list(
+        "sagemaker", "list_inference_components", "InferenceComponents", **components
     ):
         raise InvalidValueError(
             f"endpoint {name}: has inference components, which are not created again; scale the copies of "
@@ -109,14 +111,18 @@ def _check_type(aws: AwsCalls, name: str, found: Mapping[str, Any], config: Mapp
 def _check_models(aws: AwsCalls, name: str, config: Mapping[str, Any]) -> None:
     """Check that the models exist: a running endpoint does not need them, its creation does."""
     variants = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
-    pools = [pool for each in variants for pool in each.get("InstancePools", [])]
-    declared = (each.get("ModelName") or each.get("ModelNameOverride") for each in [*variants, *pools])
-    for model in sorted({each for each in declared if each}):
+    for model in sorted({model for each in variants for model in _models_of(each)}):
         if aws.call_unless("sagemaker", "describe_model", ["Could not find"], ModelName=model) is None:
             raise InvalidValueError(
                 f"endpoint {name}: its model {model} was deleted, so it could not be created again; deploy a "
                 "configuration with an existing model first"
             )
+
+
+def _models_of(variant: Mapping[str, Any]) -> list[str]:
+    """Return the models of a variant; those of inference components are not in it."""
+    pools = [pool.get("ModelNameOverride") for pool in variant.get("InstancePools", [])]
+    return [each for each in [variant.get("ModelName"), *pools] if each]
 
 
 def _saved(

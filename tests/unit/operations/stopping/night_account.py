@@ -1,4 +1,4 @@
-"""An account of moto with an endpoint that has all that a night could lose. Calls fail when a test says so."""
+"""An account of moto with an endpoint that has all that a night could lose, and calls that fail."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ class NightAccount(boto3.Session):
         self.failing: dict[str, str] = {}
         self.components: list[dict[str, str]] = []
         self.described: dict[str, Any] = {}
+        self.described_config: dict[str, Any] = {}
+        self.alarms: list[dict[str, str]] = []
         self.status_of_new = "InService"
         self.while_waiting: Callable[[], object] = lambda: None
         self.calls: list[tuple[str, Mapping[str, Any]]] = []
@@ -47,10 +49,11 @@ class NightAccount(boto3.Session):
         self.events.register("provide-client-params", self._record)
         self.events.register("before-call", self._answer)
         self.events.register("after-call.sagemaker.DescribeEndpoint", self._describe)
+        self.events.register("after-call.sagemaker.DescribeEndpointConfig", self._describe_config)
         self.events.register("after-call.sagemaker.CreateEndpoint", self._create)
-        self.events.register(
-            "after-call.application-auto-scaling.DeregisterScalableTarget", self._delete_policies
-        )
+        scaling = "after-call.application-auto-scaling"
+        self.events.register(f"{scaling}.DescribeScalingPolicies", self._describe_policies)
+        self.events.register(f"{scaling}.DeregisterScalableTarget", self._delete_policies)
 
     def _record(self, params: Mapping[str, Any], model: Any, **_context: object) -> None:
         self.calls.append((model.name, params))
@@ -66,6 +69,15 @@ class NightAccount(boto3.Session):
     def _describe(self, parsed: dict[str, Any], **_context: object) -> None:
         if "EndpointArn" in parsed:
             parsed |= self.described
+
+    def _describe_config(self, parsed: dict[str, Any], **_context: object) -> None:
+        parsed |= self.described_config
+
+    def _describe_policies(self, parsed: dict[str, Any], **_context: object) -> None:
+        """Add the alarms of step scaling policies, which moto does not have for SageMaker."""
+        for each in parsed.get("ScalingPolicies", []):
+            if each["PolicyType"] == "StepScaling":
+                each["Alarms"] = self.alarms
 
     def _create(self, **_context: object) -> None:
         self.set_status(self.status_of_new)
@@ -110,9 +122,7 @@ class NightAccount(boto3.Session):
             EndpointName=NAME, DesiredWeightsAndCapacities=changed
         )
         suspended = {"DynamicScalingInSuspended": True}
-        self.scaling.register_scalable_target(
-            **KEY, MinCapacity=2, MaxCapacity=6, SuspendedState=suspended
-        )
+        self.scaling.register_scalable_target(**KEY, MinCapacity=2, MaxCapacity=6, SuspendedState=suspended)
         self.scaling.put_scaling_policy(
             **KEY,
             PolicyName="load",
