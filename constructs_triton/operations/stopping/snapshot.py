@@ -70,8 +70,8 @@ def read_endpoint(
     if stack and not force:
         raise InvalidValueError(
             f"endpoint {name}: belongs to CloudFormation stack {stack}; remove it from the app and deploy, "
-            "or add --force (while the endpoint is deleted, an update of the stack that needs it fails, and the "
-            "stack does not know the scaling policies that `start` creates)"
+            "or add --force (while the endpoint is deleted, an update of the stack that needs it fails, and "
+            "the stack does not know the scaling policies that `start` creates)"
         )
     return _saved(aws, found, tags, stack)
 

@@ -54,8 +54,8 @@ def check_endpoint_config(saved: SavedEndpoint, running: str, path: Path) -> Non
     if running != saved.endpoint_config:
         raise InvalidValueError(
             f"endpoint {saved.name}: has configuration {running}, and {path} has {saved.endpoint_config}; "
-            "it was deployed since. Register its scaling by hand (the file has the requests), then delete the "
-            "file"
+            "it was deployed since. Register its scaling by hand (the file has the requests), then delete "
+            "the file"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ from night_account import (
 )
 
 from constructs_triton.cli import main
-from constructs_triton.operations.stopping import saved_endpoint
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_file_survives_a_full_disk(
     if command is start:
         assert stop() == 0
     written = []
-    fsync = saved_endpoint.os.fsync
+    fsync = os.fsync
 
     def full(descriptor: int) -> None:
         written.append(descriptor)
@@ -156,7 +156,7 @@ def test_file_survives_a_full_disk(
         fsync(descriptor)
 
     account.calls.clear()
-    monkeypatch.setattr(saved_endpoint.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     assert command() == 1
     assert "no space left on device" in capsys.readouterr().err
     if failed_write == 1:
