@@ -58,7 +58,7 @@ COMMANDS = {
     "diagnose": Command("deployed.diagnose", "find the cause of a failure"),
     "idle": Command("deployed.idle", "find endpoints without calls, and what they cost"),
     "stop": Command(
-        "deployed.stop", "delete a real-time endpoint for the night, and keep what creates it again"
+        "deployed.stop", "delete an endpoint, and keep what creates it again"
     ),
     "start": Command("deployed.start", "create a stopped endpoint again, with its scaling"),
     "logs": Command("deployed.logs", "print the logs of an endpoint's containers"),

@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Create an endpoint again that `constructs-triton stop` deleted, wait until it is in service, and "
-        "restore its instance counts, weights and scaling. After a failure, for example without capacity, run "
-        "the same command again. Exit codes: 0 started, 1 AWS refused something or the endpoint failed."
+        "restore its instance counts, weights and scaling. After a failure, for example without capacity, "
+        "run the same command again. Exit codes: 0 started, 1 AWS refused something or the endpoint failed."
     )
     add_file_arguments(parser)
 

@@ -46,7 +46,7 @@ def prepare_stop(aws: AwsCalls, name: str, path: Path, *, force: bool = False) -
 
 
 def check_endpoint_config(saved: SavedEndpoint, running: str, path: Path) -> None:
-    """Check that nobody has deployed another configuration since the file was written.
+    """Check that the endpoint still has the configuration of the file.
 
     Raises:
         InvalidValueError: the endpoint has another configuration.
