@@ -171,7 +171,8 @@ class NightAccount(boto3.Session):
 def use(account: NightAccount, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Let the commands use the account, in a folder, without waiting."""
     monkeypatch.setattr(aws_arguments, "make_session", lambda *_arguments: account)
-    monkeypatch.setattr("botocore.waiter.time.sleep", lambda _seconds: account.while_waiting())
+    clock = SimpleNamespace(sleep=lambda _seconds: account.while_waiting())
+    monkeypatch.setattr("botocore.waiter.time", clock)
     monkeypatch.chdir(folder)
 
 
