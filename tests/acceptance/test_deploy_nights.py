@@ -13,7 +13,9 @@ from constructs_triton.cli import main
 from constructs_triton.operations.stopping import aws_calls
 from constructs_triton.rehearsal import SimulatedAccount
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
+
+BUDGET_MINUTES = 1
 
 
 def scaling(view: StackView, name: str) -> list[Any]:
