@@ -57,6 +57,8 @@ COMMANDS = {
     "status": Command("deployed.status", "show what deployed endpoints are doing"),
     "diagnose": Command("deployed.diagnose", "find the cause of a failure"),
     "idle": Command("deployed.idle", "find endpoints without calls, and what they cost"),
+    "stop": Command("deployed.stop", "delete an endpoint, and keep what creates it again"),
+    "start": Command("deployed.start", "create a stopped endpoint again, with its scaling"),
     "logs": Command("deployed.logs", "print the logs of an endpoint's containers"),
     "warm": Command("deployed.warm", "load models of a multi-model endpoint before users call them"),
 }

@@ -12,7 +12,7 @@ from constructs_triton.errors import InvalidValueError, MissingDependencyError
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["AwsReader", "describe_denial", "make_session", "reaching_aws"]
+__all__ = ["AwsReader", "describe_denial", "describe_failure", "make_session", "reaching_aws"]
 
 _DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError")
 _NAMED_PERMISSION = re.compile(r"not authorized to perform: ([a-z0-9-]+:\w+)")
@@ -54,6 +54,13 @@ def describe_denial(service: str, error: Any) -> str | None:
     if permission is None:
         return None
     return f"{permission}: access denied; allow it, for example with endpoint.grant_operate"
+
+
+def describe_failure(service: str, error: Any) -> str:
+    """Describe botocore's ``ClientError`` of a call that is required."""
+    permission = _missing_permission(service, error)
+    denied = f"{permission}: access denied; add this permission to your role" if permission else ""
+    return denied or _failure(service, error)
 
 
 def _missing_permission(service: str, error: Any) -> str | None:
@@ -145,9 +152,7 @@ class AwsReader:
             with reaching_aws():
                 yield from client.get_paginator(operation).paginate(**request)
         except ClientError as error:
-            permission = _missing_permission(service, error)
-            denied = f"{permission}: access denied; add this permission to your role" if permission else ""
-            raise InvalidValueError(denied or _failure(service, error)) from None
+            raise InvalidValueError(describe_failure(service, error)) from None
 
     def note(self, service: str, error: Any) -> None:
         """Note botocore's ``ClientError`` of an operation."""
