@@ -62,7 +62,7 @@ def _plan(arguments: argparse.Namespace) -> _Plan:
 
 def _has_code(arguments: argparse.Namespace) -> bool:
     """Whether the first argument is the user's code, and not the name of a model."""
-    return arguments.backend != "ensemble" and arguments.file.suffix == ".py"
+    return arguments.backend != "ensemble" and str(arguments.file).endswith(".py")
 
 
 def _refuse_options(arguments: argparse.Namespace) -> None:
