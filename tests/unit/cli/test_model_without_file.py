@@ -101,7 +101,7 @@ def test_ensemble_maps_other_names() -> None:
     _new_pair()
     words = ["--step", "first:text=review,X=features", "--step", "second:X=features"]
     assert main([*ENSEMBLE, "both", *words]) == 0
-    config = ModelConfig.read("models/both")
+    config = ModelConfig.read("models/both").to_message()
     assert [each.name for each in config.input] == ["review"]
     assert [dict(step.input_map) for step in config.ensemble_scheduling.step] == [
         {"text": "review"},
