@@ -62,7 +62,6 @@ class NewModel:
     def fill(self, repository: Path, place: Callable[[Path, Path], None]) -> None:
         """Write the folder into ``repository``; ``place`` copies or links a file to its destination."""
         folder = repository / self.name
-        (folder / _VERSION).mkdir(parents=True)  # an ensemble has a version without files
         for path, source in self.files.items():
             destination = folder / _VERSION / path
             destination.parent.mkdir(parents=True, exist_ok=True)

@@ -145,7 +145,8 @@ def _code(path: Path) -> bytes:
 def _ensemble(arguments: argparse.Namespace) -> _Plan:
     name = checked_name(str(arguments.file))
     config = pipeline_of(name, arguments.steps, arguments.repository, arguments.max_batch_size)
-    return _Plan(NewModel(name, config.to_text(), {}))
+    # Triton wants the folder of a version, which Git keeps only with a file.
+    return _Plan(NewModel(name, config.to_text(), {".keep": b""}))
 
 
 # --- output -----------------------------------------------------------------------------------------------

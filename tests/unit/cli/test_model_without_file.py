@@ -132,7 +132,7 @@ TENSORS = ("--input", "a:FP32:1", "--output", "b:FP32:1")
         ((*PYTHON, "a", "--input", "a:BF16:1", "--output", "b:FP32:1"), 'tensor "a": NumPy has no BF16'),
         ((*PYTHON, "a", *TENSORS, "--dynamic-batching", "5ms"), "has no effect, because max_batch_size is 0"),
         ((*ENSEMBLE, "e"), "--step: an ensemble has at least one step"),
-        ((*ENSEMBLE, "e", "--step", "firs"), "got 'firs'; did you mean \"first\"?"),
+        ((*ENSEMBLE, "e", "--step", "firsts"), "got 'firsts'; did you mean \"first\"?"),
         ((*ENSEMBLE, "e", "--step", "first:txt=a"), 'the model has no tensor "txt"; did you mean "text"?'),
         ((*ENSEMBLE, "e", "--step", "first:text"), "must have the form NAME:TENSOR=TENSOR,..., got 'text'"),
         (
