@@ -37,7 +37,7 @@ COMMANDS = {
     "check": Command("check", "find the errors in a model repository"),
     "pack": Command("pack", "write a model repository as .tar.gz archives"),
     "graph": Command("assembly.graph", "draw what the endpoints of a template serve"),
-    "model": Command("model", "create a model's folder from a model file, such as model.onnx"),
+    "model": Command("model.command", "create a model's folder from a model file, such as model.onnx"),
     "env": Command("artifacts.env", "build Python environments for models of the Python backend"),
     "compile": Command("compile.command", "build TensorRT plans in SageMaker jobs"),
     "config": Command("config", "show configurations, tensors and ensemble graphs"),

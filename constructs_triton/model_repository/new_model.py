@@ -25,17 +25,18 @@ _FICLONE = 0x40049409
 class NewModel:
     """The folder of a model that does not exist yet.
 
-    ``files`` maps paths in the folder of version 1 to the files or folders to copy.
+    ``files`` maps paths in the folder of version 1 to the files or folders to copy, or to content as bytes.
     """
 
     name: str
     config_text: str
-    files: Mapping[str, Path]
+    files: Mapping[str, Path | bytes]
 
-    def write_to(self, repository: Path) -> Path:
+    def write_to(self, repository: Path, *, check: bool = True) -> Path:
         """Check the model, create its folder in ``repository`` and return the folder.
 
-        The folder is created complete or not at all. The model files are copied.
+        The folder is created complete or not at all. The model files are copied. ``check`` is whether the
+        model is checked as the only one of a repository.
 
         Raises:
             InvalidValueError: the folder exists already, or cannot be written.
@@ -48,7 +49,8 @@ class NewModel:
             with _created(repository), partial_folder(repository) as draft:
                 remove_abandoned(repository)
                 self.fill(draft, _copy)
-                _check(draft, target)
+                if check:
+                    _check(draft, target)
                 (draft / self.name).rename(target)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
@@ -63,7 +65,10 @@ class NewModel:
         for path, source in self.files.items():
             destination = folder / _VERSION / path
             destination.parent.mkdir(parents=True, exist_ok=True)
-            place(source, destination)
+            if isinstance(source, bytes):
+                destination.write_bytes(source)
+            else:
+                place(source, destination)
         (folder / CONFIG_FILE).write_text(self.config_text, encoding="utf-8")
 
 

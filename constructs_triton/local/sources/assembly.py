@@ -220,19 +220,30 @@ class _Specs:
             is_isolated=container.is_isolated,
         )
         if container.is_multi_model:
-            return replace(spec, archives=self._archives_below(url))
+            manifests = self._manifests_below(url)
+            return replace(
+                spec,
+                archives=self._archives_of(manifests),
+                indexed={owner: manifest.target_models for owner, manifest in manifests.items()},
+            )
         if container.files_url is not None:
             return replace(spec, files=self._files_below(url, container.model))
         return replace(spec, archive=self._asset(_key_of(url), container.model))
 
-    def _archives_below(self, url: str) -> dict[str, Path]:
-        """Return the archives that the deployment would copy below the prefix, by target model."""
-        found: dict[str, Path] = {}
-        for logical_id, sync in model_syncs(self.stack, RESOURCE_TYPE, url):
-            manifest = self._manifest(Manifest.from_json, sync.manifest_key, logical_id)
-            for archive in manifest.archives:
-                found[archive.target_model] = self._asset(archive.source_key, archive.target_model)
-        return found
+    def _manifests_below(self, url: str) -> dict[str, Manifest]:
+        """Return what the deployment would copy below the prefix, by the resource that copies it."""
+        return {
+            logical_id: self._manifest(Manifest.from_json, sync.manifest_key, logical_id)
+            for logical_id, sync in model_syncs(self.stack, RESOURCE_TYPE, url)
+        }
+
+    def _archives_of(self, manifests: Mapping[str, Manifest]) -> dict[str, Path]:
+        """Return the archives of manifests, by target model."""
+        return {
+            archive.target_model: self._asset(archive.source_key, archive.target_model)
+            for manifest in manifests.values()
+            for archive in manifest.archives
+        }
 
     def _files_below(self, url: str, model: str) -> dict[str, FileContent]:
         """Return the files that the deployment would place below the prefix, by their paths."""

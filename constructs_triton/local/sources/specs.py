@@ -38,6 +38,8 @@ class ContainerSpec:
     #: The files of a single-model container without an archive, by their paths below ``/opt/ml/model``.
     files: Mapping[str, FileContent] | None = None
     archives: Mapping[str, Path] = field(default_factory=dict)
+    #: The names in ``index.json`` and their target models, by the resource that copies the archives.
+    indexed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: ``Disabled``: a multi-model container unloads a model after each call.
     model_cache_setting: str = "Enabled"
     fetch_archive: Callable[[str], Path | None] | None = None

@@ -32,7 +32,7 @@ from constructs_triton.model_files import describe
 from constructs_triton.model_files.model_file import ModelFile
 from constructs_triton.model_files.trees import TREE_MODEL_FILES
 
-__all__ = ["PYTHON_SYNTAX", "DerivedConfig", "derive"]
+__all__ = ["PYTHON_SYNTAX", "DerivedConfig", "checked_name", "derive"]
 
 _BACKENDS: dict[str, Backend] = {
     "onnx": OnnxruntimeBackend(),
@@ -133,7 +133,7 @@ def derive(
             reject the configuration.
     """
     file = _described(Path(path))
-    given = {"name": _checked_name(name or _default_name(file.path, Path(path))), **(fields or {})}
+    given = {"name": checked_name(name or _default_name(file.path, Path(path))), **(fields or {})}
     derivation = Derivation(draft(**_first_fields(file, given)).to_message(), file, max_batch_size, syntax)
     if not file.faults:
         derive_tensors(derivation)
@@ -170,7 +170,8 @@ def _described(path: Path) -> ModelFile:
         raise InvalidValueError(f"{path}: is a folder; pass the model file in it, such as {path}/model.onnx")
     if file.format == "unknown":
         raise InvalidValueError(
-            f'{path}: the format of the model is unknown, got "{path.suffix}"; known endings are {_ENDINGS}'
+            f'{path}: the format of the model is unknown, got "{path.suffix}"; known endings are {_ENDINGS}; '
+            "for code that runs the model, use `constructs-triton model new --backend python NAME`"
         )
     return file
 
@@ -183,8 +184,13 @@ def _default_name(file: Path, given: Path) -> str:
     return given.resolve().name if given.is_dir() and file != given else given.stem
 
 
-def _checked_name(name: str) -> str:
-    if "/" in name or "\0" in name or name in (".", ".."):
+def checked_name(name: str) -> str:
+    """Return the name of a model.
+
+    Raises:
+        InvalidValueError: no folder can have this name.
+    """
+    if not name or "/" in name or "\0" in name or name in (".", ".."):
         raise InvalidValueError(
             f"name: must be usable as the name of a folder, got {name!r}; use another name"
         )

@@ -5,7 +5,8 @@
 # but not the interpreter: bin/python is a link. For your machine it is a link to PYTHON. For SageMaker, use the
 # image's version of Python, and /usr, where the image has it:
 #     PYTHON_PREFIX=/usr sh create_hf_env_from_venv.sh python3.12
-# PyTorch comes from PyPI, on Linux with CUDA's libraries. Without them:
+# Everything comes from PyPI. Its PyTorch for Linux on x86-64 has CUDA's libraries, 4.4 GB in all.
+# Without them, from PyTorch's own index:
 #     PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu sh create_hf_env_from_venv.sh
 # ENVIRONMENT packs a virtual environment that you have, which needs the package venv-pack.
 set -eu

@@ -1,31 +1,27 @@
-"""``constructs-triton model new``: create a model's folder from a model file."""
+"""The arguments of ``model new``, and the fields of a configuration that they set."""
 
 from __future__ import annotations
 
 import argparse
 import re
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from constructs_triton.cli.argument_types import whole_number
-from constructs_triton.cli.config import described_folder, print_tensors
-from constructs_triton.cli.tensor_options import read_shapes, read_tensor
+from constructs_triton.cli.tensor_options import read_tensor
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.model_config import (
-    ModelConfig,
     ModelDynamicBatching,
     ModelInput,
     ModelInstanceGroup,
     ModelOutput,
 )
-from constructs_triton.model_config.builder.derived_config import DerivedConfig, derive
-from constructs_triton.model_repository.new_model import NewModel
-from constructs_triton.untrusted.terminal import print_json, print_lines
 
-_SYNTAX = {
+__all__ = ["SYNTAX", "add_arguments", "config_fields"]
+
+SYNTAX = {
     "input": "--input {input}:FP32:{dims}",
     "output": "--output {output}:FP32:1000",
     "output_class": "--parameter output_class=true for a classifier (false for a regressor)",
@@ -41,10 +37,16 @@ examples:
   constructs-triton model new resnet.onnx --max-batch-size 32 --dynamic-batching 5ms --gpu --with-warmup
   constructs-triton model new resnet.pt --input INPUT__0:FP32:3,224,224 --output OUTPUT__0:FP32:1000
   constructs-triton model new fraud.json --input input__0:FP32:28 --parameter output_class=true
+  constructs-triton model new tokenizer.py --input text:BYTES:1 --output ids:INT64:-1
+  constructs-triton model new --backend python tokenizer --input text:BYTES:1 --output ids:INT64:-1
+  constructs-triton model new --backend ensemble classify --step tokenizer --step resnet:INPUT__0=ids
 
 --input and --output have the form NAME:DATATYPE:DIMS. DIMS do not contain the batch dimension if
---max-batch-size is above 0; -1 is a variable size. They are required for TorchScript. For ONNX they replace
-what the file says, for example --input image:FP32:3,224,224 for an image of variable size.
+--max-batch-size is above 0; -1 is a variable size. They are required for TorchScript and Python. For ONNX
+they replace what the file says, for example --input image:FP32:3,224,224 for an image of variable size.
+
+--step connects tensors of equal names. resnet:INPUT__0=ids gives the model's INPUT__0 the name ids in the
+ensemble. What no step writes is an input of the ensemble, and what no step reads is an output.
 """
 
 
@@ -54,15 +56,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     new = actions.add_parser(
         "new",
-        help="create a model's folder from a model file",
+        help="create a model's folder from a model file, from code or from other models",
         description="Create the folder of a model in a model repository: config.pbtxt, which is derived from "
         "the model file and checked against it, and a copy of the file. Reads ONNX, TorchScript, TensorRT "
-        "plans, OpenVINO, SavedModel, DALI, and trees of XGBoost, LightGBM and Treelite.",
+        "plans, OpenVINO, SavedModel, DALI, trees of XGBoost, LightGBM and Treelite, and the code of a "
+        "Python model (.py). --backend writes a first Python model, or connects models of the repository.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     # fmt: off
-    new.add_argument("file", type=Path, metavar="FILE", help="the model file, for example model.onnx")
+    new.add_argument("file", type=Path, metavar="FILE",
+                     help="the model file, for example model.onnx; with --backend, the name of the model")
+    new.add_argument("--backend", choices=("python", "ensemble"),
+                     help="create a model without a file: python writes a first model.py, ensemble connects "
+                          "models that are in the repository")
+    new.add_argument("--step", action="append", default=[], dest="steps", metavar="NAME[:TENSOR=TENSOR,...]",
+                     help="a model of the ensemble, see below; repeat it for each")
     new.add_argument("--name", metavar="NAME",
                      help="name of the model (default: the name of the file without its ending)")
     new.add_argument("-o", "--repository", type=Path, default=Path("models"), metavar="DIR",
@@ -109,36 +118,7 @@ def _microseconds(text: str) -> int:
     return round(float(match[1]) * _MICROSECONDS[match[2]])
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Create the folder, and print the tensors and what to do next."""
-    derived = _derive(arguments)
-    derived.raise_faults()
-    model = NewModel(derived.message.name, derived.to_text(), derived.files)
-    folder = model.write_to(arguments.repository)
-    if arguments.json:
-        _print_json(derived, folder)
-    else:
-        _print_text(derived, folder)
-    return 0
-
-
-def _derive(arguments: argparse.Namespace) -> DerivedConfig:
-    shapes = read_shapes(arguments.shapes)
-    if shapes and not arguments.with_warmup:
-        raise InvalidValueError("--shape: sets the dims of the warmup request; add --with-warmup")
-    return derive(
-        ModelConfig.draft,
-        arguments.file,
-        name=arguments.name,
-        max_batch_size=arguments.max_batch_size,
-        with_warmup=arguments.with_warmup,
-        warmup_dims=shapes,
-        fields=dict(_fields(arguments)),
-        syntax=_SYNTAX,
-    )
-
-
-def _fields(arguments: argparse.Namespace) -> Iterator[tuple[str, Any]]:
+def config_fields(arguments: argparse.Namespace) -> Iterator[tuple[str, Any]]:
     if arguments.inputs:
         yield "input", [ModelInput(**_tensor("--input", text)) for text in arguments.inputs]
     if arguments.outputs:
@@ -164,41 +144,3 @@ def _parameter(text: str) -> tuple[str, str]:
             f"--parameter: must have the form KEY=VALUE, got {text!r}; write for example output_class=true"
         )
     return key, value
-
-
-# --- output -----------------------------------------------------------------------------------------------
-
-
-def _print_json(derived: DerivedConfig, folder: Path) -> None:
-    document = {"folder": str(folder), "files": _written(derived, folder)}
-    print_json({**document, **described_folder(folder).to_dict()})
-
-
-def _written(derived: DerivedConfig, folder: Path) -> list[str]:
-    return [str(folder / "config.pbtxt"), *(str(folder / "1" / path) for path in derived.files)]
-
-
-#: Formats that `local up` runs with the framework's own package.
-_RUN_LOCALLY = ("onnx", "torchscript", "openvino", "tree")
-
-
-def _next_commands(folder: Path, model_format: str, has_tensors: bool) -> Iterator[str]:
-    """Yield commands to copy. Models of other formats cannot run on a machine without a GPU."""
-    repository, name = shlex.quote(str(folder.parent)), shlex.quote(folder.name)
-    yield f"Check it:  constructs-triton check {repository}"
-    where = "" if folder.parent == Path("models") else f" --repository {repository}"
-    if model_format in _RUN_LOCALLY:
-        yield f"Run it:    constructs-triton local up {repository} --model {name} --endpoint {name}"
-        where += " --endpoint-url http://127.0.0.1:8080"
-    if has_tensors:
-        yield f"Call it:   constructs-triton invoke {name} --random{where}"
-
-
-def _print_text(derived: DerivedConfig, folder: Path) -> None:
-    described = described_folder(folder)
-    print_tensors(described)
-    for path in _written(derived, folder):
-        print_lines(f"wrote {path}")
-    for note in derived.file.not_checked:
-        print_lines(f"note: {derived.file.path.name}: {note}")
-    print_lines("", *_next_commands(folder, derived.file.format, bool(described.tensors)))

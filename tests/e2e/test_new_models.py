@@ -1,0 +1,47 @@
+"""Models that `constructs-triton model new` writes without a model file run in the real server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from triton_server import needs_server
+
+from constructs_triton.cli import main
+from constructs_triton.local import LocalEndpoint
+from constructs_triton_client import TritonClient
+
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
+
+# Data types of tensors that the client sends, and values of them.
+VALUES = {
+    "BOOL": np.array([[True], [False]]),
+    "INT8": np.array([[1], [2]], "i1"),
+    "UINT64": np.array([[1], [2]], "u8"),
+    "FP16": np.array([[1], [2]], "f2"),
+    "FP32": np.array([[1], [2]], "f4"),
+    "BYTES": np.array([[b"a"], [b"b"]], object),
+}
+
+
+def test_an_ensemble_of_first_models_answers(tmp_path: Path) -> None:
+    """Zeros of every data type pass through an ensemble that maps names, in batches."""
+    repository = ["-o", str(tmp_path / "models")]
+    python = ["model", "new", "--backend", "python"]
+    inputs = [word for name in VALUES for word in ("--input", f"in.{name}:{name}:1")]
+    outputs = [word for name in VALUES for word in ("--output", f"out.{name}:{name}:2,-1")]
+    assert main([*python, "first", *inputs, *outputs, *repository, "--max-batch-size", "4"]) == 0
+    last = ["--input", "x:FP32:2,1", "--output", "y:INT64:3"]
+    assert main([*python, "last", *last, *repository, "--max-batch-size", "4"]) == 0
+    steps = ["--step", "first", "--step", "last:x=out.FP32"]
+    assert main(["model", "new", "--backend", "ensemble", "both", *steps, *repository]) == 0
+    with LocalEndpoint.from_repository(tmp_path / "models", model="both", endpoint="both") as local:
+        client = TritonClient.for_endpoint("both", endpoint_url=local.endpoint_url)
+        found = client.infer({f"in.{name}": values for name, values in VALUES.items()})
+    np.testing.assert_array_equal(found["y"], np.zeros((2, 3), "i8"))
+    for name, values in VALUES.items():
+        if name != "FP32":  # the second model reads it
+            zero = b"" if name == "BYTES" else 0
+            assert found[f"out.{name}"].dtype == values.dtype
+            assert found[f"out.{name}"].tolist() == [[[zero], [zero]]] * 2
