@@ -96,8 +96,8 @@ class EndpointVariant(VariantMetrics):
         """
         if self._container_metrics is None:
             raise InvalidValueError(
-                f'container_metrics: variant "{self.variant_name}" does not publish Triton's metrics; '
-                "set container_metrics=True on the construct that creates the endpoint"
+                f'container_metrics: variant "{self.variant_name}" publishes no metrics of Triton; set '
+                "container_metrics=True on the construct that creates the endpoint"
             )
         return self._container_metrics
 
