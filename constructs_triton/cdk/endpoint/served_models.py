@@ -87,14 +87,14 @@ class ServedModels(ABC):
         """Whether the models are in the bucket of the repository."""
         return self.serves_many
 
-    def publish_metrics(self, metrics_name: str) -> ServedModels:
+    def publish_metrics(self, metrics_name: str) -> ServedModels:  # noqa: ARG002 - refused
         """Return the models with one that publishes Triton's metrics under the name of an endpoint.
 
         Raises:
             InvalidValueError: there is no archive that it could be added to.
         """
         raise InvalidValueError(
-            f"container_metrics: not supported on multi-model endpoints, got {metrics_name}; remove it, or "
+            "container_metrics: not supported on multi-model endpoints; remove it, or "
             "serve the model with TritonEndpoint"
         )
 

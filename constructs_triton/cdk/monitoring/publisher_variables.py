@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from aws_cdk import Stack
 from constructs import Construct
@@ -44,7 +45,7 @@ def metrics_name(scope: Construct, id: str, endpoint_name: str | None) -> str:
 
 def with_publisher_variables(
     given: Environment | None, image: TritonImage | None, endpoint: str, variant: str
-) -> EnvironmentLayers:
+) -> Environment:
     """Return an environment below that of the user, which turns metrics on and has their dimensions.
 
     Raises:
@@ -60,7 +61,7 @@ def with_publisher_variables(
         allow_metrics=True, extra={ENDPOINT_VARIABLE: endpoint, VARIANT_VARIABLE: variant}
     )
     layers = given if isinstance(given, EnvironmentLayers) else EnvironmentLayers.of(given)
-    return EnvironmentLayers.of(own, *layers)
+    return cast(Environment, EnvironmentLayers.of(own, *layers))
 
 
 def check_publisher_variables(environment: Mapping[str, str]) -> None:
@@ -75,7 +76,7 @@ def check_publisher_variables(environment: Mapping[str, str]) -> None:
             f"container_metrics: needs Triton's metrics, got allow_metrics={environment[allow]} in "
             "environment; remove it, or remove container_metrics"
         )
-    for word in environment.get(arguments, "").replace("--metrics-config ", "--metrics-config=").split():
+    for word in environment.get(arguments, "").split():
         if any(refused in word for refused in _REFUSED_ARGUMENTS):
             raise InvalidValueError(
                 f'container_metrics: reads all latencies at 127.0.0.1, got the argument "{word}" in '

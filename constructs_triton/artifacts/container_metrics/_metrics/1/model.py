@@ -47,8 +47,8 @@ class TritonPythonModel:
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         # The port opens after the models are loaded, so at the start of the server all counters are zero.
         # If this model is loaded again later, it counts from now.
+        self.error = self.reported = None
         self.before = self.read()[0]
-        self.reported = None
         self.stopped = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
@@ -73,9 +73,12 @@ class TritonPythonModel:
             counters, pending = self.read()
             for model, value in pending.items():
                 samples.setdefault(model, []).append(value)
-            if counters and (is_last or time.monotonic() >= due):
-                self.publish(counters, samples)
-                self.before, samples, due = counters, {}, time.monotonic() + self.interval
+            if is_last or time.monotonic() >= due:
+                due = time.monotonic() + self.interval
+                if counters:
+                    self.publish(counters, samples)
+                    self.before, samples = counters, {}
+                self.report()
 
     def read(self):
         """Return the counters by model, name and labels, and the pending requests by model."""
@@ -92,16 +95,16 @@ class TritonPythonModel:
                 elif name == _PENDING:
                     pending[found[1]] = pending.get(found[1], 0) + int(float(value))
         except Exception as error:  # whatever it is, the server must go on
-            self.report(error)
+            self.error = str(error)
             return {}, {}
+        self.error = None
         return counters, pending
 
-    def report(self, error):
-        """Print an error once, but not at the start, when the port is still closed."""
-        thread = getattr(self, "thread", None)
-        if thread is not None and str(error) != self.reported:
-            self.reported = str(error)
-            sys.stderr.write(f"{self.own_name}: cannot publish metrics of {self.url}: {error}\n")
+    def report(self):
+        """Print the error that keeps metrics from being published, once."""
+        if self.error is not None and self.error != self.reported:
+            self.reported = self.error
+            sys.stderr.write(f"{self.own_name}: cannot publish metrics of {self.url}: {self.error}\n")
             sys.stderr.flush()
 
     def publish(self, counters, samples):
@@ -126,7 +129,7 @@ class TritonPythonModel:
         try:
             os.write(1, (json.dumps({"_aws": aws, **dimensions, **values}) + "\n").encode())
         except OSError as error:
-            self.report(error)
+            self.error = str(error)
 
 
 def _seconds(text):
