@@ -82,14 +82,14 @@ class ContainerMetrics:
     def _ratio(
         self, numerator: str, denominator: str, label: str, model: str, period: Duration | None
     ) -> cloudwatch.MathExpression:
-        # A quotient of sums weighs each request alike; an average of quotients would not.
-        metrics = {
-            "total": self.metric(numerator, model, period=period),
-            "number": self.metric(denominator, model, period=period),
-        }
+        # A quotient of sums weighs each request alike; an average of quotients would not. The ids are unique,
+        # so that one graph can show several models.
+        divided, by = (self.metric(name, model, period=period) for name in (numerator, denominator))
+        position = self.models.index(model)
+        total, number = f"{numerator.lower()}{position}", f"{denominator.lower()}{position}"
         return cloudwatch.MathExpression(
-            expression="IF(number > 0, total / number, 0)",
-            using_metrics=metrics,
+            expression=f"IF({number} > 0, {total} / {number}, 0)",
+            using_metrics={total: divided, number: by},
             label=label,
-            period=metrics["total"].period,
+            period=divided.period,
         )

@@ -8,10 +8,20 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_s3 as s3
-from cdk_apps import add_repository, make_stack, synthesize, write_model, write_repository
+from cdk_apps import (
+    add_repository,
+    flat,
+    make_stack,
+    resources,
+    synthesize,
+    write_model,
+    write_repository,
+)
 
 from constructs_triton import (
+    AsyncInferenceConfig,
     CompressionType,
     InstanceType,
     ModelSource,
@@ -41,12 +51,16 @@ def make_endpoint(stack: cdk.Stack, path: Path, id: str = "Endpoint", **props: A
 
 
 def containers(stack: cdk.Stack) -> dict[str, Any]:
-    found = synthesize(stack)["Resources"].items()
-    return {
-        name: each["Properties"]["PrimaryContainer"]
-        for name, each in found
-        if each["Type"] == "AWS::SageMaker::Model"
-    }
+    found = resources(synthesize(stack), "AWS::SageMaker::Model")
+    return {name: each["Properties"]["PrimaryContainer"] for name, each in found.items()}
+
+
+def properties(stack: cdk.Stack, resource_type: str) -> list[dict[str, Any]]:
+    return [each["Properties"] for each in resources(synthesize(stack), resource_type).values()]
+
+
+def metric_values(found: cloudwatch.MathExpression) -> list[cloudwatch.Metric]:
+    return [each for each in found.using_metrics.values() if isinstance(each, cloudwatch.Metric)]
 
 
 def model_files(stack: cdk.Stack, id: str) -> list[str]:
@@ -129,13 +143,13 @@ def test_times_are_divided_by_requests_over_all_instances(path: Path) -> None:
     }
     for method, (total, number) in names.items():
         found = getattr(metrics, method)("scale")
-        used = {key: each.metric_name for key, each in found.using_metrics.items()}
-        assert found.expression == "IF(number > 0, total / number, 0)"
-        assert used == {"total": total, "number": number}
-        assert {each.statistic for each in found.using_metrics.values()} == {"Sum"}
+        assert [each.metric_name for each in metric_values(found)] == [total, number]
+        (divided, by) = found.using_metrics
+        assert found.expression == f"IF({by} > 0, {divided} / {by}, 0)"
+        assert {each.statistic for each in metric_values(found)} == {"Sum"}
     reporting = metrics.reporting_instances()
     assert reporting.expression == "published * 60 / 300"
-    assert reporting.using_metrics["published"].statistic == "SampleCount"
+    assert [each.statistic for each in metric_values(reporting)] == ["SampleCount"]
 
 
 def test_a_model_that_is_not_in_the_archive_has_no_metrics(path: Path) -> None:
@@ -211,3 +225,58 @@ def test_a_multi_model_endpoint_is_refused(path: Path) -> None:
         TritonMultiModelEndpoint(
             stack, "Endpoint", model_repository=repository, instance_type=CPU, container_metrics=True
         )
+
+
+def test_alarms_on_the_queue_of_each_model_and_on_missing_metrics(path: Path) -> None:
+    """Each model has an alarm on its queue, and metrics that stop are an alarm because data is missing."""
+    stack = make_stack()
+    endpoint = make_endpoint(stack, path, container_metrics=True)
+    alarms = endpoint.add_alarms(queue_time=cdk.Duration.millis(50)).alarms
+    assert {name for name in alarms if "Queue" in name} == {
+        "AllTrafficQueueTimepipeline",
+        "AllTrafficQueueTimescale",
+        "AllTrafficQueueTimeshift",
+    }
+    found = {each["AlarmDescription"]: each for each in properties(stack, "AWS::CloudWatch::Alarm")}
+    queue = found['Requests wait too long in the queue of model "scale".']
+    assert queue["Threshold"] == 50_000
+    assert [each.get("Expression") for each in queue["Metrics"]] == [
+        "IF(requests1 > 0, queuetime1 / requests1, 0)",
+        None,
+        None,
+    ]
+    missing = next(each for text, each in found.items() if text.startswith("No instance publishes"))
+    (counted,) = missing["Metrics"]
+    assert (counted["MetricStat"]["Stat"], counted["MetricStat"]["Period"]) == ("SampleCount", 300)
+    assert (missing["EvaluationPeriods"], missing["TreatMissingData"]) == (6, "breaching")
+
+
+def test_alarms_on_metrics_that_are_not_published(path: Path) -> None:
+    """Without the option there is no alarm on missing metrics, and a threshold for the queue is refused."""
+    stack = make_stack()
+    assert not [name for name in make_endpoint(stack, path).add_alarms().alarms if "Metrics" in name]
+    with pytest.raises(InvalidValueError, match="set container_metrics=True"):
+        make_endpoint(stack, path, "Other").add_alarms(queue_time=cdk.Duration.millis(50))
+
+
+def test_an_asynchronous_endpoint_may_have_no_instances(path: Path) -> None:
+    """Its metrics are missing when it has scaled to zero, which is no failure."""
+    stack = make_stack()
+    queue = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Answers"))
+    endpoint = make_endpoint(stack, path, container_metrics=True, async_inference=queue)
+    assert "AllTrafficContainerMetricsMissing" not in endpoint.add_alarms().alarms
+    without = make_endpoint(make_stack(), path, container_metrics=True)
+    assert (
+        "AllTrafficContainerMetricsMissing"
+        not in without.add_alarms(container_metrics_missing_for=None).alarms
+    )
+
+
+def test_the_dashboard_shows_the_models_of_an_endpoint_that_publishes(path: Path) -> None:
+    """A row has queue and compute time by model; without the option there is none."""
+    stack = make_stack()
+    make_endpoint(stack, path, container_metrics=True).add_dashboard()
+    make_endpoint(stack, path, "Other").add_dashboard()
+    bodies = [flat(each["DashboardBody"]) for each in properties(stack, "AWS::CloudWatch::Dashboard")]
+    assert sorted(body.count("AllTraffic: queue and compute time by model") for body in bodies) == [0, 1]
+    assert sum(body.count("scale: queue") for body in bodies) == 1
