@@ -22,7 +22,11 @@ class ContainerMetrics:
     """Triton's own metrics of one variant. Each belongs to one model, because an ensemble contains its steps.
 
     All instances of the variant publish into the same metrics. Times are in microseconds, as SageMaker's.
-    ``endpoint`` and ``variant`` are the dimensions. The first of ``models`` is the one that requests name.
+
+    Args:
+        endpoint: The dimension ``Endpoint``: the endpoint's name, or its stack and path.
+        variant: The dimension ``Variant``.
+        models: The models of the archive, the one that answers requests first.
     """
 
     endpoint: str
@@ -30,15 +34,39 @@ class ContainerMetrics:
     models: tuple[str, ...]
 
     def queue_time(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
-        """Average time that a request waited in the queue of a model. Of an ensemble, read its steps."""
+        """Average time that a request waited in the queue of a model. Of an ensemble, read its steps.
+
+        Args:
+            model: Name of a model of the archive.
+            period: Time over which values are aggregated. Default: one minute.
+
+        Raises:
+            InvalidValueError: the archive has no such model.
+        """
         return self._ratio("QueueTime", "Requests", f"{model}: queue", model, period)
 
     def compute_time(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
-        """Average time of a request in a model, without queue and copies of tensors."""
+        """Average time of a request in a model, without queue and copies of tensors.
+
+        Args:
+            model: Name of a model of the archive.
+            period: Time over which values are aggregated. Default: one minute.
+
+        Raises:
+            InvalidValueError: the archive has no such model.
+        """
         return self._ratio("ComputeTime", "Requests", f"{model}: compute", model, period)
 
     def batch_size(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
-        """Average size of the batches that a model ran."""
+        """Average size of the batches that a model ran.
+
+        Args:
+            model: Name of a model of the archive.
+            period: Time over which values are aggregated. Default: one minute.
+
+        Raises:
+            InvalidValueError: the archive has no such model.
+        """
         return self._ratio("Inferences", "Executions", f"{model}: batch size", model, period)
 
     def metric(
@@ -50,8 +78,8 @@ class ContainerMetrics:
             name: ``Requests``, ``Failures``, ``Inferences``, ``Executions``, ``QueueTime``, ``ComputeTime``,
                 ``Pending``, ``CacheHits`` or ``CacheMisses``.
             model: Name of a model of the archive.
-            statistic: CloudWatch's name. Of ``Pending``, use ``"Maximum"`` or ``"Average"``.
-            period: Default: one minute.
+            statistic: CloudWatch's name; for ``Pending``, ``"Maximum"`` or ``"Average"``. Default: ``"Sum"``.
+            period: Time over which values are aggregated. Default: one minute.
 
         Raises:
             InvalidValueError: the archive has no such model.
@@ -69,7 +97,11 @@ class ContainerMetrics:
         )
 
     def reporting_instances(self, *, period: Duration | None = None) -> cloudwatch.MathExpression:
-        """Number of instances that publish, also without requests. A deployment doubles it for a while."""
+        """Number of instances that publish, also without requests. A deployment doubles it for a while.
+
+        Args:
+            period: Time over which values are aggregated. Default: 5 minutes.
+        """
         period = Duration.minutes(5) if period is None else period
         published = self.metric("Requests", self.models[0], statistic="SampleCount", period=period)
         return cloudwatch.MathExpression(
