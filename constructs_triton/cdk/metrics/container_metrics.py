@@ -13,6 +13,17 @@ from constructs_triton_client.spelling import did_you_mean, quoted
 __all__ = ["CONTAINER_NAMESPACE", "ContainerMetrics"]
 
 CONTAINER_NAMESPACE = "Triton"
+_NAMES = (
+    "Requests",
+    "Failures",
+    "Inferences",
+    "Executions",
+    "QueueTime",
+    "ComputeTime",
+    "Pending",
+    "CacheHits",
+    "CacheMisses",
+)
 _MINUTE = 60
 _INTERVAL = 60  # of the model that publishes
 
@@ -82,11 +93,14 @@ class ContainerMetrics:
             period: Time over which values are aggregated. Default: one minute.
 
         Raises:
-            InvalidValueError: the archive has no such model.
+            InvalidValueError: the archive has no such model, or there is no such metric.
         """
         if model not in self.models:
             hint = did_you_mean(model, self.models, f"its models are {quoted(self.models)}")
             raise InvalidValueError(f'model: must be a model of the archive, got "{model}"; {hint}')
+        if name not in _NAMES:
+            hint = did_you_mean(name, _NAMES, f"the metrics are {quoted(_NAMES)}")
+            raise InvalidValueError(f'name: must be a metric that is published, got "{name}"; {hint}')
         return cloudwatch.Metric(
             namespace=CONTAINER_NAMESPACE,
             metric_name=name,

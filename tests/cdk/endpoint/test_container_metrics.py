@@ -34,6 +34,7 @@ from constructs_triton import (
     TritonVariant,
 )
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.testing import assert_update_keeps_serving
 
 CPU = InstanceType.of("ml.m5.xlarge")
 
@@ -153,8 +154,10 @@ def test_times_are_divided_by_requests_over_all_instances(path: Path) -> None:
 
 
 def test_a_model_that_is_not_in_the_archive_has_no_metrics(path: Path) -> None:
-    """A misspelled model would be a graph without data."""
+    """A misspelled model or metric would be a graph without data."""
     metrics = make_endpoint(make_stack(), path, container_metrics=True).container_metrics
+    with pytest.raises(InvalidValueError, match=r'got "QueueTimes"; did you mean "QueueTime"\?'):
+        metrics.metric("QueueTimes", "scale")
     with pytest.raises(InvalidValueError, match=r'got "scales"; did you mean "scale"\?'):
         metrics.queue_time("scales")
 
@@ -280,3 +283,12 @@ def test_the_dashboard_shows_the_models_of_an_endpoint_that_publishes(path: Path
     bodies = [flat(each["DashboardBody"]) for each in properties(stack, "AWS::CloudWatch::Dashboard")]
     assert sorted(body.count("AllTraffic: queue and compute time by model") for body in bodies) == [0, 1]
     assert sum(body.count("scale: queue") for body in bodies) == 1
+
+
+def test_an_endpoint_that_runs_can_turn_it_on(path: Path) -> None:
+    """In a rehearsal the endpoint answers during the whole update."""
+    old, new = make_stack(), make_stack()
+    make_endpoint(old, path, verify_update=True)
+    endpoint = make_endpoint(new, path, verify_update=True, container_metrics=True)
+    endpoint.add_alarms(queue_time=cdk.Duration.millis(50))
+    assert_update_keeps_serving(old, new, failures="none", orders=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import threading
@@ -14,6 +15,10 @@ from typing import Any
 import pytest
 
 import constructs_triton.artifacts.container_metrics as package
+from constructs_triton.artifacts.container_metrics.publisher import add_publisher
+from constructs_triton.model_config.target import Target
+from constructs_triton.model_repository import ModelRepository
+from constructs_triton.model_repository.packing import fingerprint
 
 MODEL = Path(package.__file__).parent / "_metrics" / "1" / "model.py"
 ARGUMENTS = {"model_name": "_metrics"}
@@ -161,3 +166,31 @@ def test_a_broken_page_is_reported_once(port: Port, capfd: pytest.CaptureFixture
     printed = capfd.readouterr()
     assert printed.out == ""
     assert printed.err.count("cannot publish metrics") == 1
+
+
+def test_the_publisher_is_added_to_the_models_of_one_archive(tmp_path: Path) -> None:
+    """The copy has the models of the archive and the publisher; its digest depends on the content alone."""
+    digests = set()
+    for place in ("one", "two"):
+        for name in ("m", "step", "other"):
+            (tmp_path / place / name / "1").mkdir(parents=True)
+            (tmp_path / place / name / "config.pbtxt").write_text('backend: "python"\n')
+            (tmp_path / place / name / "1" / "model.py").write_text("class TritonPythonModel: pass\n")
+        repository = ModelRepository.from_directory(tmp_path / place)
+        copy = add_publisher(repository, ["m", "step"], tmp_path / f"{place}-copy")
+        assert list(copy.models) == ["_metrics", "m", "step"]
+        assert copy.closure("m") == ["_metrics", "m", "step"]
+        found = copy.check(Target(mode="single", default_model="m")).findings
+        assert [each for each in found if each.path.startswith("_metrics")] == []
+        digests.add(fingerprint(copy, copy.closure("m")))
+    assert len(digests) == 1
+
+
+def test_the_publisher_is_the_same_bytes_in_each_release() -> None:
+    """A change of its files changes the archives of every endpoint that publishes: a deployment for each.
+
+    If the change is wanted, write the new digest here and an entry into CHANGELOG.md.
+    """
+    files = [MODEL, MODEL.parents[1] / "config.pbtxt"]
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    assert digest == "1b2a740b693310074a4882bdf2e781bbae5bb797ea349f1e2205f7be634dfcad"
