@@ -292,3 +292,18 @@ def test_an_endpoint_that_runs_can_turn_it_on(path: Path) -> None:
     endpoint = make_endpoint(new, path, verify_update=True, container_metrics=True)
     endpoint.add_alarms(queue_time=cdk.Duration.millis(50))
     assert_update_keeps_serving(old, new, failures="none", orders=1)
+
+
+def test_a_response_cache_has_two_more_metrics_in_the_price(tmp_path: Path) -> None:
+    """Hits and misses are published only with a cache."""
+    write_model(tmp_path, "m")
+    stack = make_stack()
+    endpoint = TritonEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=add_repository(stack, tmp_path),
+        instance_type=CPU,
+        environment=TritonEnvironment(additional_args=["--cache-config=local,size=1048576"]),
+        container_metrics=True,
+    )
+    assert "1 model publishes 9 custom metrics, about $2.70" in str([e.data for e in endpoint.node.metadata])
