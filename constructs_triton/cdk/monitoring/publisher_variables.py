@@ -107,8 +107,8 @@ def price_of_metrics(model_count: int, environment: Mapping[str, str]) -> Findin
         Severity.WARNING,
         "container_metrics",
         f"{model_count} {'model publishes' if model_count == 1 else 'models publish'} {count} custom "
-        f"metrics, about ${count * _DOLLARS_A_MONTH:.2f} a month for each variant at ${_DOLLARS_A_MONTH:.2f} a metric, for "
-        "any number of instances",
+        f"metrics, about ${count * _DOLLARS_A_MONTH:.2f} a month for each variant at "
+        f"${_DOLLARS_A_MONTH:.2f} a metric, for any number of instances",
         "acknowledge this warning if you accept the price, or remove container_metrics",
         source="CloudWatch pricing page, us-east-1",
     )
