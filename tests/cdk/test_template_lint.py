@@ -21,7 +21,7 @@ def fill(stack: cdk.Stack, path: Path) -> None:
         "instance_type": InstanceType.of("ml.g5.12xlarge"),
     }
     for endpoint in (
-        TritonEnsembleEndpoint(stack, "Ensemble", ensemble="pipeline", **served),
+        TritonEnsembleEndpoint(stack, "Ensemble", ensemble="pipeline", container_metrics=True, **served),
         TritonMultiModelEndpoint(stack, "Many", **served),
     ):
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)

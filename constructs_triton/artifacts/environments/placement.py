@@ -8,12 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from constructs_triton.artifacts.environments.python_environment import PythonEnvironment
+from constructs_triton.artifacts.mirror import mirror
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_repository import ModelRepository
-from constructs_triton.model_repository.ignore import IGNORE_FILE
-from constructs_triton.model_repository.packing import members_of
 from constructs_triton_client.spelling import quoted
 
 __all__ = ["ARCHIVE_NAME", "Environments", "place_environments"]
@@ -41,7 +40,7 @@ def place_environments(
         ArchiveError: a file of the repository cannot or must not be archived.
     """
     chosen = _chosen(repository, environments)
-    linked = _mirror(repository, directory)
+    linked = mirror(repository, list(repository.models), directory)
     for holder, users in _holders(repository, chosen).items():
         archive = chosen[holder].find_archive()
         (directory / holder / ARCHIVE_NAME).symlink_to(archive)
@@ -106,27 +105,6 @@ def _refuse(repository: ModelRepository, model: ModelFolder, environment: object
             f"{repository.path}/{model.relative(ARCHIVE_NAME)}: an environment would replace this "
             "file; rename it"
         )
-
-
-def _mirror(repository: ModelRepository, directory: Path) -> set[str]:
-    """Link every file that is packed into ``directory``; return the real paths of the files."""
-    linked = set()
-    for member in members_of(repository, list(repository.models)) if repository.models else ():
-        place = directory / member.name
-        if member.is_directory:
-            place.mkdir(parents=True, exist_ok=True)
-            continue
-        place.parent.mkdir(parents=True, exist_ok=True)
-        real = os.path.realpath(member.source)
-        place.symlink_to(real)
-        linked.add(real)
-    # They also allow files that packing would refuse otherwise.
-    for path in repository.path.rglob(IGNORE_FILE):
-        place = directory / path.relative_to(repository.path)
-        if place.parent.is_dir():
-            place.symlink_to(path.resolve())
-            linked.add(str(path.resolve()))
-    return linked
 
 
 def _holders(repository: ModelRepository, chosen: Mapping[str, PythonEnvironment]) -> dict[str, list[str]]:

@@ -14,6 +14,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs_triton.cdk.endpoint.log_group import log_group_name
 from constructs_triton.cdk.endpoint.operating import warming_statements
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import SageMakerEndpoint
+from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
 from constructs_triton.cdk.monitoring.alarms import AlarmThresholds, TritonAlarms
 from constructs_triton.cdk.monitoring.dashboard import TritonDashboard
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig, async_caller_statements
@@ -61,6 +62,15 @@ class EndpointBase(SageMakerEndpoint):
     def is_multi_model(self) -> bool:
         """Whether each request names its model. ``False`` for an imported endpoint of unknown type."""
         return bool(self._serves_many)
+
+    @property
+    def container_metrics(self) -> ContainerMetrics:
+        """Triton's own metrics of the only variant, with ``container_metrics=True``.
+
+        Raises:
+            InvalidValueError: the endpoint does not publish them, is imported, or has several variants.
+        """
+        return self._only_variant().container_metrics
 
     def variant(self, variant_name: str) -> EndpointVariant:
         """Return a production variant by its name.

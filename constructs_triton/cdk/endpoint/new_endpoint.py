@@ -39,6 +39,8 @@ from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
 from constructs_triton.cdk.endpoint.served_models import ServedModels, check_kept_models
 from constructs_triton.cdk.endpoint.settled_variant import SettledVariant, settle_variants
+from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
+from constructs_triton.cdk.monitoring.publisher_variables import metrics_name
 from constructs_triton.cdk.options.async_inference import async_inference_statements
 from constructs_triton.cdk.options.core_dump import core_dump_statements
 from constructs_triton.cdk.options.data_capture import data_capture_statements
@@ -76,6 +78,8 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
 
     def __init__(self, scope: Construct, id: str, *, models: ServedModels, options: EndpointOptions) -> None:
         check_unique_name(scope, id, "endpoint_name", options["endpoint_name"])
+        if options["container_metrics"]:
+            models = models.publish_metrics(metrics_name(scope, id, options["endpoint_name"]))
         settled = settle_variants(scope, models, options)
         for each in settled:
             for container in (each.container, *(pool.container for pool in each.pools)):
@@ -278,6 +282,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             initial_instance_count=settled.initial_instance_count,
             cfn_model=model,
             construct_name=settled.construct_name,
+            container_metrics=_container_metrics(settled),
         )
 
     def _make_role(self) -> ExecutionRole:
@@ -326,6 +331,13 @@ def _recorded(options: EndpointOptions, *, serves_many: bool) -> str | None:
     if path is None:
         return None
     return read_recorded(path, is_asynchronous=is_asynchronous, serves_many=serves_many)
+
+
+def _container_metrics(settled: SettledVariant) -> ContainerMetrics | None:
+    models = settled.container.models
+    if models.metrics_name is None:
+        return None
+    return ContainerMetrics(models.metrics_name, settled.variant_name, models.published_models)
 
 
 def _sequence_finding(variant: EndpointVariant, settled: SettledVariant) -> Finding | None:

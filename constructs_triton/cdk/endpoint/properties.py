@@ -43,6 +43,17 @@ class EndpointOptions(VariantOptions, CreatedEndpointOptions, total=False):
             example="CompressionType.NONE",
         ),
     ]
+    container_metrics: Annotated[
+        bool | None,
+        Property(
+            "Publishes Triton's own metrics in CloudWatch once a minute: queue and compute time, batch "
+            "sizes, waiting and failed requests of each model. A small model ``_metrics`` in the archive "
+            "prints them. They are custom metrics, which have a price. Not supported on multi-model "
+            "endpoints.",
+            default=False,
+            example="True",
+        ),
+    ]
     variant_name: Annotated[
         str | None,
         Property(

@@ -10,6 +10,7 @@ from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from constructs_triton.artifacts.container_metrics.publisher import PUBLISHER
 from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.contents import RepositoryContents
@@ -35,6 +36,7 @@ class ServedModels(ABC):
     repository: TritonModelRepository
     mode: Literal["single", "multi-model"]
     model_cache_setting: str | None
+    metrics_name: str | None = None
 
     @property
     def contents(self) -> RepositoryContents:
@@ -62,6 +64,13 @@ class ServedModels(ABC):
         return None
 
     @property
+    def published_models(self) -> tuple[str, ...]:
+        """The models whose metrics are published, the default model first."""
+        if self.metrics_name is None:
+            return ()
+        return tuple(name for name in self.packed_models or () if name != PUBLISHER)
+
+    @property
     @abstractmethod
     def sequence_models(self) -> tuple[str, ...]:
         """The models whose requests belong to sequences, as far as the models are known."""
@@ -77,6 +86,17 @@ class ServedModels(ABC):
     def is_in_bucket(self) -> bool:
         """Whether the models are in the bucket of the repository."""
         return self.serves_many
+
+    def publish_metrics(self, metrics_name: str) -> ServedModels:  # noqa: ARG002 - refused
+        """Return the models with one that publishes Triton's metrics under the name of an endpoint.
+
+        Raises:
+            InvalidValueError: there is no archive that it could be added to.
+        """
+        raise InvalidValueError(
+            "container_metrics: not supported on multi-model endpoints; remove it, or "
+            "serve the model with TritonEndpoint"
+        )
 
     @abstractmethod
     def check(self, target: Target) -> list[Finding]:
@@ -99,7 +119,8 @@ class ServedModels(ABC):
 class SingleModel(ServedModels):
     """One model with the models that it needs, which Triton loads before the endpoint is in service.
 
-    ``compression_type`` is how the models are stored in S3 (default: as the source decides).
+    ``compression_type`` is how the models are stored in S3 (default: as the source decides). With a
+    ``metrics_name``, the archive also contains the model that publishes Triton's metrics under this name.
     """
 
     repository: TritonModelRepository
@@ -107,6 +128,7 @@ class SingleModel(ServedModels):
     mode: Literal["single", "multi-model"] = "single"
     model_cache_setting: None = None
     compression_type: CompressionType | None = None
+    metrics_name: str | None = None
 
     @classmethod
     def of_model(
@@ -140,9 +162,14 @@ class SingleModel(ServedModels):
             )
         return cls(repository, ensemble, compression_type=compression_type)
 
+    def publish_metrics(self, metrics_name: str) -> SingleModel:
+        return replace(self, metrics_name=metrics_name)
+
     def check_scope(self, scope: Construct) -> None:
         if self.compression_type is CompressionType.NONE:
             _check_environment(self.repository, scope, "endpoint with CompressionType.NONE")
+        if self.metrics_name is not None:
+            self.contents.check_publisher(self.model, self.compression_type)
 
     @property
     def is_in_bucket(self) -> bool:
@@ -163,17 +190,21 @@ class SingleModel(ServedModels):
 
     @property
     def called_models(self) -> tuple[str, ...]:
-        return self.contents.called_models(self.model)
+        called = self.contents.called_models(self.model)
+        return called if self.metrics_name is None else (*called, PUBLISHER)
 
     @property
     def packed_models(self) -> tuple[str, ...] | None:
-        return self.contents.packed_models(self.model)
+        packed = self.contents.packed_models(self.model)
+        return packed if packed is None or self.metrics_name is None else (*packed, PUBLISHER)
 
     @property
     def sequence_models(self) -> tuple[str, ...]:
         return self.contents.sequence_models(self.model)
 
     def bind(self, scope: Construct) -> ModelLocation:
+        if self.metrics_name is not None:
+            return self.contents.locate_with_publisher(self.model, scope)
         return self.contents.locate(self.model, scope, self.compression_type)
 
 

@@ -12,6 +12,11 @@ from constructs import Construct
 from constructs_triton.cdk.endpoint.container import SettledContainer, settle_container
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.served_models import ServedModels
+from constructs_triton.cdk.monitoring.publisher_variables import (
+    check_publisher_variables,
+    price_of_metrics,
+    with_publisher_variables,
+)
 from constructs_triton.cdk.options.environment_layers import EnvironmentLayers
 from constructs_triton.cdk.options.instance_pool import (
     InstancePool,
@@ -97,8 +102,9 @@ def settle_variants(scope: Construct, models: ServedModels, options: EndpointOpt
     is_isolated = options["enable_network_isolation"]
     settle = partial(_settle, scope, models, instance_type, shared, is_isolated=is_isolated)
     if options["variants"] is None:
-        container = _container(scope, models, instance_type, shared, is_isolated)
-        found = [SettledVariant(cast(str, options["variant_name"]), container, shared)]
+        name = cast(str, options["variant_name"])
+        container = _container(scope, models, instance_type, shared, is_isolated, variant_name=name)
+        found = [SettledVariant(name, container, shared)]
     else:
         found = [replace(settle(each), position=index) for index, each in enumerate(options["variants"])]
     if options["shadow_variant"] is not None:
@@ -152,7 +158,16 @@ def _settle_pool(
     if has_own_models(pool):
         models, sharing = models.of_variant(pool.model_repository, pool.model), [pool.instance_type]
     is_isolated = options["enable_network_isolation"]
-    container = _container(scope, models, pool.instance_type, options, is_isolated, shared_with=sharing)
+    name = cast(str, options["variant_name"])
+    container = _container(
+        scope,
+        models,
+        pool.instance_type,
+        options,
+        is_isolated,
+        variant_name=name,
+        shared_with=sharing,
+    )
     return SettledPool(pool.instance_type, container, has_own_models(pool), pools.index(pool))
 
 
@@ -169,7 +184,14 @@ def _settle(
     try:
         if variant.model_repository is not None or variant.model is not None:
             models = models.of_variant(variant.model_repository, variant.model)
-        container = _container(scope, models, variant.instance_type or instance_type, options, is_isolated)
+        container = _container(
+            scope,
+            models,
+            variant.instance_type or instance_type,
+            options,
+            is_isolated,
+            variant_name=variant.variant_name,
+        )
     except InvalidValueError as error:
         raise type(error)(f'variant "{variant.variant_name}" {error}') from None
     return SettledVariant(variant.variant_name, container, options, is_only=False)
@@ -182,19 +204,30 @@ def _container(
     options: VariantOptions,
     is_isolated: bool | None,
     *,
+    variant_name: str,
     shared_with: Sequence[InstanceType] = (),
 ) -> SettledContainer:
-    return settle_container(
+    environment = options["environment"]
+    if models.metrics_name is not None:
+        environment = with_publisher_variables(
+            environment, options["image"], models.metrics_name, variant_name
+        )
+    container = settle_container(
         scope,
         models,
         instance_type,
         image=options["image"],
-        environment=options["environment"],
+        environment=environment,
         volume_size=options["volume_size"],
         inference_ami_version=options.get("inference_ami_version", FOR_THE_IMAGE),
         enable_network_isolation=is_isolated,
         shared_with=shared_with,
     )
+    if models.metrics_name is None:
+        return container
+    check_publisher_variables(container.environment)
+    price = price_of_metrics(len(models.published_models), container.environment)
+    return replace(container, findings=(*container.findings, price))
 
 
 def _with_own_options(shared: VariantOptions, own: VariantOptions) -> VariantOptions:

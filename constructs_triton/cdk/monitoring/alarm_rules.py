@@ -55,6 +55,13 @@ class AlarmThresholds(TypedDict, total=False):
     ``oldest_request_age``
         Maximum age of the oldest request in the queue of an asynchronous endpoint, for five minutes. A
         duration. Default: 1 hour.
+    ``queue_time``
+        Maximum average time that requests wait in the queue of any model, in three of five minutes. A
+        duration. Needs ``container_metrics=True``. Default: no alarm.
+    ``container_metrics_missing_for``
+        Time without Triton's metrics, of an endpoint with ``container_metrics=True``: the model that
+        publishes them may have ended, which nothing else shows. Not for asynchronous endpoints, which may
+        have no instances. A duration of 1 minute to 7 days. Default: 30 minutes.
     """
 
     error_rate_percent: float | None
@@ -66,6 +73,8 @@ class AlarmThresholds(TypedDict, total=False):
     at_max_capacity_for: Duration | None
     no_invocations_for: Duration | None
     oldest_request_age: Duration | None
+    queue_time: Duration | None
+    container_metrics_missing_for: Duration | None
 
 
 def default_thresholds() -> AlarmThresholds:
@@ -80,6 +89,8 @@ def default_thresholds() -> AlarmThresholds:
         "at_max_capacity_for": Duration.hours(1),
         "no_invocations_for": Duration.days(1),
         "oldest_request_age": Duration.hours(1),
+        "queue_time": None,
+        "container_metrics_missing_for": Duration.minutes(30),
     }
 
 
@@ -116,6 +127,9 @@ def variant_rules(
     yield from _capacity_rules(source, thresholds["at_max_capacity_for"])
     if not endpoint.is_asynchronous:
         yield from _idle_rules(source, thresholds["no_invocations_for"])
+    yield from _queue_rules(variant, thresholds["queue_time"])
+    if variant.publishes_container_metrics and not endpoint.is_asynchronous:
+        yield from _missing_rules(variant, thresholds["container_metrics_missing_for"])
 
 
 def endpoint_rules(
@@ -224,6 +238,37 @@ def _idle_rules(source: _Source, duration: Duration | None) -> Iterator[AlarmRul
         evaluation_periods=periods,
         datapoints_to_alarm=periods,
         # Without requests there is no data.
+        missing=_Missing.BREACHING,
+    )
+
+
+def _queue_rules(variant: EndpointVariant, longest: Duration | None) -> Iterator[AlarmRule]:
+    """Yield an alarm for each model: a step of an ensemble waits in a queue of its own."""
+    if longest is None:
+        return
+    for model in variant.container_metrics.models:
+        yield AlarmRule(
+            name=f"QueueTime{model}",
+            description=f'Requests wait too long in the queue of model "{model}".',
+            metric=variant.container_metrics.queue_time(model),
+            threshold=microseconds("queue_time", longest),
+            datapoints_to_alarm=3,
+        )
+
+
+def _missing_rules(variant: EndpointVariant, duration: Duration | None) -> Iterator[AlarmRule]:
+    if duration is None:
+        return
+    period, periods = _window("container_metrics_missing_for", duration)
+    metrics = variant.container_metrics
+    yield AlarmRule(
+        name="ContainerMetricsMissing",
+        description="No instance publishes Triton's metrics: its model _metrics may have ended.",
+        metric=metrics.metric("Requests", metrics.models[0], statistic="SampleCount", period=period),
+        threshold=1,
+        comparison=_Comparison.LESS_THAN_THRESHOLD,
+        evaluation_periods=periods,
+        datapoints_to_alarm=periods,
         missing=_Missing.BREACHING,
     )
 

@@ -83,3 +83,5 @@ def _rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[lis
         yield widgets.variant_row(endpoint, variant)
         if len(variant.instance_types) > 1:
             yield widgets.instance_type_row(endpoint, variant)
+        if variant.publishes_container_metrics:
+            yield widgets.container_row(variant)

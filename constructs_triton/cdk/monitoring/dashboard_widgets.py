@@ -13,7 +13,14 @@ from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
 
-__all__ = ["asynchronous_rows", "instance_type_row", "multi_model_row", "real_time_rows", "variant_row"]
+__all__ = [
+    "asynchronous_rows",
+    "container_row",
+    "instance_type_row",
+    "multi_model_row",
+    "real_time_rows",
+    "variant_row",
+]
 
 _WIDTH = 12  # two graphs in a row
 _HEIGHT = 6
@@ -73,6 +80,34 @@ def _by_type(
         metric if divisor == 1 else _expression(metric, f"m{at}", f"/ {divisor:g}", str(metric.label))
         for at, (metric, divisor) in enumerate(zip(metrics, divisors, strict=True))
     ]
+
+
+def container_row(variant: EndpointVariant) -> _Row:
+    """Time that requests wait and are computed in each model, and the batches and failures of each."""
+    metrics = variant.container_metrics
+    times = [
+        _milliseconds(expression)
+        for model in metrics.models
+        for expression in (metrics.queue_time(model), metrics.compute_time(model))
+    ]
+    sizes = [metrics.batch_size(model) for model in metrics.models]
+    failures = [metrics.metric("Failures", model) for model in metrics.models]
+    title = f"{variant.variant_name}: {{}} by model"
+    return [
+        _graph(title.format("queue and compute time"), times, "ms"),
+        _graph(
+            title.format("batches and failures"), sizes, "batch size", right=failures, right_label="failures"
+        ),
+    ]
+
+
+def _milliseconds(time: cloudwatch.MathExpression) -> cloudwatch.MathExpression:
+    return cloudwatch.MathExpression(
+        expression=f"({time.expression}) / 1000",
+        using_metrics=time.using_metrics,
+        label=time.label,
+        period=time.period,
+    )
 
 
 def multi_model_row(endpoint: ITritonEndpoint) -> _Row:

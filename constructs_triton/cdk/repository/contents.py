@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from constructs import Construct
 
+from constructs_triton.artifacts.container_metrics.publisher import PUBLISHER, add_publisher
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.loaded_models import (
     LoadedModels,
     LocalModels,
     ModelLocation,
     PackagedModel,
+    PackedModels,
     decrypt_statements,
 )
 from constructs_triton.cdk.repository.model_bucket import read_statements
@@ -19,9 +21,10 @@ from constructs_triton.cdk.repository.model_catalog import ModelCatalog
 from constructs_triton.cdk.repository.placed_files import PlacedFiles, check_compression_type
 from constructs_triton.cdk.repository.repository_check import RepositoryCheck, kept_findings
 from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
-from constructs_triton.errors import RepositoryError
+from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.findings import Finding
 from constructs_triton.model_config.target import Target
+from constructs_triton.model_repository.temporary_folders import scratch_directory
 
 __all__ = ["RepositoryContents", "check_source_models"]
 
@@ -128,6 +131,25 @@ class RepositoryContents:
             return []
         return self._files.check(model_name, loaded, model)
 
+    def check_publisher(self, model_name: str, compression_type: CompressionType | None) -> None:
+        """Check that the archive of a model can get the model that publishes Triton's metrics.
+
+        Raises:
+            InvalidValueError: nothing is packed at synth, or there is a model of that name.
+        """
+        loaded, _ = self.catalog.find(model_name)
+        if not isinstance(loaded, PackedModels) or check_compression_type(loaded, compression_type):
+            kept = "uncompressed files" if isinstance(loaded, PackedModels) else loaded.description
+            raise InvalidValueError(
+                f"container_metrics: adds a model to the archive that is packed at synth, got {kept}; use "
+                "ModelSource.from_directory without compression_type, or remove container_metrics"
+            )
+        if loaded.holds(PUBLISHER):
+            raise InvalidValueError(
+                f'container_metrics: adds a model "{PUBLISHER}", but {loaded.description} has one of that '
+                "name; rename it"
+            )
+
     def is_placed(self, model_name: str, compression_type: CompressionType | None) -> bool:
         """Return whether a deployment places a model as files in the repository's bucket."""
         return check_compression_type(self.catalog.find(model_name)[0], compression_type)
@@ -147,7 +169,21 @@ class RepositoryContents:
         loaded, model = self.catalog.find(model_name)
         if check_compression_type(loaded, compression_type):
             return self._files.locate(model_name, loaded, model, scope)
-        location = loaded.locate(model, scope)
+        return self._with_key(loaded, loaded.locate(model, scope))
+
+    def locate_with_publisher(self, model_name: str, scope: Construct) -> ModelLocation:
+        """Return the archive of a model to which the model that publishes Triton's metrics is added.
+
+        Raises:
+            InvalidValueError: the repository has no such model.
+        """
+        loaded, model = self.catalog.find(model_name)
+        if not isinstance(loaded, PackedModels):
+            raise TypeError(f"{loaded.description} is not packed")  # check_publisher has refused it
+        copy = add_publisher(loaded.repository, loaded.contents_of(model), scratch_directory())
+        return self._with_key(loaded, PackedModels(copy, named=loaded.named).locate(model, scope))
+
+    def _with_key(self, loaded: LoadedModels, location: ModelLocation) -> ModelLocation:
         if not isinstance(loaded, LocalModels):
             return location
         decrypt = decrypt_statements("DecryptModel", self.asset_encryption_key)

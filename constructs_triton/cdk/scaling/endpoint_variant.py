@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
+from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
@@ -48,6 +49,7 @@ class EndpointVariant(VariantMetrics):
             endpoint.
         cfn_model: Its ``AWS::SageMaker::Model``; ``None`` for an imported endpoint.
         construct_name: Beginning of the ids of the constructs that belong to the variant.
+        container_metrics: Triton's own metrics, if the variant publishes them.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class EndpointVariant(VariantMetrics):
         initial_instance_count: float | None = None,
         cfn_model: sagemaker.CfnModel | None = None,
         construct_name: str,
+        container_metrics: ContainerMetrics | None = None,
     ) -> None:
         self.variant_name = variant_name
         self.instance_types = tuple(instance_types)
@@ -66,6 +69,7 @@ class EndpointVariant(VariantMetrics):
         self._construct_name = construct_name
         self._owner = owner
         self._initial_instance_count = initial_instance_count
+        self._container_metrics = container_metrics
         self._scalable: TritonScalableInstanceCount | None = None
 
     @property
@@ -77,6 +81,25 @@ class EndpointVariant(VariantMetrics):
     def scalable_instance_count(self) -> TritonScalableInstanceCount | None:
         """The result of :meth:`auto_scale_instance_count`; ``None`` if the variant does not scale."""
         return self._scalable
+
+    @property
+    def publishes_container_metrics(self) -> bool:
+        """Whether the variant publishes Triton's own metrics."""
+        return self._container_metrics is not None
+
+    @property
+    def container_metrics(self) -> ContainerMetrics:
+        """Triton's own metrics of the variant's models.
+
+        Raises:
+            InvalidValueError: the endpoint does not publish them, or is imported.
+        """
+        if self._container_metrics is None:
+            raise InvalidValueError(
+                f'container_metrics: variant "{self.variant_name}" publishes no metrics of Triton; set '
+                "container_metrics=True on the construct that creates the endpoint"
+            )
+        return self._container_metrics
 
     @property
     def cfn_model(self) -> sagemaker.CfnModel:

@@ -1,0 +1,1 @@
+"""The model that publishes Triton's own metrics, and how an archive gets it."""

@@ -1,0 +1,139 @@
+"""Prints Triton's own metrics as CloudWatch's embedded metric format, version 1.
+
+One line for each model and interval. SageMaker sends the container's output to CloudWatch Logs, which reads
+the metrics out of such lines. Runs in the container with Python's standard library only. A change of this
+file changes the digest of every archive that contains it.
+"""
+
+import json
+import os
+import re
+import sys
+import threading
+import time
+import urllib.request
+
+_SERIES = re.compile(r"^nv_(\w+)\{([^}]*)\} (\S+)$", re.MULTILINE)
+_MODEL = re.compile(r'\bmodel="([^"]*)"')
+# Triton's counters; the times are totals, so that a quotient of sums is right over all instances.
+_COUNTERS = {
+    "inference_request_success": ("Requests", "Count"),
+    "inference_request_failure": ("Failures", "Count"),
+    "inference_count": ("Inferences", "Count"),
+    "inference_exec_count": ("Executions", "Count"),
+    "inference_queue_duration_us": ("QueueTime", "Microseconds"),
+    "inference_compute_infer_duration_us": ("ComputeTime", "Microseconds"),
+    "cache_num_hits_per_model": ("CacheHits", "Count"),
+    "cache_num_misses_per_model": ("CacheMisses", "Count"),
+}
+_PENDING = "inference_pending_request_count"
+_UNITS = {**dict(_COUNTERS.values()), "Pending": "Count"}
+_PENDING_SAMPLES = 12
+
+
+class TritonPythonModel:
+    """A model that takes no requests. Its thread reads the metrics port and prints."""
+
+    def initialize(self, args):
+        # An error here would end the server, because the server loads this model at its start.
+        env = os.environ.get
+        self.own_name = args["model_name"]
+        self.dimensions = {
+            "Endpoint": env("CONTAINER_METRICS_ENDPOINT") or "unknown",
+            "Variant": env("CONTAINER_METRICS_VARIANT") or "unknown",
+        }
+        self.url = f"http://127.0.0.1:{env('SAGEMAKER_TRITON_METRICS_PORT') or 8002}/metrics"
+        self.interval = _seconds(env("CONTAINER_METRICS_INTERVAL"))
+        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        # The port opens after the models are loaded, so at the start of the server all counters are zero.
+        # If this model is loaded again later, it counts from now.
+        self.error = self.reported = None
+        self.before = self.read()[0]
+        self.stopped = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def execute(self, requests):
+        """Refuse every request."""
+        import triton_python_backend_utils as pb_utils
+
+        refusal = pb_utils.TritonError(f"{self.own_name}: publishes metrics and takes no requests")
+        return [pb_utils.InferenceResponse(error=refusal) for _ in requests]
+
+    def finalize(self):
+        """Print what has been counted since the last line."""
+        self.stopped.set()
+        self.thread.join(5)
+
+    def run(self):
+        """Print a line of each model after each interval, until the model is unloaded."""
+        samples, due, is_last = {}, time.monotonic() + self.interval, False
+        while not is_last:
+            is_last = self.stopped.wait(self.interval / _PENDING_SAMPLES)
+            counters, pending = self.read()
+            for model, value in pending.items():
+                samples.setdefault(model, []).append(value)
+            if is_last or time.monotonic() >= due:
+                due = time.monotonic() + self.interval
+                if counters:
+                    self.publish(counters, samples)
+                    self.before, samples = counters, {}
+                self.report()
+
+    def read(self):
+        """Return the counters by model, name and labels, and the pending requests by model."""
+        counters, pending = {}, {}
+        try:
+            with self.opener.open(self.url, timeout=2) as answer:
+                text = answer.read().decode()
+            for name, labels, value in _SERIES.findall(text):
+                found = _MODEL.search(labels)
+                if found is None or found[1] == self.own_name:
+                    continue
+                if name in _COUNTERS:
+                    counters[found[1], name, labels] = float(value)
+                elif name == _PENDING:
+                    pending[found[1]] = pending.get(found[1], 0) + int(float(value))
+        except Exception as error:  # whatever it is, the server must go on
+            self.error = str(error)
+            return {}, {}
+        self.error = None
+        return counters, pending
+
+    def report(self):
+        """Print the error that keeps metrics from being published, once."""
+        if self.error is not None and self.error != self.reported:
+            self.reported = self.error
+            sys.stderr.write(f"{self.own_name}: cannot publish metrics of {self.url}: {self.error}\n")
+            sys.stderr.flush()
+
+    def publish(self, counters, samples):
+        """Print the difference of each counter since the last line."""
+        totals = {model: {"Requests": 0, "Failures": 0} for model, _, _ in counters}
+        for (model, name, labels), value in counters.items():
+            before = self.before.get((model, name, labels), 0)
+            # A counter only grows, except that it starts again when its model is loaded again.
+            change = value - before if value >= before else value
+            metric = _COUNTERS[name][0]
+            totals[model][metric] = totals[model].get(metric, 0) + round(change)
+        for model, values in totals.items():
+            if model in samples:
+                values["Pending"] = samples[model][-100:]  # the format allows 100 values
+            self.print_line({**self.dimensions, "Model": model}, values)
+
+    def print_line(self, dimensions, values):
+        """Print one line with one system call, so that it does not mix with lines of the server."""
+        metrics = [{"Name": name, "Unit": _UNITS[name]} for name in values]
+        rule = {"Namespace": "Triton", "Dimensions": [list(dimensions)], "Metrics": metrics}
+        aws = {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [rule]}
+        try:
+            os.write(1, (json.dumps({"_aws": aws, **dimensions, **values}) + "\n").encode())
+        except OSError as error:
+            self.error = str(error)
+
+
+def _seconds(text):
+    try:
+        return max(1.0, float(text or 60))
+    except ValueError:
+        return 60.0

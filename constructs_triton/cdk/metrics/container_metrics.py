@@ -1,0 +1,141 @@
+"""The metrics that ``container_metrics=True`` publishes: Triton's own, by model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton_client.spelling import did_you_mean, quoted
+
+__all__ = ["CONTAINER_NAMESPACE", "ContainerMetrics"]
+
+CONTAINER_NAMESPACE = "Triton"
+_NAMES = (
+    "Requests",
+    "Failures",
+    "Inferences",
+    "Executions",
+    "QueueTime",
+    "ComputeTime",
+    "Pending",
+    "CacheHits",
+    "CacheMisses",
+)
+_MINUTE = 60
+_INTERVAL = 60  # of the model that publishes
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerMetrics:
+    """Triton's own metrics of one variant. Each belongs to one model, because an ensemble contains its steps.
+
+    All instances of the variant publish into the same metrics. Times are in microseconds, as SageMaker's.
+
+    Args:
+        endpoint: The dimension ``Endpoint``: the endpoint's name, or its stack and path.
+        variant: The dimension ``Variant``.
+        models: The models of the archive, the one that answers requests first.
+    """
+
+    endpoint: str
+    variant: str
+    models: tuple[str, ...]
+
+    def queue_time(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
+        """Average time that a request waited in the queue of a model. Of an ensemble, read its steps.
+
+        Args:
+            model: Name of a model of the archive.
+            period: Time over which values are aggregated. Default: one minute.
+
+        Raises:
+            InvalidValueError: the archive has no such model.
+        """
+        return self._ratio("QueueTime", "Requests", f"{model}: queue", model, period)
+
+    def compute_time(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
+        """Average time of a request in a model, without queue and copies of tensors.
+
+        Args:
+            model: Name of a model of the archive.
+            period: Time over which values are aggregated. Default: one minute.
+
+        Raises:
+            InvalidValueError: the archive has no such model.
+        """
+        return self._ratio("ComputeTime", "Requests", f"{model}: compute", model, period)
+
+    def batch_size(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
+        """Average size of the batches that a model ran.
+
+        Args:
+            model: Name of a model of the archive.
+            period: Time over which values are aggregated. Default: one minute.
+
+        Raises:
+            InvalidValueError: the archive has no such model.
+        """
+        return self._ratio("Inferences", "Executions", f"{model}: batch size", model, period)
+
+    def metric(
+        self, name: str, model: str, *, statistic: str = "Sum", period: Duration | None = None
+    ) -> cloudwatch.Metric:
+        """Return a metric as it is published.
+
+        Args:
+            name: ``Requests``, ``Failures``, ``Inferences``, ``Executions``, ``QueueTime``, ``ComputeTime``,
+                ``Pending``, ``CacheHits`` or ``CacheMisses``.
+            model: Name of a model of the archive.
+            statistic: CloudWatch's name; for ``Pending``, ``"Maximum"`` or ``"Average"``. Default: ``"Sum"``.
+            period: Time over which values are aggregated. Default: one minute.
+
+        Raises:
+            InvalidValueError: the archive has no such model, or there is no such metric.
+        """
+        if model not in self.models:
+            hint = did_you_mean(model, self.models, f"its models are {quoted(self.models)}")
+            raise InvalidValueError(f'model: must be a model of the archive, got "{model}"; {hint}')
+        if name not in _NAMES:
+            hint = did_you_mean(name, _NAMES, f"the metrics are {quoted(_NAMES)}")
+            raise InvalidValueError(f'name: must be a metric that is published, got "{name}"; {hint}')
+        return cloudwatch.Metric(
+            namespace=CONTAINER_NAMESPACE,
+            metric_name=name,
+            dimensions_map={"Endpoint": self.endpoint, "Variant": self.variant, "Model": model},
+            statistic=statistic,
+            period=Duration.seconds(_MINUTE) if period is None else period,
+            label=f"{model}: {name}",
+        )
+
+    def reporting_instances(self, *, period: Duration | None = None) -> cloudwatch.MathExpression:
+        """Number of instances that publish, also without requests. A deployment doubles it for a while.
+
+        Args:
+            period: Time over which values are aggregated. Default: 5 minutes.
+        """
+        period = Duration.minutes(5) if period is None else period
+        published = self.metric("Requests", self.models[0], statistic="SampleCount", period=period)
+        return cloudwatch.MathExpression(
+            expression=f"published * {_INTERVAL} / {period.to_seconds():g}",
+            using_metrics={"published": published},
+            label="reporting instances",
+            period=period,
+        )
+
+    def _ratio(
+        self, numerator: str, denominator: str, label: str, model: str, period: Duration | None
+    ) -> cloudwatch.MathExpression:
+        # A quotient of sums weighs each request alike; an average of quotients would not. The ids are unique,
+        # so that one graph can show several models.
+        divided, by = (self.metric(name, model, period=period) for name in (numerator, denominator))
+        position = self.models.index(model)
+        total, number = f"{numerator.lower()}{position}", f"{denominator.lower()}{position}"
+        return cloudwatch.MathExpression(
+            expression=f"IF({number} > 0, {total} / {number}, 0)",
+            using_metrics={total: divided, number: by},
+            label=label,
+            period=divided.period,
+        )

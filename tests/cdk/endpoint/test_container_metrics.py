@@ -1,0 +1,309 @@
+"""``container_metrics``: the archive with the publisher, its variables, refusals, metrics, and the price."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_s3 as s3
+from cdk_apps import (
+    add_repository,
+    flat,
+    make_stack,
+    resources,
+    synthesize,
+    write_model,
+    write_repository,
+)
+
+from constructs_triton import (
+    AsyncInferenceConfig,
+    CompressionType,
+    InstanceType,
+    ModelSource,
+    TritonEndpoint,
+    TritonEnsembleEndpoint,
+    TritonEnvironment,
+    TritonImage,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+    TritonVariant,
+)
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.testing import assert_update_keeps_serving
+
+CPU = InstanceType.of("ml.m5.xlarge")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_repository(tmp_path / "models")
+
+
+def make_endpoint(stack: cdk.Stack, path: Path, id: str = "Endpoint", **props: Any) -> TritonEnsembleEndpoint:
+    repository = add_repository(stack, path, f"{id}Models")
+    return TritonEnsembleEndpoint(
+        stack, id, model_repository=repository, ensemble="pipeline", instance_type=CPU, **props
+    )
+
+
+def containers(stack: cdk.Stack) -> dict[str, Any]:
+    found = resources(synthesize(stack), "AWS::SageMaker::Model")
+    return {name: each["Properties"]["PrimaryContainer"] for name, each in found.items()}
+
+
+def properties(stack: cdk.Stack, resource_type: str) -> list[dict[str, Any]]:
+    return [each["Properties"] for each in resources(synthesize(stack), resource_type).values()]
+
+
+def metric_values(found: cloudwatch.MathExpression) -> list[cloudwatch.Metric]:
+    return [each for each in found.using_metrics.values() if isinstance(each, cloudwatch.Metric)]
+
+
+def model_files(stack: cdk.Stack, id: str) -> list[str]:
+    """The members of the archive of an endpoint's model."""
+    (container,) = (each for name, each in containers(stack).items() if name.startswith(id))
+    key = container["ModelDataUrl"].rsplit("/", 1)[1]
+    app = stack.node.root
+    assert isinstance(app, cdk.App)
+    with tarfile.open(Path(app.outdir) / key) as tar:
+        return tar.getnames()
+
+
+def test_the_archive_has_the_publisher_and_the_server_loads_it(path: Path) -> None:
+    """The default model stays, a further model is packed and loaded, and metrics are on."""
+    stack = make_stack()
+    make_endpoint(stack, path, endpoint_name="shop", container_metrics=True)
+    (container,) = containers(stack).values()
+    assert container["Environment"] == {
+        "CONTAINER_METRICS_ENDPOINT": "shop",
+        "CONTAINER_METRICS_VARIANT": "AllTraffic",
+        "SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--load-model=_metrics",
+        "SAGEMAKER_TRITON_ALLOW_METRICS": "true",
+        "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pipeline",
+        "SAGEMAKER_TRITON_LOG_VERBOSE": "false",
+    }
+    names = model_files(stack, "Endpoint")
+    assert {name.split("/")[0] for name in names} == {"_metrics", "pipeline", "scale", "shift"}
+    assert "_metrics/1/model.py" in names
+
+
+def test_without_the_option_nothing_changes(path: Path) -> None:
+    """An endpoint without it has the same archive as before, also beside one of the same models with it."""
+    alone, beside = make_stack(), make_stack()
+    make_endpoint(alone, path)
+    make_endpoint(beside, path, "Other", container_metrics=True)
+    make_endpoint(beside, path, container_metrics=False)
+    assert containers(alone).items() <= containers(beside).items()
+
+
+def test_endpoints_of_the_same_models_share_the_archive(path: Path) -> None:
+    """The archive has no name of an endpoint, so it is uploaded once."""
+    stack = make_stack()
+    make_endpoint(stack, path, "A", container_metrics=True)
+    make_endpoint(stack, path, "B", container_metrics=True)
+    first, second = containers(stack).values()
+    assert first["ModelDataUrl"] == second["ModelDataUrl"]
+    names = [each["Environment"]["CONTAINER_METRICS_ENDPOINT"] for each in (first, second)]
+    assert names == ["Test/A", "Test/B"]
+
+
+def test_variants_publish_under_their_own_names_and_the_price_is_stated_once(path: Path) -> None:
+    """Each variant has its dimension; the price is one warning on the endpoint."""
+    stack = make_stack()
+    variants = [TritonVariant(variant_name="Blue"), TritonVariant(variant_name="Green")]
+    endpoint = make_endpoint(stack, path, container_metrics=True, variants=variants)
+    names = {each["Environment"]["CONTAINER_METRICS_VARIANT"] for each in containers(stack).values()}
+    assert names == {"Blue", "Green"}
+    warnings = [each.data for each in endpoint.node.metadata if "custom metrics" in str(each.data)]
+    assert len(warnings) == 1
+    assert "3 models publish 21 custom metrics, about $6.30 a month" in str(warnings[0])
+    metric = endpoint.variant("Green").container_metrics.metric("Requests", "scale")
+    assert metric.dimensions == {"Endpoint": "Test/Endpoint", "Variant": "Green", "Model": "scale"}
+
+
+def test_a_nested_stack_publishes_under_the_name_of_its_top_stack(path: Path) -> None:
+    """The name of a nested stack is known only in the deployment."""
+    stack = make_stack()
+    nested = cdk.NestedStack(stack, "Inner")
+    endpoint = make_endpoint(nested, path, container_metrics=True)
+    assert endpoint.container_metrics.endpoint == "Test/Inner/Endpoint"
+
+
+def test_times_are_divided_by_requests_over_all_instances(path: Path) -> None:
+    """Average times are quotients of sums, and the batch size is inferences by executions."""
+    metrics = make_endpoint(make_stack(), path, container_metrics=True).container_metrics
+    names = {
+        "queue_time": ("QueueTime", "Requests"),
+        "compute_time": ("ComputeTime", "Requests"),
+        "batch_size": ("Inferences", "Executions"),
+    }
+    for method, (total, number) in names.items():
+        found = getattr(metrics, method)("scale")
+        assert [each.metric_name for each in metric_values(found)] == [total, number]
+        (divided, by) = found.using_metrics
+        assert found.expression == f"IF({by} > 0, {divided} / {by}, 0)"
+        assert {each.statistic for each in metric_values(found)} == {"Sum"}
+    reporting = metrics.reporting_instances()
+    assert reporting.expression == "published * 60 / 300"
+    assert [each.statistic for each in metric_values(reporting)] == ["SampleCount"]
+
+
+def test_a_model_that_is_not_in_the_archive_has_no_metrics(path: Path) -> None:
+    """A misspelled model or metric would be a graph without data."""
+    metrics = make_endpoint(make_stack(), path, container_metrics=True).container_metrics
+    with pytest.raises(InvalidValueError, match=r'got "QueueTimes"; did you mean "QueueTime"\?'):
+        metrics.metric("QueueTimes", "scale")
+    with pytest.raises(InvalidValueError, match=r'got "scales"; did you mean "scale"\?'):
+        metrics.queue_time("scales")
+
+
+def test_an_endpoint_without_the_option_has_no_metrics_of_triton(path: Path) -> None:
+    """The message names the option."""
+    with pytest.raises(InvalidValueError, match="set container_metrics=True on the construct"):
+        _ = make_endpoint(make_stack(), path).container_metrics
+
+
+OFF = {"SAGEMAKER_TRITON_ALLOW_METRICS": "false"}
+
+
+@pytest.mark.parametrize(
+    ("props", "message"),
+    [
+        ({"image": TritonImage.dlc("23.02")}, "needs an image of version 23.07 or later"),
+        ({"environment": TritonEnvironment(allow_metrics=False)}, "got allow_metrics=false"),
+        ({"environment": OFF}, "got allow_metrics=false"),
+        ({"environment": TritonEnvironment(additional_args=["--metrics-address=::1"])}, "--metrics-address"),
+        (
+            {"environment": TritonEnvironment(additional_args=["--metrics-config=counter_latencies=false"])},
+            "counter_latencies=false",
+        ),
+        ({"environment": {"CONTAINER_METRICS_INTERVAL": "0.5"}}, r'1 to 3600 seconds, got "0.5"'),
+        ({"environment": {"CONTAINER_METRICS_INTERVAL": "1m"}}, r'1 to 3600 seconds, got "1m"'),
+        ({"compression_type": CompressionType.NONE}, "packed at synth, got uncompressed files"),
+    ],
+)
+def test_what_would_publish_nothing_is_refused(path: Path, props: dict[str, Any], message: str) -> None:
+    """Each of these would start a server whose metrics cannot be read."""
+    stack = make_stack()
+    with pytest.raises(InvalidValueError, match=message):
+        make_endpoint(stack, path, container_metrics=True, **props)
+    assert stack.node.try_find_child("Endpoint") is None
+
+
+def test_a_model_of_the_publishers_name_is_refused(path: Path) -> None:
+    """Your own model is not replaced."""
+    write_model(path, "_metrics")
+    with pytest.raises(InvalidValueError, match=r'adds a model "_metrics", but .* has one of that name'):
+        make_endpoint(make_stack(), path, container_metrics=True)
+
+
+def test_an_archive_that_is_packed_elsewhere_is_refused() -> None:
+    """Nothing can be added to it."""
+    stack = make_stack()
+    bucket = s3.Bucket.from_bucket_name(stack, "Bucket", "models")
+    repository = TritonModelRepository(
+        stack, "Models", source=ModelSource.from_bucket(bucket, "archives/m.tar.gz")
+    )
+    with pytest.raises(InvalidValueError, match=r"packed at synth, got the archive archives/m\.tar\.gz"):
+        TritonEndpoint(
+            stack,
+            "Endpoint",
+            model_repository=repository,
+            model="m",
+            instance_type=CPU,
+            container_metrics=True,
+        )
+
+
+def test_a_multi_model_endpoint_is_refused(path: Path) -> None:
+    """Its server starts without models."""
+    stack = make_stack()
+    repository = add_repository(stack, path)
+    with pytest.raises(InvalidValueError, match="container_metrics: not supported on multi-model endpoints"):
+        TritonMultiModelEndpoint(
+            stack, "Endpoint", model_repository=repository, instance_type=CPU, container_metrics=True
+        )
+
+
+def test_alarms_on_the_queue_of_each_model_and_on_missing_metrics(path: Path) -> None:
+    """Each model has an alarm on its queue, and metrics that stop are an alarm because data is missing."""
+    stack = make_stack()
+    endpoint = make_endpoint(stack, path, container_metrics=True)
+    alarms = endpoint.add_alarms(queue_time=cdk.Duration.millis(50)).alarms
+    assert {name for name in alarms if "Queue" in name} == {
+        "AllTrafficQueueTimepipeline",
+        "AllTrafficQueueTimescale",
+        "AllTrafficQueueTimeshift",
+    }
+    found = {each["AlarmDescription"]: each for each in properties(stack, "AWS::CloudWatch::Alarm")}
+    queue = found['Requests wait too long in the queue of model "scale".']
+    assert queue["Threshold"] == 50_000
+    assert [each.get("Expression") for each in queue["Metrics"]] == [
+        "IF(requests1 > 0, queuetime1 / requests1, 0)",
+        None,
+        None,
+    ]
+    missing = next(each for text, each in found.items() if text.startswith("No instance publishes"))
+    (counted,) = missing["Metrics"]
+    assert (counted["MetricStat"]["Stat"], counted["MetricStat"]["Period"]) == ("SampleCount", 300)
+    assert (missing["EvaluationPeriods"], missing["TreatMissingData"]) == (6, "breaching")
+
+
+def test_alarms_on_metrics_that_are_not_published(path: Path) -> None:
+    """Without the option there is no alarm on missing metrics, and a threshold for the queue is refused."""
+    stack = make_stack()
+    assert not [name for name in make_endpoint(stack, path).add_alarms().alarms if "Metrics" in name]
+    with pytest.raises(InvalidValueError, match="set container_metrics=True"):
+        make_endpoint(stack, path, "Other").add_alarms(queue_time=cdk.Duration.millis(50))
+
+
+def test_an_asynchronous_endpoint_may_have_no_instances(path: Path) -> None:
+    """Its metrics are missing when it has scaled to zero, which is no failure."""
+    stack = make_stack()
+    queue = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Answers"))
+    endpoint = make_endpoint(stack, path, container_metrics=True, async_inference=queue)
+    assert "AllTrafficContainerMetricsMissing" not in endpoint.add_alarms().alarms
+    without = make_endpoint(make_stack(), path, container_metrics=True)
+    assert (
+        "AllTrafficContainerMetricsMissing"
+        not in without.add_alarms(container_metrics_missing_for=None).alarms
+    )
+
+
+def test_the_dashboard_shows_the_models_of_an_endpoint_that_publishes(path: Path) -> None:
+    """A row has queue and compute time by model; without the option there is none."""
+    stack = make_stack()
+    make_endpoint(stack, path, container_metrics=True).add_dashboard()
+    make_endpoint(stack, path, "Other").add_dashboard()
+    bodies = [flat(each["DashboardBody"]) for each in properties(stack, "AWS::CloudWatch::Dashboard")]
+    assert sorted(body.count("AllTraffic: queue and compute time by model") for body in bodies) == [0, 1]
+    assert sum(body.count("scale: queue") for body in bodies) == 1
+
+
+def test_an_endpoint_that_runs_can_turn_it_on(path: Path) -> None:
+    """In a rehearsal the endpoint answers during the whole update."""
+    old, new = make_stack(), make_stack()
+    make_endpoint(old, path, verify_update=True)
+    endpoint = make_endpoint(new, path, verify_update=True, container_metrics=True)
+    endpoint.add_alarms(queue_time=cdk.Duration.millis(50))
+    assert_update_keeps_serving(old, new, failures="none", orders=1)
+
+
+def test_a_response_cache_has_two_more_metrics_in_the_price(tmp_path: Path) -> None:
+    """Hits and misses are published only with a cache."""
+    write_model(tmp_path, "m")
+    stack = make_stack()
+    endpoint = TritonEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=add_repository(stack, tmp_path),
+        instance_type=CPU,
+        environment=TritonEnvironment(additional_args=["--cache-config=local,size=1048576"]),
+        container_metrics=True,
+    )
+    assert "1 model publishes 9 custom metrics, about $2.70" in str([e.data for e in endpoint.node.metadata])

@@ -1,0 +1,142 @@
+"""Triton's own metrics, published by the real server through `local up`, without a network."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from local_assembly import adding_ensemble
+from local_processes import folders
+from test_local_endpoints import Caller
+from triton_server import needs_server
+
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEnsembleEndpoint,
+    TritonEnvironment,
+    TritonModelRepository,
+)
+from constructs_triton.local import LocalEndpoint
+
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
+NAME = "adding"
+FAILS, RELOADS = -3.0, -70.0
+RELOADING = """        if x.size and x[0] == -70:
+            from tritonclient.grpc import InferenceServerClient
+            server = InferenceServerClient("127.0.0.1:8001")
+            server.unload_model("_metrics")
+            server.load_model("_metrics")
+        y = pb"""
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
+    """An ensemble of two models, whose first one reloads the publisher when it is asked to."""
+    folder = tmp_path_factory.mktemp("metrics")
+    files = adding_ensemble("pipe", 1, 10)
+    files["first/1/model.py"] = files["first/1/model.py"].replace("        y = pb", RELOADING, 1)
+    for path, text in files.items():
+        (folder / "models" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "models" / path).write_text(text)
+    app = cdk.App(outdir=str(folder / "cdk.out"))
+    stack = cdk.Stack(app, "Metrics")
+    TritonEnsembleEndpoint(
+        stack,
+        "Endpoint",
+        endpoint_name=NAME,
+        model_repository=TritonModelRepository(
+            stack, "Models", source=ModelSource.from_directory(folder / "models")
+        ),
+        ensemble="pipe",
+        instance_type=InstanceType.of("ml.m5.xlarge"),
+        environment=TritonEnvironment(allow_grpc=True, extra={"CONTAINER_METRICS_INTERVAL": "1"}),
+        enable_network_isolation=True,
+        container_metrics=True,
+    )
+    with LocalEndpoint.from_app(app) as running:
+        yield running
+
+
+def lines_of(local: LocalEndpoint) -> list[dict[str, Any]]:
+    """The lines of metrics in the server's log, each a JSON object with nothing before or after it."""
+    (folder,) = folders(local)
+    text = (folder / "server.log").read_text()
+    return [json.loads(line) for line in text.splitlines() if '"_aws"' in line]
+
+
+def totals(local: LocalEndpoint, name: str) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for line in lines_of(local):
+        found[line["Model"]] += line[name]
+    return found
+
+
+def send(local: LocalEndpoint, count: int) -> None:
+    caller = Caller(local.endpoint_url)
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(lambda _: caller.add(NAME, 1.0), range(count))) == {12.0}
+
+
+def wait_until(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 60
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return condition()
+
+
+def publisher_ids(local: LocalEndpoint) -> list[int]:
+    (folder,) = folders(local)
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_text()
+        except OSError:  # it has ended
+            continue
+        if "_metrics/1/model.py" in words and folder.name in words:
+            found.append(int(process.name))
+    return found
+
+
+def test_figures_equal_the_requests_that_were_sent(local: LocalEndpoint) -> None:
+    """Each model's requests under load are counted exactly, over a reload of the publisher."""
+    before = totals(local, "Requests")
+    send(local, 400)
+    Caller(local.endpoint_url).add(NAME, RELOADS)
+    send(local, 200)
+    wanted = {model: before[model] + 601 for model in ("pipe", "first", "second")}
+    assert wait_until(lambda: totals(local, "Requests") == wanted), totals(local, "Requests")
+    assert set(totals(local, "Failures").values()) == {0}
+    assert totals(local, "Inferences")["second"] == totals(local, "Requests")["second"]
+    assert 0 < totals(local, "Executions")["second"] <= totals(local, "Inferences")["second"]
+    assert totals(local, "ComputeTime")["first"] > 0
+    assert {(line["Endpoint"], line["Variant"]) for line in lines_of(local)} == {(NAME, "AllTraffic")}
+
+
+def test_a_failed_request_is_counted_at_the_step_that_failed(local: LocalEndpoint) -> None:
+    """A step that raises has a failure, the step after it has none."""
+    before = totals(local, "Failures")
+    Caller(local.endpoint_url).refusal(NAME, FAILS)
+    assert wait_until(lambda: totals(local, "Failures")["first"] == before["first"] + 1)
+    assert totals(local, "Failures")["second"] == before["second"]
+    assert totals(local, "Failures")["pipe"] > before["pipe"]
+
+
+def test_the_endpoint_answers_when_the_publisher_is_killed(local: LocalEndpoint) -> None:
+    """Without its process the publisher prints nothing more, and requests are answered as before."""
+    (process,) = publisher_ids(local)
+    os.kill(process, signal.SIGKILL)
+    assert wait_until(lambda: not publisher_ids(local))
+    printed = len(lines_of(local))
+    send(local, 50)
+    time.sleep(3)  # three intervals
+    assert len(lines_of(local)) == printed
