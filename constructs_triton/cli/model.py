@@ -11,6 +11,7 @@ from typing import Any
 
 from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.cli.config import described_folder, print_tensors
+from constructs_triton.cli.program.exit_codes import FoundWrongError
 from constructs_triton.cli.tensor_options import read_shapes, read_tensor
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit
@@ -112,7 +113,7 @@ def _microseconds(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Create the folder, and print the tensors and what to do next."""
     derived = _derive(arguments)
-    derived.raise_faults()
+    _refuse_faults(derived)
     model = NewModel(derived.message.name, derived.to_text(), derived.files)
     folder = model.write_to(arguments.repository)
     if arguments.json:
@@ -120,6 +121,13 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print_text(derived, folder)
     return 0
+
+
+def _refuse_faults(derived: DerivedConfig) -> None:
+    try:
+        derived.raise_faults()
+    except InvalidValueError as error:
+        raise FoundWrongError(str(error)) from None
 
 
 def _derive(arguments: argparse.Namespace) -> DerivedConfig:
