@@ -41,14 +41,13 @@ EXIT_CODES = {
 
 
 class FoundWrongError(ConstructsTritonError):
-    """What a command looked at is wrong, such as a model file that Triton does not load."""
+    """What a command looked at is wrong, for results whose own error is about a value."""
 
 
 #: Errors of a model, an archive or an answer. Every other error is about arguments, files or the machine.
 _WRONG = (
     ArchiveError,
     ContainerExitError,
-    FoundWrongError,
     InvocationError,
     ModelConfigError,
     RepositoryError,
@@ -60,6 +59,8 @@ _MODEL_CODES = ("ModelError", "ModelStreamError")
 
 def exit_code_of(error: BaseException) -> int:
     """Return the exit code of a command that ends with this error."""
+    if isinstance(error, FoundWrongError):
+        return EXIT_WRONG
     if isinstance(error, _WRONG) and not _is_out_of_reach(error.__cause__ or error.__context__):
         return EXIT_WRONG
     return EXIT_NOT_DONE
