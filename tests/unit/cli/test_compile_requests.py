@@ -194,13 +194,13 @@ def test_wrong_arguments(
 def test_role_and_region(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """They are found in the environment; without them, and for a name of a role, there is an error."""
     words = ["compile", "bert.onnx", *TYPE, "--max-batch-size", "2", "--dry-run"]
-    assert main(words) == 1
+    assert main(words) == 2
     assert "--role: must be the ARN of the job's role; set --role, or the variable" in capsys.readouterr().err
     monkeypatch.setenv("CONSTRUCTS_TRITON_COMPILE_ROLE", ROLE)
     assert main([*words, "--json"]) == 0
     assert "s3://sagemaker-us-east-1-123456789012/constructs-triton/compile/" in capsys.readouterr().out
     monkeypatch.delenv("AWS_DEFAULT_REGION")
-    assert main(words) == 1
+    assert main(words) == 2
     assert "--region: there is no default Region" in capsys.readouterr().err
     assert '--role: must be the ARN of a role, got "PlanJobs"' in refused(
         capsys, "bert.onnx", "--region", "us-east-1", role="PlanJobs"
