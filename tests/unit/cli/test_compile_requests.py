@@ -43,7 +43,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str, role: str = ROLE) -> str:
-    assert main(["compile", *words, "--role", role, "--dry-run"]) == 1
+    assert main(["compile", *words, "--role", role, "--dry-run"]) == 2
     return capsys.readouterr().err
 
 
