@@ -18,7 +18,7 @@
     │   ├── NoCapacityError                   an inference component has no copy yet
     │   └── ModelOutOfMemoryError             the model does not fit beside the loaded ones
     ├── LocalEndpointError                    a local endpoint cannot start or continue
-    │   └── ContainerExitError                the image's start script exits (constructs_triton.local)
+    │   └── ContainerExitError                its container does not start: a model or a variable is wrong
     └── MissingDependencyError                an optional package or a system library is not installed
 
 Messages read ``<where>: <what is wrong>[, got <value>]; <how to fix it>``. The errors that a caller meets are

@@ -13,8 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NoReturn
 
+from constructs_triton.cli.program.exit_codes import (
+    EXIT_CODES,
+    EXIT_INTERRUPTED,
+    EXIT_NOT_DONE,
+    EXIT_SUCCESS,
+    exit_code_of,
+)
+from constructs_triton.cli.program.parser import CommandParser, WrongArgumentsError
 from constructs_triton.errors import ConstructsTritonError, RepositoryError
 from constructs_triton.untrusted.terminal import print_error, print_json, print_note
 
@@ -32,39 +39,52 @@ class Command:
         return import_module(f"{__name__}.{self.module}")
 
 
-COMMANDS = {
-    "project": Command("project", "create a project with an app, a model and tests"),
-    "check": Command("check", "find the errors in a model repository"),
-    "pack": Command("pack", "write a model repository as .tar.gz archives"),
-    "graph": Command("assembly.graph", "draw what the endpoints of a template serve"),
-    "model": Command("model.command", "create a model's folder from a model file, such as model.onnx"),
-    "env": Command("artifacts.env", "build Python environments for models of the Python backend"),
-    "compile": Command("compile.command", "build TensorRT plans in SageMaker jobs"),
-    "config": Command("config", "show configurations, tensors and ensemble graphs"),
-    "facts": Command("facts", "look up images, instance types and variables"),
-    "models": Command("models", "list, add and remove models of a multi-model endpoint"),
-    "load-test": Command("load_test", "find the highest load that an endpoint holds"),
-    "plan": Command("plan", "choose instances and scaling targets from a benchmark"),
-    "simulate": Command("simulate", "simulate a scaling policy on a traffic pattern"),
-    "fit": Command("simulate.models", "simulate how many models a multi-model endpoint keeps loaded"),
-    "recommender": Command("recommender", "write Inference Recommender jobs, and read their results"),
-    "prices": Command("prices", "fetch prices of instances from AWS"),
-    "local": Command("local", "run endpoints on this machine with the Triton server"),
-    "rehearse": Command("rehearse.command", "rehearse an update in a simulated AWS account"),
-    "invoke": Command("invoke", "send tensors to an endpoint and print its response"),
-    "verify": Command("verify", "compare the responses of an endpoint with recorded ones"),
-    "capture": Command("deployed.capture", "read the requests that an endpoint has captured"),
-    "status": Command("deployed.status", "show what deployed endpoints are doing"),
-    "diagnose": Command("deployed.diagnose", "find the cause of a failure"),
-    "idle": Command("deployed.idle", "find endpoints without calls, and what they cost"),
-    "stop": Command("deployed.stop", "delete an endpoint, and keep what creates it again"),
-    "start": Command("deployed.start", "create a stopped endpoint again, with its scaling"),
-    "logs": Command("deployed.logs", "print the logs of an endpoint's containers"),
-    "warm": Command("deployed.warm", "load models of a multi-model endpoint before users call them"),
+COMMAND_GROUPS = {
+    "Models": {
+        "model": Command("model.command", "create a model's folder from a model file, such as model.onnx"),
+        "check": Command("check", "find the errors in a model repository"),
+        "config": Command("config", "show configurations, tensors and ensemble graphs"),
+        "graph": Command("assembly.graph", "draw what the endpoints of a template serve"),
+    },
+    "Packages and artifacts": {
+        "pack": Command("pack", "write a model repository as .tar.gz archives"),
+        "env": Command("artifacts.env", "build Python environments for models of the Python backend"),
+        "compile": Command("compile.command", "build TensorRT plans in SageMaker jobs"),
+    },
+    "Your machine": {
+        "project": Command("project", "create a project with an app, a model and tests"),
+        "local": Command("local", "run endpoints on this machine with the Triton server"),
+        "rehearse": Command("rehearse.command", "rehearse an update in a simulated AWS account"),
+    },
+    "Endpoints in AWS": {
+        "invoke": Command("invoke", "send tensors to an endpoint and print its response"),
+        "verify": Command("verify", "compare the responses of an endpoint with recorded ones"),
+        "status": Command("deployed.status", "show what deployed endpoints are doing"),
+        "diagnose": Command("deployed.diagnose", "find the cause of a failure"),
+        "stop": Command("deployed.stop", "delete an endpoint, and keep what creates it again"),
+        "start": Command("deployed.start", "create a stopped endpoint again, with its scaling"),
+        "logs": Command("deployed.logs", "print the logs of an endpoint's containers"),
+        "models": Command("models", "list, add and remove models of a multi-model endpoint"),
+        "warm": Command("deployed.warm", "load models of a multi-model endpoint before users call them"),
+        "capture": Command("deployed.capture", "read the requests that an endpoint has captured"),
+        "idle": Command("deployed.idle", "find endpoints without calls, and what they cost"),
+    },
+    "Planning": {
+        "load-test": Command("load_test", "find the highest load that an endpoint holds"),
+        "plan": Command("plan", "choose instances and scaling targets from a benchmark"),
+        "simulate": Command("simulate", "simulate a scaling policy on a traffic pattern"),
+        "fit": Command("simulate.models", "simulate how many models a multi-model endpoint keeps loaded"),
+        "recommender": Command("recommender", "write Inference Recommender jobs, and read their results"),
+        "prices": Command("prices", "fetch prices of instances from AWS"),
+        "facts": Command("facts", "look up images, instance types and variables"),
+    },
 }
+COMMANDS = {name: command for group in COMMAND_GROUPS.values() for name, command in group.items()}
 
+_PROGRAM = "constructs-triton"
 DESCRIPTION = "Check, pack, run and call NVIDIA Triton models for Amazon SageMaker endpoints."
-EPILOG = """\
+_EXIT_CODES = "\n".join(f"  {code:<3}  {meaning}" for code, meaning in EXIT_CODES.items())
+EPILOG = f"""\
 examples:
   constructs-triton model new model.onnx   create models/model from a model file
   constructs-triton check models           find errors before you deploy
@@ -72,94 +92,110 @@ examples:
   constructs-triton load-test NAME --random --yes -o benchmark.csv
   constructs-triton invoke NAME --input x=1.0,2.0:FP32 --endpoint-url http://127.0.0.1:8080
 
+exit codes:
+{_EXIT_CODES}
+
 `constructs-triton COMMAND --help` describes each command.
-Exit codes: 0 success, 1 errors were found, 2 wrong arguments.
 """
 _CHECK_PATH = "check the path, its permissions and the free space of the disk"
-EXIT_FINE, EXIT_ERRORS, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 success, 1 errors were found, 2 wrong arguments."""
+    """Run one command and return its exit code: see ``constructs_triton.cli.program.exit_codes``."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        arguments = _parser(words).parse_args(words)
-        code = int(COMMANDS[arguments.command].load().run(arguments))
-        sys.stdout.flush()  # here, because an error that Python meets when it exits cannot be caught
-        return code
-    except _WrongArgumentsError as error:
+        return _run(words)
+    except WrongArgumentsError as error:
         print_note(*error.usage.splitlines(), f"{error.program}: error: {error}")
-        raise SystemExit(_fail(error, words, EXIT_USAGE)) from None  # as argparse does
+        raise SystemExit(_fail(error, words)) from None  # as argparse does
     except ConstructsTritonError as error:
         print_error(error)
-        return _fail(error, words, EXIT_ERRORS)
+        return _fail(error, words)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader has closed the pipe. Without this, Python reports the error again when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_FINE
+        return EXIT_SUCCESS
     except OSError as error:
-        message = f"{_where(error, words[0])}: {_reason(error)}; {_CHECK_PATH}"
+        message = f"{_where(error, words)}: {_reason(error)}; {_CHECK_PATH}"
         print_error(message)
-        return _fail(message, words, EXIT_ERRORS)
+        return _fail(error, words, message)
+    except Exception as error:  # a bug of this package: a traceback helps its maintainers only
+        return _end_after_bug(error, words)
 
 
-def _fail(error: object, words: Sequence[str], code: int) -> int:
-    """Print a failure for a program that reads JSON, and return the exit code."""
-    if "--json" in words:
-        found = error.findings if isinstance(error, RepositoryError) else ()
-        print_json({"error": str(error), "findings": [each.to_dict() for each in found]}, indent=None)
+def _run(words: Sequence[str]) -> int:
+    parser = _parser(words)
+    if not words:
+        print_note(*parser.format_help().splitlines())
+        return EXIT_NOT_DONE
+    arguments = parser.parse_args(words)
+    code = int(COMMANDS[arguments.command].load().run(arguments))
+    sys.stdout.flush()  # here, because an error that Python meets when it exits cannot be caught
     return code
 
 
-def _where(error: OSError, command: str) -> str:
+def _fail(error: Exception, words: Sequence[str], message: str = "") -> int:
+    """Print a failure for a program that reads JSON, and return the exit code."""
+    if "--json" in words:
+        found = error.findings if isinstance(error, RepositoryError) else ()
+        failure = {"error": message or str(error), "findings": [each.to_dict() for each in found]}
+        print_json(failure, indent=None)
+    return exit_code_of(error)
+
+
+def _end_after_bug(error: Exception, words: Sequence[str]) -> int:
+    from constructs_triton.cli.program.bug_report import write_bug_report
+
+    try:
+        path = write_bug_report(error, words)
+    except OSError:
+        raise error from None  # without a file, the traceback has to be printed
+    message = (
+        f"{words[0]}: ended with an error of constructs-triton itself ({type(error).__name__}); remove what "
+        f"others must not see from {path}, and attach this file to a report"
+    )
+    print_error(message)
+    return _fail(error, words, message)
+
+
+def _where(error: OSError, words: Sequence[str]) -> str:
     """Return the path of the error. A file that is already open has a number in place of a path."""
-    return os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else command
+    return os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else words[0]
 
 
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-class _WrongArgumentsError(Exception):
-    def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
-        super().__init__(message)
-        self.program, self.usage = parser.prog, parser.format_usage()
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that takes no abbreviated options, because a new option could change what one stands for."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(allow_abbrev=False, **settings)
-
-    def error(self, message: str) -> NoReturn:
-        raise _WrongArgumentsError(self, message)
-
-
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="constructs-triton",
-        description=DESCRIPTION,
+    parser = CommandParser(
+        prog=_PROGRAM,
+        usage=f"{_PROGRAM} [-h] [--version] COMMAND ...",
+        description=f"{DESCRIPTION}\n\n{_list_of_commands()}",
         epilog=EPILOG,
-        formatter_class=_OneLineEach,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=_version() if "--version" in words else "")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    # argparse cannot list commands in groups, so the description lists them.
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", prog=_PROGRAM, help=argparse.SUPPRESS
+    )
     for name, command in COMMANDS.items():
-        subparser = commands.add_parser(name, help=command.summary)
+        subparser = commands.add_parser(name)
         if name in words:
             command.load().add_arguments(subparser)
     return parser
 
 
-class _OneLineEach(argparse.RawDescriptionHelpFormatter):
-    """Puts the summary of every command beside its name; argparse forgets to count their indentation."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog)
-        self._action_max_length = max(map(len, COMMANDS)) + 4
+def _list_of_commands() -> str:
+    width = max(map(len, COMMANDS))
+    groups = (
+        "\n".join([f"{group}:", *(f"  {name:{width}}  {each.summary}" for name, each in commands.items())])
+        for group, commands in COMMAND_GROUPS.items()
+    )
+    return "\n\n".join(groups)
 
 
 def _version() -> str:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 # Its names are imported on first use, so --help does not load NumPy.
 import constructs_triton_client
 from constructs_triton.cli.component_options import add_component_arguments
+from constructs_triton.cli.program.exit_codes import FoundWrongError
 from constructs_triton.cli.tensor_options import read_shapes
-from constructs_triton.errors import InvalidValueError, InvocationError
+from constructs_triton.errors import InvocationError
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_table
 
 if TYPE_CHECKING:
@@ -134,9 +135,9 @@ def run(arguments: argparse.Namespace) -> int:
     except InvocationError as error:
         if arguments.batch or not _lacks_batch_axis(str(error)):
             raise
-        raise InvalidValueError(
+        raise FoundWrongError(
             "--input: this model has a batch axis, and the inputs do not; add --batch"
-        ) from error
+        ) from None
     if arguments.record is not None:
         _record(arguments, arrays, datatypes, result)
     print_json(describe(result)) if arguments.as_json else _print_result(result)

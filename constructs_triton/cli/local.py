@@ -150,7 +150,7 @@ def _run_and_verify(options: RunOptions, file: Path) -> int:
 
     verification = LocalVerification(file)
     LocalRun(options, _report, verification.begin).run()
-    return 0 if verification.is_equal else 1
+    return verification.exit_code
 
 
 def _refuse_beside_engine(arguments: argparse.Namespace) -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from constructs_triton.cli.verify import result_lines
+from constructs_triton.cli.program.exit_codes import EXIT_NOT_DONE, exit_code_of
+from constructs_triton.cli.verify import code_of_results, result_lines
 from constructs_triton.errors import ConstructsTritonError, InvalidValueError
 from constructs_triton.operations.verification import verify_requests
 from constructs_triton.untrusted.terminal import print_error, print_lines
@@ -29,11 +30,11 @@ _DIGEST = r"(-[0-9a-f]+)?\.tar\.gz"
 
 
 class LocalVerification:
-    """Verifies the only endpoint of a run. ``is_equal`` is whether all responses were equal."""
+    """Verifies the only endpoint of a run. ``exit_code`` is that of ``constructs-triton verify``."""
 
     def __init__(self, file: Path) -> None:
         self._recorded = RecordedRequests.from_file(file)
-        self.is_equal = False
+        self.exit_code = EXIT_NOT_DONE  # until the requests were sent
 
     def begin(self, url: str, endpoints: Sequence[RunningEndpoint]) -> None:
         """Send the requests from another thread, and end the run with SIGINT."""
@@ -45,6 +46,7 @@ class LocalVerification:
             self._verify(url, endpoints)
         except ConstructsTritonError as error:
             print_error(error)
+            self.exit_code = exit_code_of(error)
         finally:
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -64,7 +66,7 @@ class LocalVerification:
             wake_timeout=_WAKE_TIMEOUT_SECONDS,
         )
         print_lines(*result_lines(results))
-        self.is_equal = not any(each.differences for each in results)
+        self.exit_code = code_of_results(results)
 
 
 def _only_component(spec: EndpointSpec, url: str) -> str | None:

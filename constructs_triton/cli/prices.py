@@ -6,7 +6,7 @@ import argparse
 from datetime import UTC, datetime
 from typing import Any
 
-from constructs_triton.errors import InvalidValueError, InvocationError
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.operations.aws_reader import make_session
 from constructs_triton.planning.price_list import PRICE_LIST_REGION, fetch_prices, write_prices
@@ -68,7 +68,7 @@ def _guard(action: Any) -> Any:
     try:
         return action()
     except (BotoCoreError, ClientError) as error:
-        raise InvocationError(
+        raise InvalidValueError(
             f"AWS: the price list cannot be read ({error}); log in with the permission pricing:GetProducts, "
             "or use --price"
         ) from None

@@ -10,7 +10,7 @@ from typing import Any
 from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.errors import InvalidValueError, InvocationError
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations.aws_reader import make_session
 from constructs_triton.planning.recommender import read_recommendations, write_measurements
 from constructs_triton.planning.recommender_request import MULTI_MODEL_REASON, Phase, RecommenderRequest
@@ -224,6 +224,6 @@ def _describe(name: str, region: str | None) -> Any:
     try:
         return session.client("sagemaker").describe_inference_recommendations_job(JobName=name)
     except (BotoCoreError, ClientError) as error:
-        raise InvocationError(
+        raise InvalidValueError(
             f"job {name}: cannot be described ({error}); check its name, and --region"
         ) from None

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton.cli.component_options import add_component_arguments
 from constructs_triton.cli.invoke import connect
+from constructs_triton.cli.program.exit_codes import EXIT_WRONG, combined_code, exit_code_of
 from constructs_triton.untrusted.terminal import print_json, print_lines
 
 if TYPE_CHECKING:
     from constructs_triton.operations.verification import VerifiedRequest
-
-EXIT_FINE, EXIT_FAILURE = 0, 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Send recorded requests to an endpoint and compare its responses with the recorded outputs, within "
-        "the tolerances of the file. Exit code 1 if a response differs. `constructs-triton invoke --record` "
+        "the tolerances of the file. Exit code 1 if a response differs, 2 if the endpoint cannot be reached. "
+        "`constructs-triton invoke --record` "
         "records requests."
     )
     parser.add_argument(
@@ -65,7 +65,14 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({each.name: list(each.differences) for each in results})
     else:
         print_lines(*result_lines(results))
-    return EXIT_FAILURE if any(each.differences for each in results) else EXIT_FINE
+    return code_of_results(results)
+
+
+def code_of_results(results: Iterable[VerifiedRequest]) -> int:
+    """Return the exit code: 1 if a response differs or is an error, 2 if the endpoint cannot be reached."""
+    return combined_code(
+        EXIT_WRONG if each.error is None else exit_code_of(each.error) for each in results if each.differences
+    )
 
 
 def result_lines(results: Sequence[VerifiedRequest]) -> list[str]:

@@ -23,10 +23,12 @@ class VerifiedRequest:
     Args:
         name: Name of the recorded request.
         differences: A sentence for each difference, or for the error; empty if the response is as recorded.
+        error: The error, if there is no response.
     """
 
     name: str
     differences: tuple[str, ...]
+    error: InvocationError | None = None
 
 
 def verify_requests(
@@ -59,18 +61,18 @@ def verify_requests(
             options = {"InferenceComponentName": inference_component}
         if target_variant is not None:
             options["TargetVariant"] = target_variant
-        found = _differences(request, transport, options, wake_timeout)
-        results.append(VerifiedRequest(request.name, tuple(found)))
+        results.append(_verified(request, transport, options, wake_timeout))
     return results
 
 
-def _differences(
+def _verified(
     request: RecordedRequest, transport: Transport, options: dict[str, Any], wake_timeout: float
-) -> list[str]:
+) -> VerifiedRequest:
     compiled = request.compile()
     invocation = Invocation(base64.b64decode(compiled["body"]), compiled["content_type"], options)
     try:
         reply = when_awake(lambda: transport.invoke(invocation), wake_timeout)
     except InvocationError as error:
-        return [str(error)]
-    return differences(reply.body, reply.content_type, compiled["expected"])
+        return VerifiedRequest(request.name, (str(error),), error)
+    found = differences(reply.body, reply.content_type, compiled["expected"])
+    return VerifiedRequest(request.name, tuple(found))

@@ -45,12 +45,12 @@ class WarmedModel:
     Args:
         target_model: Archive of the model.
         calls: Calls that succeeded.
-        error: Why it was not loaded; ``None`` if it was.
+        error: The error of the last call; ``None`` if the model was loaded.
     """
 
     target_model: str
     calls: int
-    error: str | None
+    error: InvocationError | None
 
 
 def expected_instances(calls: int, instances: int) -> float:
@@ -98,12 +98,12 @@ def warm_model(
             pause(_PAUSE_SECONDS)
             continue
         if error is not None:
-            return WarmedModel(target_model, done, str(error))
+            return WarmedModel(target_model, done, error)
         done += 1
     return WarmedModel(target_model, done, None)
 
 
-def _call(transport: Transport, target_model: str) -> Exception | None:
+def _call(transport: Transport, target_model: str) -> InvocationError | None:
     options: dict[str, Any] = {"TargetModel": target_model}
     try:
         transport.invoke(Invocation(_EMPTY_REQUEST, "application/json", options))

@@ -239,7 +239,7 @@ def test_a_python_model_runs_in_the_place_of_any_other(local: LocalEndpoint) -> 
 
 def test_without_stand_ins_the_model_is_refused(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The error names the backend."""
-    assert main(["local", "up", str(repository), "--model", "net", "--no-stand-ins", "--port", "0"]) == 1
+    assert main(["local", "up", str(repository), "--model", "net", "--no-stand-ins", "--port", "0"]) == 2
     assert "net: needs the backend 'onnxruntime'" in capsys.readouterr().err
 
 
@@ -248,5 +248,5 @@ def test_a_stand_in_for_a_model_that_does_not_exist_is_refused(
 ) -> None:
     """Before a server starts, so that a typing error does not run the wrong model."""
     wrong = f"--stand-in=plna={repository / 'net' / '1' / 'model.onnx'}"
-    assert main(["local", "up", str(repository), "--multi-model", wrong, "--port", "0"]) == 1
+    assert main(["local", "up", str(repository), "--multi-model", wrong, "--port", "0"]) == 2
     assert 'has this name, got "plna"; did you mean "plan"?' in capsys.readouterr().err

@@ -259,5 +259,5 @@ def test_an_endpoint_that_does_not_exist_is_an_error(
     for name, value in aws.environment().items():
         if name.startswith("AWS_"):
             monkeypatch.setenv(name, value)
-    assert main(["status", "no-such-endpoint"]) == 1
+    assert main(["status", "no-such-endpoint"]) == 2
     assert "check the name and the Region" in capsys.readouterr().err

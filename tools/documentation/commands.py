@@ -7,12 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from constructs_triton.cli import COMMANDS, DESCRIPTION
+from constructs_triton.cli.program.exit_codes import EXIT_CODES
 
+_EXIT_CODES = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
 HEAD = f"""# Commands
 
 {DESCRIPTION} `constructs-triton COMMAND --help` prints the same on your terminal.
 
-Exit codes: 0 success, 1 errors were found, 2 wrong arguments.
+| exit code | meaning |
+|---|---|
+{_EXIT_CODES}
+
+With `--json`, a failure is one JSON object too. After an error of constructs-triton itself (exit code 2), the
+message has the path of a file with the traceback and the versions, to attach to a report.
 
 | command | what it does |
 |---|---|

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.cli.deployed.aws_arguments import add_account_arguments, open_session
-from constructs_triton.errors import ConstructsTritonError, InvalidValueError
+from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.operations.idle import BilledVariant, IdleReport, find_idle
 from constructs_triton.planning.capacity import HOURS_PER_MONTH
 from constructs_triton.planning.price_list import PRICE_LIST_REGION, fetch_prices
 from constructs_triton.planning.prices import read_prices
-from constructs_triton.untrusted.terminal import print_error, print_json, print_lines, print_table
+from constructs_triton.untrusted.terminal import print_json, print_lines, print_table
 
 if TYPE_CHECKING:
     import boto3
 
 __all__ = ["add_arguments", "run"]
 
-EXIT_FINE, EXIT_IDLE, EXIT_UNREADABLE = 0, 1, 2
 #: CloudWatch keeps data points of an hour for 455 days.
 _KEPT_DAYS = 455
 _COLUMNS = (
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Find the variants and inference components of a Region that had no calls, with their cost at the "
         "on-demand price, their owner, and the command that stops them. Nothing is deleted. SageMaker has no "
         "figure for a single model of a multi-model endpoint. CloudWatch bills each metric that is read. "
-        "Exit codes: 0 nothing is idle, 1 something is idle, 2 AWS cannot be read."
+        "Exit code 1 if something is idle."
     )
     parser.add_argument(
         "--days",
@@ -70,17 +70,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Print what is idle; return 1 if there is something, 2 if it cannot be read, else 0."""
-    try:
-        return _run(arguments)
-    except ConstructsTritonError as error:
-        print_error(error)
-        if arguments.json:
-            print_json({"error": str(error), "findings": []}, indent=None)
-        return EXIT_UNREADABLE
-
-
 @dataclass(frozen=True, slots=True)
 class _Found:
     """What is idle, the most expensive variants first, with prices per hour by instance type."""
@@ -93,7 +82,8 @@ class _Found:
     not_read: Sequence[str]
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    """Print what is idle; return 1 if there is something, else 0."""
     prices = read_prices(arguments.prices) if arguments.prices else None
     session = open_session(arguments)
     period = timedelta(days=arguments.days)
@@ -115,7 +105,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print_json(_as_json(found))
     else:
         _print(found)
-    return EXIT_IDLE if report.variants or report.components else EXIT_FINE
+    return EXIT_WRONG if report.variants or report.components else EXIT_SUCCESS
 
 
 def _fetched(session: boto3.Session, types: Iterable[str], not_read: list[str]) -> dict[str, Decimal]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, open_session
+from constructs_triton.cli.program.exit_codes import combined_code, exit_code_of
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.operations.status import EndpointState, VariantState, read_status
@@ -19,8 +20,6 @@ from constructs_triton.operations.warming import (
 from constructs_triton.untrusted.terminal import print_json, print_lines
 from constructs_triton_client.model_index import ModelIndex
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
-
-EXIT_FINE, EXIT_FAILURE = 0, 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     targets = _targets(arguments, variant)
     results = [warm_model(transport, target, calls) for target in targets]
     _print(results, calls, instances, is_json=arguments.json)
-    return EXIT_FAILURE if any(each.error for each in results) else EXIT_FINE
+    return combined_code(exit_code_of(each.error) for each in results if each.error)
 
 
 def _multi_model_variant(state: EndpointState) -> VariantState:
@@ -84,7 +83,7 @@ def _targets(arguments: argparse.Namespace, variant: VariantState) -> list[str]:
 def _print(results: Sequence[WarmedModel], calls: int, instances: int, *, is_json: bool) -> None:
     reached = expected_instances(calls, instances)
     if is_json:
-        models = {each.target_model: each.error for each in results}
+        models = {each.target_model: each.error and str(each.error) for each in results}
         print_json({"calls": calls, "expected_instances": reached, "errors": models})
         return
     for each in results:

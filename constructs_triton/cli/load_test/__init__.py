@@ -12,6 +12,12 @@ from urllib.parse import urlsplit
 from constructs_triton.cli.load_test.arguments import add_arguments
 from constructs_triton.cli.load_test.progress import Progress, describe_streams, explain_unit
 from constructs_triton.cli.load_test.streams import GRACE_SECONDS, check_arguments, read_limits
+from constructs_triton.cli.program.exit_codes import (
+    EXIT_INTERRUPTED,
+    EXIT_NOT_DONE,
+    EXIT_SUCCESS,
+    EXIT_WRONG,
+)
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.locust_file import format_locustfile
 from constructs_triton.measuring.load_test.prepared_requests import prepare
@@ -29,7 +35,6 @@ from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOS
 
 __all__ = ["add_arguments", "run"]
 
-EXIT_FINE, EXIT_NOT_HELD, EXIT_LIMITED, EXIT_INTERRUPTED = 0, 1, 3, 130
 _FIRST_RATE, _FIRST_CONCURRENCY = 4, 1
 _LEAD_SECONDS = 1.0  # what is left out of each later step
 # A percentile of fewer requests depends on one or two of them.
@@ -109,7 +114,7 @@ def _export(arguments: argparse.Namespace, invocations: Any) -> int:
     )
     arguments.export_locust.write_text(text, encoding="utf-8")
     print_lines(f"wrote {arguments.export_locust}; run it with `locust -f {arguments.export_locust}`")
-    return EXIT_FINE
+    return EXIT_SUCCESS
 
 
 # --- what is tested ---------------------------------------------------------------------------------------
@@ -223,8 +228,8 @@ class _Test:
             self.is_interrupted = True
             return EXIT_INTERRUPTED
         if self.lower_bound_reason == GENERATOR_WAS_BUSY:
-            return EXIT_LIMITED
-        return EXIT_FINE if self.best else EXIT_NOT_HELD
+            return EXIT_NOT_DONE
+        return EXIT_SUCCESS if self.best else EXIT_WRONG
 
     def _iterate(self) -> Iterator[StepResult]:
         if not self._loads:

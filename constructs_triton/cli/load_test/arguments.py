@@ -29,7 +29,7 @@ examples:
 With --stream, requests are flat JSON of Triton's generate extension: --input and --random give its fields,
 and "body" of a line is the whole object.
 
-Exit codes: 0 success, 1 no rate was held, 2 wrong arguments, 3 the generator was the bottleneck.
+Exit codes: 0 success, 1 no rate was held, 2 the test could not be run or the generator was the bottleneck.
 """
 
 

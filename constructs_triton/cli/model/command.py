@@ -12,10 +12,11 @@ from constructs_triton.cli.config import described_folder, print_tensors
 from constructs_triton.cli.model.arguments import SYNTAX, add_arguments, config_fields
 from constructs_triton.cli.model.first_code import first_code
 from constructs_triton.cli.model.pipeline import pipeline_of
+from constructs_triton.cli.program.exit_codes import FoundWrongError
 from constructs_triton.cli.tensor_options import read_shapes
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config import ModelConfig
-from constructs_triton.model_config.builder.derived_config import checked_name, derive
+from constructs_triton.model_config.builder.derived_config import DerivedConfig, checked_name, derive
 from constructs_triton.model_config.builder.derived_warmup import warmup_requests
 from constructs_triton.model_repository.new_model import NewModel
 from constructs_triton.untrusted.terminal import print_json, print_lines
@@ -82,6 +83,13 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
         )
 
 
+def _refuse_faults(derived: DerivedConfig) -> None:
+    try:
+        derived.raise_faults()
+    except InvalidValueError as error:
+        raise FoundWrongError(str(error)) from None
+
+
 def _model_of_file(arguments: argparse.Namespace) -> _Plan:
     derived = derive(
         ModelConfig.draft,
@@ -93,7 +101,7 @@ def _model_of_file(arguments: argparse.Namespace) -> _Plan:
         fields=dict(config_fields(arguments)),
         syntax=SYNTAX,
     )
-    derived.raise_faults()
+    _refuse_faults(derived)
     return _Plan(
         NewModel(derived.message.name, derived.to_text(), derived.files),
         tuple(f"{derived.file.path.name}: {note}" for note in derived.file.not_checked),

@@ -8,13 +8,14 @@ from decimal import Decimal
 
 from constructs_triton.cli.argument_types import decimal_argument, price_argument, whole_number
 from constructs_triton.cli.plan.table import print_plans, summary, summary_of_pools
+from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.plots import plot_measurements, plot_plans
 from constructs_triton.measuring.plots.figure import check_path
 from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements, read_prices
 from constructs_triton.planning.capacity import best_of_each
 from constructs_triton.planning.instance_pools import PooledPlan, plan_pools
-from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton.untrusted.terminal import print_error, print_json, print_lines, print_note
 
 __all__ = ["add_arguments", "run"]
 
@@ -121,24 +122,21 @@ def _add_requirement(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print every configuration and mark the cheapest one that meets the latency.
-
-    Raises:
-        InvalidValueError: no configuration meets it, or the files or options are wrong.
-    """
+    """Print every configuration and mark the cheapest one that meets the limits; return 1 if none does."""
     _check_plots(arguments)
     every = _plans(arguments)
     plans = every if arguments.steps else best_of_each(every)
     _warn(plans)
     try:
         chosen = cheapest(plans)
-    except InvalidValueError:
+    except InvalidValueError as error:
         # The table is printed anyway: it shows how far the measurements are from the limit.
         _show(arguments, every, plans, None)
-        raise
+        print_error(error)
+        return EXIT_WRONG
     pooled = plan_pools(every, arguments.instance_pools) if arguments.instance_pools else None
     _show(arguments, every, plans, chosen, pooled)
-    return 0
+    return EXIT_SUCCESS
 
 
 def _check_plots(arguments: argparse.Namespace) -> None:

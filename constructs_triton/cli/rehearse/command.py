@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from constructs_triton.cli.argument_types import pair_argument, whole_number
 from constructs_triton.cli.deployed.aws_arguments import open_session
+from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton.cli.rehearse.serve import serve
 from constructs_triton.cli.rehearse.text import report_lines
-from constructs_triton.errors import ConstructsTritonError, InvalidValueError
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations.stack_template import read_parameters, read_template_text
-from constructs_triton.untrusted.terminal import print_error, print_json, print_lines
+from constructs_triton.untrusted.terminal import print_json, print_lines
 
 if TYPE_CHECKING:
     from constructs_triton.rehearsal.updates.versions import Version
 
 __all__ = ["add_arguments", "run"]
 
-EXIT_FINE, EXIT_PROBLEMS, EXIT_UNREADABLE = 0, 1, 2
 _EXTRA = "It needs the extra \"rehearse\": pip install 'constructs-triton[rehearse]'."
 
 
@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Deploy OLD and then NEW in a simulated AWS account on this machine, and print the steps in order: "
         "what serves, who may read which model, what happens if a step fails, and the way back. Nothing is "
-        f"changed in AWS. {_EXTRA} Exit codes: 0 no error, 1 errors were found, 2 OLD or NEW cannot be read "
-        "or rehearsed."
+        f"changed in AWS. {_EXTRA} Exit code 1 if the update has an error, 2 if OLD or NEW cannot be read or "
+        "OLD cannot be deployed."
     )
     kinds = "a folder that `npx cdk synth` wrote, a template in JSON or YAML, or `none`"
     parser.add_argument("versions", metavar="OLD NEW", nargs="*", help=f"each is {kinds}")
@@ -95,32 +95,26 @@ def _add_deployed_state(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the rehearsal; return 1 if it found an error."""
-    try:
-        from constructs_triton.rehearsal import rehearse
+    from constructs_triton.rehearsal import rehearse
 
-        if arguments.serve:
-            _expect_nothing_to_rehearse(arguments)
-            serve(as_json=arguments.json)
-        old, new = _versions(arguments)
-        found = rehearse(
-            old,
-            new,
-            stacks=arguments.stacks,
-            fleets=dict(arguments.fleet),
-            failures=arguments.failures,
-            orders=arguments.orders,
-            parameters=dict(arguments.parameters),
-        )
-    except ConstructsTritonError as error:
-        print_error(error)
-        if arguments.json:
-            print_json({"error": str(error), "findings": []}, indent=None)
-        return EXIT_UNREADABLE
+    if arguments.serve:
+        _expect_nothing_to_rehearse(arguments)
+        serve(as_json=arguments.json)
+    old, new = _versions(arguments)
+    found = rehearse(
+        old,
+        new,
+        stacks=arguments.stacks,
+        fleets=dict(arguments.fleet),
+        failures=arguments.failures,
+        orders=arguments.orders,
+        parameters=dict(arguments.parameters),
+    )
     if arguments.json:
         print_json(asdict(found))
     else:
         print_lines(*report_lines(found))
-    return EXIT_PROBLEMS if found.errors else EXIT_FINE
+    return EXIT_WRONG if found.errors else EXIT_SUCCESS
 
 
 def _expect_nothing_to_rehearse(arguments: argparse.Namespace) -> None:

@@ -22,6 +22,7 @@ from constructs_triton.local.http_session import open_session
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.running_container import Destination
 from constructs_triton.local.server.local_model import prepare_models
+from constructs_triton.local.server.serve_script import ContainerExitError
 from constructs_triton.local.server.server_log import explain_failure
 from constructs_triton.local.server.unpacking import provide_models
 from constructs_triton.local.sources.inference_type import report_inference_type
@@ -131,7 +132,7 @@ class TritonContainer:
         """Unpack the models, start the container, and wait until ``/ping`` answers 200.
 
         Raises:
-            LocalEndpointError: it does not start. The message contains the errors of its log.
+            ContainerExitError: it does not start. The message contains the errors of its log.
         """
         self.directory = Path(tempfile.mkdtemp(prefix="constructs-triton-")).resolve()
         try:
@@ -211,7 +212,7 @@ class TritonContainer:
         if why is not None:
             await self._remove()
             log = self.log.read_text(encoding="utf-8", errors="replace")
-            raise LocalEndpointError(
+            raise ContainerExitError(
                 f"{self.label}: the container {why}\n{explain_failure(log, self.image, in_container=True)}"
             )
         self.is_ready = True

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from constructs_triton.errors import LocalEndpointError, ModelConfigError
+from constructs_triton.errors import ModelConfigError
 from constructs_triton.local.server.installation import ModelPython
+from constructs_triton.local.server.serve_script import ContainerExitError
 from constructs_triton.local.stand_ins.environments import replace_environments
 from constructs_triton.model_config.packed_environment import packed_python
 from constructs_triton.model_config.target import Target
@@ -32,7 +33,7 @@ def make_loadable(
 
     Raises:
         InvalidValueError: an environment cannot be built for this Python.
-        LocalEndpointError: models would hang the server; the message contains each of them with its fix.
+        ContainerExitError: models would hang the server; the message contains each of them with its fix.
         MissingDependencyError: uv is not installed, and an environment has to be built.
     """
     replace_environments(repository, python.executable, report)
@@ -45,13 +46,13 @@ def refuse_known_hangs(repository: Path, target: Target, python: tuple[int, int]
     ``python`` is the version that the stub embeds. A packed environment must have the same version.
 
     Raises:
-        LocalEndpointError: there are such models; the message contains each of them with its fix.
+        ContainerExitError: there are such models; the message contains each of them with its fix.
     """
     report = ModelRepository.from_directory(repository).check(target, is_packed=False)
     found = [finding.one_line for finding in report.findings if finding.code in _HANGS]
     found += _foreign_environments(repository, "{}.{}".format(*python))
     if found:
-        raise LocalEndpointError("\n".join(found))
+        raise ContainerExitError("\n".join(found))
 
 
 def _foreign_environments(repository: Path, minor: str) -> Iterator[str]:

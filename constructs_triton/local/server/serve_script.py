@@ -45,7 +45,7 @@ _INFERENCE_TYPES = ("infer", "generate", "generate_stream")
 
 
 class ContainerExitError(LocalEndpointError):
-    """The start script does not start the server. On SageMaker the container exits with 1."""
+    """The models or the variables are wrong, so that the container does not start on SageMaker either."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from typing import Any
 
 import aiohttp
 
-from constructs_triton.errors import LocalEndpointError
 from constructs_triton.facts.limits import INVOCATION_TIMEOUT_SECONDS
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.running_container import Destination
@@ -27,7 +26,7 @@ from constructs_triton.local.server.known_hangs import make_loadable
 from constructs_triton.local.server.local_model import fit_models
 from constructs_triton.local.server.memory import fitted_environment, session_bytes
 from constructs_triton.local.server.namespaces import CONTAINER_FOLDER
-from constructs_triton.local.server.serve_script import fit_caches, server_command
+from constructs_triton.local.server.serve_script import ContainerExitError, fit_caches, server_command
 from constructs_triton.local.server.server_log import (
     explain_failure,
     explained_exit,
@@ -181,7 +180,7 @@ class TritonServer:
         """Unpack the models, start the server, and wait until ``/ping`` answers 200.
 
         Raises:
-            LocalEndpointError: it does not start. The message contains the errors of its log.
+            ContainerExitError: it does not start. The message contains the errors of its log.
         """
         self.directory = Path(tempfile.mkdtemp(prefix="constructs-triton-"))
         try:
@@ -269,7 +268,7 @@ class TritonServer:
         why = await wait_until_ready(ping, supervisor.read_event("ended"), timeout)
         if why is not None:
             log = explain_failure(read_log(self.log), self.container.image)
-            raise LocalEndpointError(f"{self.label}: the Triton server {why}\n{log}")
+            raise ContainerExitError(f"{self.label}: the Triton server {why}\n{log}")
         if self._generate is not None:
             model = request["environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"]
             self._invocations = await self._generate.destination(model, self._note)

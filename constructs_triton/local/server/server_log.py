@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from constructs_triton.errors import LocalEndpointError
 from constructs_triton.facts.images import version_of_image
 from constructs_triton.local.server.serve_script import ContainerExitError
 from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses
@@ -78,10 +77,10 @@ def raise_if_stub_ended(label: str, log: str) -> None:
     """Raise an error if a Python stub could not start: the server would wait for it forever.
 
     Raises:
-        LocalEndpointError: the log contains such a message.
+        ContainerExitError: the log contains such a message.
     """
     if stub_failure(log) is not None:
-        raise LocalEndpointError(f"{label}: the Python backend cannot start\n{explain_failure(log)}")
+        raise ContainerExitError(f"{label}: the Python backend cannot start\n{explain_failure(log)}")
 
 
 def error_excerpt(log: str, lines: int = 15) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton.errors import ConstructsTritonError, InvocationError, MissingDependencyError
+from constructs_triton.errors import ConstructsTritonError, InvalidValueError, MissingDependencyError
 from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest
 from constructs_triton.measuring.load_test.samples import OK, count_tokens
 from constructs_triton.operations.aws_reader import make_session
@@ -40,11 +40,11 @@ class Signer:
         """Create a signer with the credentials that boto3 finds.
 
         Raises:
-            InvocationError: boto3 finds none.
+            InvalidValueError: boto3 finds none.
         """
         credentials = make_session().get_credentials()
         if credentials is None:
-            raise InvocationError("AWS: there are no credentials; log in, or set AWS_PROFILE")
+            raise InvalidValueError("AWS: there are no credentials; log in, or set AWS_PROFILE")
         return cls(credentials)
 
     def sign(self, request: PreparedRequest) -> dict[str, str]:

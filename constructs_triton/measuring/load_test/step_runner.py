@@ -40,9 +40,9 @@ class StepRunner:
         When a rate is held. With limits of streams, the responses are read as streams.
 
     Raises:
-        InvalidValueError: there are no requests, or ``processes`` is below 1.
+        InvalidValueError: there are no requests, ``processes`` is below 1, or there are no credentials to
+            sign the requests with.
         MissingDependencyError: aiohttp is not installed.
-        InvocationError: the requests have to be signed, and there are no credentials.
     """
 
     def __init__(

@@ -287,7 +287,7 @@ def test_answers_of_the_server_are_printed_below_the_findings(
             ["--image-version", "new"],
             'argument --image-version: must be a Triton release (year and month), got "new"',
         ),
-        (["--endpoint", "both"], "invalid choice: 'both'"),
+        (["--endpoint", "both"], "argument --endpoint: must be one of its choices, got 'both'; choose from"),
     ],
 )
 def test_wrong_options_are_reported(
@@ -301,6 +301,6 @@ def test_wrong_options_are_reported(
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 1 and the path."""
-    assert main(["check", str(tmp_path / "absent")]) == 1
+    """Exit code 2 and the path."""
+    assert main(["check", str(tmp_path / "absent")]) == 2
     assert str(tmp_path / "absent") in capsys.readouterr().err

@@ -67,7 +67,7 @@ def test_progress_price_and_cost(jobs: SimulatedJobs, capsys: pytest.CaptureFixt
 
 def test_start_is_confirmed(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
     """Without --yes and without a terminal nothing starts."""
-    assert compile_model() == 1
+    assert compile_model() == 2
     assert "--yes: this job would cost money; add --yes" in capsys.readouterr().err
     assert not jobs.requests
 
@@ -111,7 +111,7 @@ def test_quota_is_named(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str])
     """A quota of 0 names the quota to raise."""
     message = "The account-level service limit 'ml.g4dn.xlarge for processing job usage' is 0 Instances"
     jobs.refusal = ("ResourceLimitExceeded", message)
-    assert compile_model("--yes") == 1
+    assert compile_model("--yes") == 2
     printed = capsys.readouterr().err
     assert f"ResourceLimitExceeded: {message}; the account's quota does not allow the instance" in printed
     assert 'ask for a higher quota "ml.g4dn.xlarge for processing job usage"' in printed
@@ -200,7 +200,7 @@ def test_question_on_a_terminal(
     """Only y starts the job; an empty line does not."""
     answers = iter(["\n", "y\n"])
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: next(answers)))
-    assert compile_model() == 1
+    assert compile_model() == 2
     assert "not confirmed: no job was started" in capsys.readouterr().err
     assert not jobs.requests
     assert compile_model() == 0
@@ -212,7 +212,7 @@ def test_folder_of_another_model_is_kept(jobs: SimulatedJobs, capsys: pytest.Cap
     other = Path("compiled/T4/bert/config.pbtxt")
     other.parent.mkdir(parents=True)
     other.write_text("mine")
-    assert compile_model("--yes") == 1
+    assert compile_model("--yes") == 2
     assert "already exists and was not compiled; choose another folder" in capsys.readouterr().err
     assert other.read_text() == "mine"
     assert not jobs.requests
@@ -221,7 +221,7 @@ def test_folder_of_another_model_is_kept(jobs: SimulatedJobs, capsys: pytest.Cap
 def test_output_that_cannot_be_written(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
     """The plan is kept in the cache, so the next run needs no job."""
     Path("compiled").touch()
-    assert compile_model("--yes") == 1
+    assert compile_model("--yes") == 2
     assert "cannot be written (not a directory); choose a folder" in capsys.readouterr().err
     Path("compiled").unlink()
     assert compile_model() == 0
@@ -233,7 +233,7 @@ def test_cache_that_cannot_be_written(
 ) -> None:
     """The error names the folder and the variable, before a job starts."""
     own_cache.write_text("")
-    assert compile_model("--yes") == 1
+    assert compile_model("--yes") == 2
     assert "set CONSTRUCTS_TRITON_CACHE_DIR to a folder" in capsys.readouterr().err
     assert not jobs.requests
 
@@ -274,7 +274,7 @@ def test_unreadable_log_is_noted_once(
 
 def test_bucket_that_does_not_exist(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
     """An error of S3 has the operation and the words of AWS."""
-    assert compile_model("--yes", "--bucket", "absent") == 1
+    assert compile_model("--yes", "--bucket", "absent") == 2
     assert "NoSuchBucket" in capsys.readouterr().err
 
 
@@ -284,7 +284,7 @@ def test_aws_that_cannot_be_reached(
     """Without a connection there is an error of ours."""
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    assert compile_model("--yes") == 1
+    assert compile_model("--yes") == 2
     assert "AWS: cannot be reached" in capsys.readouterr().err
 
 

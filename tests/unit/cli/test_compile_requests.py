@@ -42,8 +42,8 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     return document
 
 
-def refused(capsys: pytest.CaptureFixture[str], *words: str, role: str = ROLE) -> str:
-    assert main(["compile", *words, "--role", role, "--dry-run"]) == 1
+def refused(capsys: pytest.CaptureFixture[str], *words: str, role: str = ROLE, code: int = 2) -> str:
+    assert main(["compile", *words, "--role", role, "--dry-run"]) == code
     return capsys.readouterr().err
 
 
@@ -63,7 +63,7 @@ def test_configuration_decides_shapes(folder: Path, capsys: pytest.CaptureFixtur
 def test_configuration_is_compared_with_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A wrong name or size is found before a GPU is paid for."""
     (folder / "config.pbtxt").write_text(CONFIG.replace("INPUT__1", "MASK").replace("dims: [2]", "dims: [3]"))
-    message = refused(capsys, "bert.onnx", *TYPE, "--config", "config.pbtxt")
+    message = refused(capsys, "bert.onnx", *TYPE, "--config", "config.pbtxt", code=1)
     assert 'unexpected inference input "MASK"' in message or "MASK" in message
     assert "OUTPUT__0" in message
 
@@ -194,13 +194,13 @@ def test_wrong_arguments(
 def test_role_and_region(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """They are found in the environment; without them, and for a name of a role, there is an error."""
     words = ["compile", "bert.onnx", *TYPE, "--max-batch-size", "2", "--dry-run"]
-    assert main(words) == 1
+    assert main(words) == 2
     assert "--role: must be the ARN of the job's role; set --role, or the variable" in capsys.readouterr().err
     monkeypatch.setenv("CONSTRUCTS_TRITON_COMPILE_ROLE", ROLE)
     assert main([*words, "--json"]) == 0
     assert "s3://sagemaker-us-east-1-123456789012/constructs-triton/compile/" in capsys.readouterr().out
     monkeypatch.delenv("AWS_DEFAULT_REGION")
-    assert main(words) == 1
+    assert main(words) == 2
     assert "--region: there is no default Region" in capsys.readouterr().err
     assert '--role: must be the ARN of a role, got "PlanJobs"' in refused(
         capsys, "bert.onnx", "--region", "us-east-1", role="PlanJobs"

@@ -178,7 +178,7 @@ def test_a_command_that_can_read_nothing_is_an_error(
 ) -> None:
     """The error names the permission, and does not suggest that the name is wrong."""
     account[call] = denied(call, not_authorized(permission_of(call)))
-    assert main([command, "digits"]) == 1
+    assert main([command, "digits"]) == 2
     error = capsys.readouterr().err
     assert f"{permission_of(call)}: access denied; allow it, for example with endpoint.grant" in error
     assert "check the name" not in error

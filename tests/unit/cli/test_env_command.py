@@ -46,7 +46,7 @@ def test_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answer = json.loads(capsys.readouterr().out)
     assert answer["packages"] == {"helper": "1.5", "pure": "1.0"}
     assert (answer["python"], answer["is_new"], Path(answer["archive"]).exists()) == ("3.12", True, True)
-    assert main(["env", "build", "absent.txt", "--json"]) == 1
+    assert main(["env", "build", "absent.txt", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["error"].startswith("absent.txt: cannot be read")
 
 
@@ -60,14 +60,14 @@ def test_extras_are_kept_in_the_lock_file(project: Path, capsys: pytest.CaptureF
     for more in options:
         assert main(["env", "build", "pyproject.toml", *more]) == 0
         assert ", 2 packages" in capsys.readouterr().out
-    assert main(["env", "build", "pyproject.toml", "--extra", "morex"]) == 1
+    assert main(["env", "build", "pyproject.toml", "--extra", "morex"]) == 2
     assert 'has no extra "morex"; did you mean "more"?' in capsys.readouterr().err
 
 
 def test_indexes_are_options_of_uv(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Both kinds of index reach uv, which does not connect here."""
     words = ["--index", "http://127.0.0.1:9/own", "--default-index", "http://127.0.0.1:9/all"]
-    assert main(["env", "build", "requirements.txt", *words]) == 1
+    assert main(["env", "build", "requirements.txt", *words]) == 2
     error = capsys.readouterr().err
     assert "requirements.txt: uv found no packages for Python 3.12" in error
     assert "connect to the network, or set --index or --find-links" in error

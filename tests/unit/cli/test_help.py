@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from constructs_triton import cli
-from constructs_triton.cli import COMMANDS, Command, main
-from constructs_triton.errors import InvalidValueError
+from constructs_triton.cli import COMMAND_GROUPS, COMMANDS, Command, main
+from constructs_triton.errors import ArchiveError, InvalidValueError
 
 
 def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
@@ -44,15 +44,17 @@ def test_every_command_and_option_is_described(command: str) -> None:
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """With one line each, examples and exit codes."""
+    """With one line each in groups, examples and exit codes."""
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
     assert ended.value.code == 0
     text = capsys.readouterr().out
     for name, command in COMMANDS.items():
-        assert re.search(rf"^    {name} +{re.escape(command.summary)}$", text, re.MULTILINE)
+        assert re.search(rf"^  {name} +{re.escape(command.summary)}$", text, re.MULTILINE)
     assert "examples:" in text
-    assert "Exit codes: 0 success" in text
+    headings = re.findall(r"^(\S.*):$", text, re.MULTILINE)
+    assert headings == [*COMMAND_GROUPS, "options", "examples", "exit codes"]
+    assert "\n  130  you pressed Ctrl-C\n" in text
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_errors_of_files_have_no_traceback(
 
     command = SimpleNamespace(run=run, add_arguments=lambda _parser: None)
     monkeypatch.setattr(Command, "load", lambda _self: command)
-    assert main(["check"]) == 1
+    assert main(["check"]) == 2
     assert capsys.readouterr().err.startswith(words)
 
 
@@ -92,12 +94,33 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("constructs-triton 0.")
 
 
-def test_a_command_is_required(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2, and the usage."""
-    with pytest.raises(SystemExit) as ended:
-        main([])
-    assert ended.value.code == 2
-    assert "COMMAND" in capsys.readouterr().err
+def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """On standard error with exit code 2, because nothing was done."""
+    assert main([]) == 2
+    printed = capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert printed == ("", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["chek", "models"],
+            "argument COMMAND: must be one of its choices, got 'chek'; did you mean \"check\"?",
+        ),
+        (["model", "nwe"], "argument ACTION: must be one of its choices, got 'nwe'; did you mean \"new\"?"),
+        (["zzz"], 'choose from "model", "check", "config", "graph"'),
+    ],
+)
+def test_misspelt_command_gets_a_suggestion(
+    capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    """Also a command of a command; if none is similar, the message lists all of them."""
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -105,10 +128,11 @@ def test_a_command_is_required(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (0, 0, ""),
         (1, 1, ""),
-        (InvalidValueError("x: is wrong; change it"), 1, "error: x: is wrong; change it\n"),
+        (InvalidValueError("x: is wrong; change it"), 2, "error: x: is wrong; change it\n"),
+        (ArchiveError("x: is damaged; pack it again"), 1, "error: x: is damaged; pack it again\n"),
         (KeyboardInterrupt(), 130, ""),
     ],
-    ids=["success", "errors", "exception", "Ctrl-C"],
+    ids=["success", "errors", "argument", "archive", "Ctrl-C"],
 )
 def test_exit_codes(
     monkeypatch: pytest.MonkeyPatch,
@@ -117,7 +141,7 @@ def test_exit_codes(
     code: int,
     printed: str,
 ) -> None:
-    """0 success, 1 errors and this package's exceptions, 130 as the shell reports an interrupt."""
+    """Those of the command and of the exception's class, and 130 as the shell reports an interrupt."""
 
     def run(_: argparse.Namespace) -> int:
         if isinstance(outcome, BaseException):

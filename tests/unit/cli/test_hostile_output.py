@@ -83,7 +83,7 @@ def test_no_control_character_is_sent(
 
 @pytest.mark.parametrize(
     ("words", "code"),
-    [(["check", "missing"], 1), (["plan"], 2), (["pack", "empty", "-o", "out"], 1)],
+    [(["check", "missing"], 2), (["plan"], 2), (["pack", "empty", "-o", "out"], 1)],
 )
 def test_failure_is_json_too(
     words: list[str],

@@ -73,8 +73,8 @@ def test_invoke_prints_a_table(container: str, capsys: pytest.CaptureFixture[str
 
 
 def test_unreachable_endpoint_is_one_line_of_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """One line, exit code 1."""
-    assert main(["invoke", "http://127.0.0.1:9", "--input", "x=1:FP32"]) == 1
+    """One line, exit code 2."""
+    assert main(["invoke", "http://127.0.0.1:9", "--input", "x=1:FP32"]) == 2
     assert capsys.readouterr().err.startswith("error: endpoint http://127.0.0.1:9: the request failed")
 
 

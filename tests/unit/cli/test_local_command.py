@@ -131,7 +131,7 @@ def test_options_of_an_app_cannot_be_combined_with_deployed_endpoints(
     value: str,
 ) -> None:
     """The error names the option; nothing is run."""
-    assert main(["local", "up", "--aws-endpoint-url=http://x", *words]) == 1
+    assert main(["local", "up", "--aws-endpoint-url=http://x", *words]) == 2
     message = f"error: {name}: cannot be combined with --aws-endpoint-url, got {value}; remove one of them\n"
     assert capsys.readouterr().err == message
     assert runs == []

@@ -60,7 +60,7 @@ def test_torchscript_model_runs_locally(folder: Path, capsys: pytest.CaptureFixt
 def test_folder_in_place_of_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The message says which path is expected."""
     (folder / "resnet").mkdir()
-    assert main(["model", "new", "resnet"]) == 1
+    assert main(["model", "new", "resnet"]) == 2
     assert capsys.readouterr().err == (
         "error: resnet: is a folder; pass the model file in it, such as resnet/model.onnx\n"
     )
@@ -149,9 +149,9 @@ def test_tensors_that_only_the_backend_knows(folder: Path, capsys: pytest.Captur
 def test_errors_name_the_option(
     words: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 1, one line that names the option to add, and no folder."""
+    """Exit code 2, one line that names the option to add, and no folder."""
     (folder / "net.json").write_text('{"learner": {}}')
-    assert main(["model", "new", *words]) == 1
+    assert main(["model", "new", *words]) == 2
     assert message in capsys.readouterr().err
     assert not (folder / "models").exists()
 
@@ -159,7 +159,7 @@ def test_errors_name_the_option(
 def test_an_existing_folder_is_not_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A second run does not overwrite the first."""
     assert main(["model", "new", "resnet.onnx"]) == 0
-    assert main(["model", "new", "resnet.onnx"]) == 1
+    assert main(["model", "new", "resnet.onnx"]) == 2
     assert capsys.readouterr().err.startswith("error: models/resnet: already exists; choose another name")
 
 

@@ -98,8 +98,8 @@ def test_a_model_that_triton_rejects_is_not_packed(
 def test_unknown_model_is_an_error(
     repository: Path, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
-    """The name of a model that does not exist is printed on standard error, with exit code 1."""
-    assert main(["pack", str(repository), "-o", str(repository.parent / "out"), *options]) == 1
+    """The name of a model that does not exist is printed on standard error, with exit code 2."""
+    assert main(["pack", str(repository), "-o", str(repository.parent / "out"), *options]) == 2
     assert '"absent"' in capsys.readouterr().err.replace("'", '"')
 
 
@@ -157,5 +157,5 @@ def test_a_wrong_level_is_reported(repository: Path, capsys: pytest.CaptureFixtu
 
 def test_an_empty_folder_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """There is nothing to pack; the error says what to pass."""
-    assert main(["pack", str(tmp_path), "-o", str(tmp_path / "out"), "--no-check"]) == 1
+    assert main(["pack", str(tmp_path), "-o", str(tmp_path / "out"), "--no-check"]) == 2
     assert "contains no model; pass a folder with one subfolder per model" in capsys.readouterr().err

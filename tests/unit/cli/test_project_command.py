@@ -111,7 +111,7 @@ def test_existing_files_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[s
     """A folder with files is refused, as is a file; an empty folder is used."""
     (tmp_path / "app.py").write_text("mine")
     for path in (tmp_path, tmp_path / "app.py"):
-        assert main(["project", "new", str(path)]) == 1
+        assert main(["project", "new", str(path)]) == 2
         assert "exists and is not an empty folder" in capsys.readouterr().err
     (tmp_path / "shop").mkdir()
     assert main(["project", "new", str(tmp_path / "shop")]) == 0
@@ -119,6 +119,6 @@ def test_existing_files_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_name_must_be_that_of_a_stack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A folder whose name cannot be the name of a stack is refused, and nothing is written."""
-    assert main(["project", "new", str(tmp_path / "2nd")]) == 1
+    assert main(["project", "new", str(tmp_path / "2nd")]) == 2
     assert 'must begin with a letter and have at most 128 characters, got "2nd"' in capsys.readouterr().err
     assert not (tmp_path / "2nd").exists()

@@ -129,7 +129,7 @@ def test_app_without_endpoints_is_an_error(tmp_path: Path, capsys: Any) -> None:
     """There is nothing to draw, and the error says where."""
     path = tmp_path / "Shop.template.json"
     path.write_text('{"Resources": {}}')
-    assert main(["graph", str(path)]) == 1
+    assert main(["graph", str(path)]) == 2
     assert 'no endpoint in the stacks "Shop"' in capsys.readouterr().err
 
 

@@ -50,7 +50,7 @@ def test_a_model_that_cannot_be_loaded_is_reported() -> None:
     result = warm_model(Answers(refused("failed to load 'm', failed to poll from model repository")), "m", 3)
     assert result.calls == 0
     assert result.error is not None
-    assert "failed to load" in result.error
+    assert "failed to load" in str(result.error)
 
 
 @pytest.mark.parametrize(

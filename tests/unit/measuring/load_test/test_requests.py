@@ -13,7 +13,7 @@ import pytest
 from botocore.credentials import Credentials
 from null_server import NullServer, run_null_server
 
-from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
+from constructs_triton.errors import InvalidValueError, MissingDependencyError
 from constructs_triton.local.gateway.event_stream import payload_part
 from constructs_triton.measuring.load_test.http_sender import HttpSender, Signer
 from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest, SigningScope, prepare
@@ -202,5 +202,5 @@ def test_missing_credentials_are_reported_before_the_test(monkeypatch: pytest.Mo
     """Signed requests need credentials, and the message says how to get them."""
     monkeypatch.setattr(boto3.Session, "get_credentials", lambda _: None)
     signed = PreparedRequest("https://x", {}, b"", SigningScope("eu-west-1", "sagemaker"))
-    with pytest.raises(InvocationError, match=r"AWS: there are no credentials; log in, or set AWS_PROFILE"):
+    with pytest.raises(InvalidValueError, match=r"AWS: there are no credentials; log in, or set AWS_PROFILE"):
         StepRunner([signed], Limits(latency_ms=5))

@@ -1,0 +1,39 @@
+"""The parser of arguments: no abbreviations, and a suggestion for a misspelt word."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn
+
+from constructs_triton_client.spelling import closest, quoted
+
+__all__ = ["CommandParser", "WrongArgumentsError"]
+
+
+class WrongArgumentsError(Exception):
+    """The words of the command line are not arguments of this command."""
+
+    def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
+        super().__init__(message)
+        self.program, self.usage = parser.prog, parser.format_usage()
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that takes no abbreviated options, because a new option could change what one stands for."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the error in place of ending the process, so that ``main`` can print it as JSON too."""
+        raise WrongArgumentsError(self, message)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Name the choice that was probably meant. argparse lists all of them: 26 for a command."""
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(each) for each in action.choices]
+        meant = closest(str(value), choices)
+        hint = f'did you mean "{meant}"?' if meant else f"choose from {quoted(choices)}"
+        # argparse writes the name of the argument before the message.
+        raise argparse.ArgumentError(action, f"must be one of its choices, got {str(value)!r}; {hint}")
