@@ -46,7 +46,7 @@ def test_night_of_a_stack(
         name = view.output("Name")
         before = scaling(view, name)
         assert len(before) == 2
-        assert main(["stop", name, "--yes"]) == 1
+        assert main(["stop", name, "--yes"]) == 2
         assert f"belongs to CloudFormation stack {STACK}" in capsys.readouterr().err
         assert main(["stop", name, "--yes", "--force"]) == 0
         assert scaling(view, name) == []

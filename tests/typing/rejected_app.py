@@ -22,9 +22,6 @@ def add_endpoints(stack: cdk.Stack, models: TritonModelRepository, shared: Endpo
     """One mistake per line."""
     TritonMultiModelEndpoint(stack, "A", model_repository=models, instance_typ=GPU, **shared)  # misspelt
     TritonMultiModelEndpoint(stack, "B", model_repository=models, instance_type="ml.g5.xlarge")  # wrong type
-    TritonMultiModelEndpoint(stack, "C", model_repository=models)  # instance_type is missing
-    TritonEndpoint(stack, "D", model_repository=models, model="m")  # instance_type is missing
-    TritonEnsembleEndpoint(stack, "E", model_repository=models, ensemble="e")  # instance_type is missing
     TritonMultiModelEndpoint(stack, "F", model_repository=models, instance_type=GPU, variants=[3])  # element
     TritonMultiModelEndpoint(stack, "G", model_repository=models, instance_type=GPU, volume_size=50)  # number
     TritonVariant(variant_name="Blue", initial_instance_count=HOUR)  # a duration for a number

@@ -163,6 +163,6 @@ def test_mistakes(words: tuple[str, ...], message: str, capsys: pytest.CaptureFi
     ModelConfig(name="bare", backend="python").write("models/bare")
     before = sorted(Path("models").iterdir())
     capsys.readouterr()
-    assert main(list(words)) == 1
+    assert main(list(words)) == 2
     assert message in capsys.readouterr().err
     assert sorted(Path("models").iterdir()) == before

@@ -95,7 +95,7 @@ def test_failed_stop_is_repeated(
     """After a failure of any step, the same command stops the endpoint, and a start loses nothing."""
     before = account.state()
     account.failing = {step: "AccessDeniedException"}
-    assert stop() == 1
+    assert stop() == 2
     assert f":{step}: access denied; add this permission to your role" in capsys.readouterr().err
     assert not account.failing
     assert FILE.exists() == (step in ("DeregisterScalableTarget", "DeleteEndpoint"))
@@ -110,7 +110,7 @@ def test_failed_stop_is_undone(account: NightAccount, step: str) -> None:
     """A start after a stop that failed restores the scaling and creates no endpoint."""
     before = account.state()
     account.failing = {step: "ThrottledException"}
-    assert stop() == 1
+    assert stop() == 2
     account.calls.clear()
     assert start() == 0
     assert account.state() == before
@@ -124,7 +124,7 @@ def test_failed_start_is_repeated(account: NightAccount, step: str, repeated: st
     before = account.state()
     assert stop() == 0
     account.failing = {step: "ValidationException"}
-    assert start() == 1
+    assert start() == 2
     assert not account.failing
     if repeated == "stop":
         assert stop() == 0
@@ -157,7 +157,7 @@ def test_file_survives_a_full_disk(
 
     account.calls.clear()
     monkeypatch.setattr(os, "fsync", full)
-    assert command() == 1
+    assert command() == 2
     assert "no space left on device" in capsys.readouterr().err
     if failed_write == 1:
         assert not {"DeleteEndpoint", "DeregisterScalableTarget", "CreateEndpoint"} & set(
@@ -178,7 +178,7 @@ def test_morning_without_capacity_is_repeated(
     account.status_of_new = "Creating"
     account.while_waiting = lambda: account.set_status("Failed")
     account.described["FailureReason"] = "InsufficientInstanceCapacity"
-    assert start() == 1
+    assert start() == 2
     assert "endpoint digits: has status Failed: InsufficientInstanceCapacity" in capsys.readouterr().err
     account.while_waiting = lambda: account.set_status("InService")
     del account.described["FailureReason"]
@@ -196,10 +196,10 @@ def test_deletion_is_waited_for(
     """SageMaker needs time to delete. The endpoint is not deleted twice, and a timeout leaves the file."""
     before = account.state()
     account.failing = {"DeleteEndpoint": "ThrottlingException"}
-    assert stop() == 1
+    assert stop() == 2
     account.set_status("Deleting")
     account.calls.clear()
-    assert command("--timeout", "20s") == 1
+    assert command("--timeout", "20s") == 2
     assert "endpoint digits: has status Deleting" in capsys.readouterr().err
     account.while_waiting = account.remove
     assert command() == 0
@@ -215,7 +215,7 @@ def test_endpoint_that_vanishes_is_reported(
     assert stop() == 0
     account.status_of_new = "Creating"
     account.while_waiting = account.remove
-    assert start() == 1
+    assert start() == 2
     assert "endpoint digits: was deleted by another program" in capsys.readouterr().err
 
 
@@ -226,10 +226,10 @@ def test_endpoint_that_another_program_created_stays(
     before = account.state()
     assert stop() == 0
     account.sagemaker.create_endpoint(EndpointName=NAME, EndpointConfigName="config-1", Tags=before["tags"])
-    assert stop() == 1
+    assert stop() == 2
     assert "another program created it after it was stopped" in capsys.readouterr().err
     account.described["EndpointConfigName"] = "config-2"
-    assert start() == 1
+    assert start() == 2
     assert "has configuration config-2, and digits.stopped.json has config-1" in capsys.readouterr().err
     account.described.pop("EndpointConfigName")
     assert start() == 0
@@ -243,7 +243,7 @@ def test_failed_endpoint_of_another_program_stays(
     assert stop() == 0
     account.sagemaker.create_endpoint(EndpointName=NAME, EndpointConfigName="config-1")
     account.set_status("Failed")
-    assert start() == 1
+    assert start() == 2
     assert "has status Failed and was created by another program" in capsys.readouterr().err
     assert account.exists()
 

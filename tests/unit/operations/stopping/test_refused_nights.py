@@ -92,7 +92,7 @@ def test_endpoint_that_is_not_in_service_is_refused(
 
 
 def _check_refused(account: NightAccount, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert stop("--force") == 1
+    assert stop("--force") == 2
     assert message in capsys.readouterr().err
     assert account.exists()
     assert not FILE.exists()
@@ -100,7 +100,7 @@ def _check_refused(account: NightAccount, message: str, capsys: pytest.CaptureFi
 
 def test_missing_endpoint_is_an_error(account: NightAccount, capsys: pytest.CaptureFixture[str]) -> None:
     """The message has the Region."""
-    assert stop("--json") == 1
+    assert stop("--json") == 2
     assert "endpoint digits: does not exist in eu-west-1" in json.loads(capsys.readouterr().out)["error"]
 
 
@@ -108,7 +108,7 @@ def test_endpoint_of_a_stack_needs_force(account: NightAccount, capsys: pytest.C
     """Also on the second evening, when the endpoint has lost the tags that only CloudFormation may set."""
     account.add_endpoint(STACK_TAGS)
     for _evening in range(2):
-        assert stop() == 1
+        assert stop() == 2
         assert "belongs to CloudFormation stack Vision" in capsys.readouterr().err
         assert account.exists()
         assert stop("--force") == 0
@@ -171,11 +171,11 @@ def test_file_of_another_endpoint_is_refused(
     assert stop() == 0
     content = FILE.read_text()
     for command in ("stop", "start"):
-        assert main([command, "other", "--file", str(FILE)]) == 1
+        assert main([command, "other", "--file", str(FILE)]) == 2
         assert "is the file of endpoint digits, got other; choose another file" in capsys.readouterr().err
     moved = content.replace('"region": "eu-west-1"', '"region": "us-east-1"')
     FILE.write_text(moved)
-    assert start() == 1
+    assert start() == 2
     assert "is in us-east-1, got eu-west-1; add --region us-east-1" in capsys.readouterr().err
     assert FILE.read_text() == moved
 
@@ -205,7 +205,7 @@ def test_damaged_file_is_refused(
     assert stop() == 0
     damaged = json.dumps({**json.loads(FILE.read_text()), member: value})
     FILE.write_text(damaged)
-    assert start() == 1
+    assert start() == 2
     assert f"digits.stopped.json: {message}" in capsys.readouterr().err
     assert not account.exists()
     assert FILE.read_text() == damaged
@@ -225,7 +225,7 @@ def test_other_files_are_refused(
     """A file that does not exist, is no JSON, or is other JSON."""
     if content:
         FILE.write_text(content)
-    assert start() == 1
+    assert start() == 2
     assert message in capsys.readouterr().err
 
 
@@ -235,10 +235,10 @@ def test_configuration_deployed_meanwhile_is_refused(
     """A stop that failed does not delete an endpoint that was deployed since."""
     account.add_endpoint()
     account.failing = {"DeleteEndpoint": "ThrottlingException"}
-    assert stop() == 1
+    assert stop() == 2
     assert "digits.stopped.json has what was deleted: run the command again" in capsys.readouterr().err
     account.described = {"EndpointConfigName": "config-2"}
-    assert stop() == 1
+    assert stop() == 2
     assert "has configuration config-2, and digits.stopped.json has config-1" in capsys.readouterr().err
     assert account.exists()
     assert phase() == "stopping"
