@@ -40,7 +40,7 @@ WITH_COMPONENTS = "InstanceType cannot change while inference components use the
 #: Why another instance type is refused. The page of the problems explains both reasons.
 REFUSED_TYPES = {
     **dict.fromkeys(("demo", "ab_test", "async_inference", "ensemble", "multi_model"), SCALED),
-    **dict.fromkeys(("bert_benchmark", "resnet_autoscaling"), SCALED),
+    **dict.fromkeys(("bert_benchmark", "generate_vllm", "instance_pools", "resnet_autoscaling"), SCALED),
     "inference_components": WITH_COMPONENTS,
 }
 LARGER = {

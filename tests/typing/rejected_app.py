@@ -7,8 +7,6 @@ import aws_cdk as cdk
 from constructs_triton import (
     EndpointOptions,
     InstanceType,
-    TritonEndpoint,
-    TritonEnsembleEndpoint,
     TritonModelRepository,
     TritonMultiModelEndpoint,
     TritonVariant,
