@@ -107,10 +107,10 @@ def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str
     ("words", "message"),
     [
         (
-            ["chek", "models"],
-            "argument COMMAND: must be one of its choices, got 'chek'; did you mean \"check\"?",
+            ["chexk", "models"],
+            "argument COMMAND: must be one of its choices, got 'chexk'; did you mean \"check\"?",
         ),
-        (["model", "nwe"], "argument ACTION: must be one of its choices, got 'nwe'; did you mean \"new\"?"),
+        (["model", "neww"], "argument ACTION: must be one of its choices, got 'neww'; did you mean \"new\"?"),
         (["zzz"], 'choose from "model", "check", "config", "graph"'),
     ],
 )
