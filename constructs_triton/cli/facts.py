@@ -70,7 +70,8 @@ def _image(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Finding]
     version = arguments.version
     held = asdict(images.image_version(version))
     answer: dict[str, Any] = {
-        key: held[key] for key in ("version", "python", "cuda", "released_on", "min_compute_capability")
+        key: held[key]
+        for key in ("version", "python", "cuda", "tensorrt", "released_on", "min_compute_capability")
     }
     answer["backends"] = sorted(held["backends"])
     answer["removed_backends"] = sorted(held["removed_backends"])
