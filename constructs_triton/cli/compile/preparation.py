@@ -130,7 +130,8 @@ def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation
 
 
 def _request(build: PlanBuild, name: str, settings: JobSettings, kind: Any) -> JobRequest:
-    moment = datetime.now(UTC).strftime("%m%d-%H%M%S")
+    now = datetime.now(UTC)
+    moment = f"{now:%m%d-%H%M%S}{now.microsecond // 1000:03}"  # names of jobs are unique in an account
     return JobRequest(
         job_name(build, name, moment), chosen_kind(build, settings.region, kind), build, settings
     )

@@ -1,8 +1,7 @@
 """A SageMaker that runs jobs: moto's API, with requests checked by botocore's shapes, and the real script.
 
-A job is a process on this machine. Its folders below ``/opt/ml`` are in a scratch folder. A small program
-takes
-the place of ``trtexec``, another that of ``nvidia-smi``, and a third that of NVIDIA's entry point.
+A job is a process on this machine. Its folders below ``/opt/ml`` are in a scratch folder. Small
+programs take the place of ``trtexec``, of ``nvidia-smi``, and of NVIDIA's entry point.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ class SimulatedJobs:
             f"{kind.capitalize()}JobName": name,
             f"{kind.capitalize()}JobStatus": "InProgress",
         }
-        threading.Thread(target=self._run, args=(kind, name), daemon=True).start()
+        threading.Thread(target=self._run_or_fail, args=(kind, name), daemon=True).start()
         return ActionResult(
             {f"{kind.capitalize()}JobArn": f"arn:aws:sagemaker:us-east-1:123456789012:{kind}-job/{name}"}
         )
@@ -142,6 +141,14 @@ class SimulatedJobs:
         ]
 
     # --- the job ---
+
+    def _run_or_fail(self, kind: str, name: str) -> None:
+        """A fault of this program ends the job, because a caller would wait for it forever."""
+        try:
+            self._run(kind, name)
+        except Exception as error:
+            status = {f"{kind.capitalize()}JobStatus": "Failed", "FailureReason": f"InternalError: {error!r}"}
+            self._answers[name] = {**self._answers[name], **status}
 
     def _run(self, kind: str, name: str) -> None:
         request, root = self.requests[name], self.root / name
