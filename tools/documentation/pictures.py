@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,6 @@ from constructs_triton import InstanceType, ModelSource, TritonModelRepository, 
 from documentation.picture import Picture
 
 PROJECT = Path(__file__).parents[2]
-#: Pictures that GitHub shows too. The build of the site draws the others.
-COMMITTED = ("road",)
 WIDTH = 480
 CLIENT = "constructs_triton_client"
 
@@ -153,12 +151,8 @@ def _shown_metrics(metrics: Sequence[Sequence[Any]]) -> list[str]:
     )
 
 
-def write_pictures(folder: Path, names: Iterable[str] = PICTURES) -> None:
-    """Write pictures to a folder."""
+def write_pictures(folder: Path) -> None:
+    """Write the pictures to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        (folder / f"{name}.svg").write_text(PICTURES[name](), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write_pictures(PROJECT / "docs" / "images", COMMITTED)
+    for name, draw in PICTURES.items():
+        (folder / f"{name}.svg").write_text(draw(), encoding="utf-8")
