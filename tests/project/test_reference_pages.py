@@ -184,8 +184,8 @@ def test_every_capability_is_compared() -> None:
 
 
 def test_readme_is_short() -> None:
-    """The README has at most 100 lines."""
-    assert len((PROJECT / "README.md").read_text().splitlines()) <= 100
+    """The README has at most 130 lines."""
+    assert len((PROJECT / "README.md").read_text().splitlines()) <= 130
 
 
 def test_picture_shows_all_layers() -> None:
