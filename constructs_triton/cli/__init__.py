@@ -75,6 +75,7 @@ COMMAND_GROUPS = {
         "simulate": Command("simulate", "simulate a scaling policy on a traffic pattern"),
         "fit": Command("simulate.models", "simulate how many models a multi-model endpoint keeps loaded"),
         "recommender": Command("recommender", "write Inference Recommender jobs, and read their results"),
+        "cost": Command("assembly.cost", "calculate what the endpoints of a template cost"),
         "prices": Command("prices", "fetch prices of instances from AWS"),
         "facts": Command("facts", "look up images, instance types and variables"),
     },

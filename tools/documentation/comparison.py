@@ -56,7 +56,7 @@ NEIGHBOURS = (
     ),
     (
         "[KServe](https://kserve.github.io/website/docs/model-serving/predictive-inference/rollout-strategies/canary)",
-        "serves Triton on Kubernetes; canary updates by percent of the traffic, scaling to zero and on metrics",
+        "serves Triton on Kubernetes; canary updates by percent of traffic, scaling to zero and on metrics",
         (66, 76, 84),
     ),
     (
@@ -80,8 +80,8 @@ library, and the limits of each capability, are in [Features](features.md).
 
 ## Outside AWS
 
-These tools do not create SageMaker endpoints, but have some of the capabilities. Their documentation was read;
-they were not run.
+These tools do not create SageMaker endpoints, but have some of the capabilities. Their documentation was
+read; they were not run.
 
 | tool | what it does | capabilities |
 |---|---|---|
