@@ -176,7 +176,6 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         usage=f"{_PROGRAM} [-h] [--version] COMMAND ...",
         description=f"{DESCRIPTION}\n\n{_list_of_commands()}",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=_version() if "--version" in words else "")
     # argparse cannot list commands in groups, so the description lists them.
