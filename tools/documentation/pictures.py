@@ -88,14 +88,15 @@ def update() -> str:
 
 
 def dashboard() -> str:
-    """Draw the widgets of ``add_dashboard`` in their places."""
-    picture = Picture(720, "The widgets of the dashboard of a multi-model endpoint")
+    """Draw the widgets of ``add_dashboard`` in their places, with invented values."""
+    picture = Picture(720, "The dashboard of a multi-model endpoint, with invented values")
     for widget in _widgets():
         properties: Mapping[str, Any] = widget["properties"]
         if "title" in properties:
-            lines = _shown_metrics(properties.get("metrics", ()))[:5]
-            x, y = 4 + widget["x"] * 29.6, widget["y"] * 21 - 14
-            picture.box(x, y, widget["width"] * 29.6 - 8, properties["title"], *lines, fill="side")
+            x, y = 4 + widget["x"] * 29.6, (widget["y"] - 1) * 26 + 4
+            width, height = widget["width"] * 29.6 - 8, widget["height"] * 26 - 8
+            names = _shown_metrics(properties.get("metrics", ()))[:6]
+            picture.chart((x, y, width, height), properties["title"], names)
     return picture.svg()
 
 
