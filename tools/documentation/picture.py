@@ -47,10 +47,13 @@ class Picture:
         self._grow(y + height)
         return y + height
 
-    def chart(
-        self, x: float, y: float, width: float, height: float, title: str, names: Sequence[str]
-    ) -> None:
-        """Draw a panel of a dashboard: a line with invented values for each name, and the names below."""
+    def chart(self, place: tuple[float, float, float, float], title: str, names: Sequence[str]) -> None:
+        """Draw a panel of a dashboard: a line with invented values for each name, and the names below.
+
+        ``place`` is x, y, width and height.
+        """
+        x, y, width, height = place
+        is_rising = any(" p" in name for name in names)  # a higher percentile is a longer time
         self._parts.append(
             f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="4" fill="#16202e" '
             f'stroke="{GREY}"/>'
@@ -65,9 +68,8 @@ class Picture:
             )
         for index, name in enumerate(names):
             colour = LINES[index % len(LINES)]
-            points = _invented(
-                len(names) - index if is_rising else index, x + 10, width - 20, bottom, bottom - y - 34
-            )
+            seed = len(names) - index if is_rising else index
+            points = _invented(seed, x + 10, width - 20, bottom, bottom - y - 34)
             self._parts.append(
                 f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.6"/>'
             )
