@@ -16,7 +16,8 @@ The file is JSON; large arrays are ``.npy`` files in a folder beside it::
       ]
     }
 
-A tensor has ``data`` or ``file``, the path of a ``.npy`` file below the folder of the JSON file.
+A tensor has ``data``, or ``file``, the path of a ``.npy`` file below the folder of the JSON file. A BYTES
+tensor that is not UTF-8, such as an image, has ``base64``, a list of base64 strings.
 ``target_model`` is the model of a multi-model endpoint.
 """
 
@@ -24,32 +25,30 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from constructs_triton_client.bounded_files import ArrayFolder, read_file
 from constructs_triton_client.bounded_json import parse_bounded_json
-from constructs_triton_client.datatypes import DATATYPES, Datatype, by_datatype
 from constructs_triton_client.errors import InvalidValueError
+from constructs_triton_client.recorded_tensors import (
+    RecordedTensor,
+    known_datatype,
+    read_string,
+    read_tensor,
+    write_tensor,
+)
 from constructs_triton_client.wire import encode_request
-from constructs_triton_client.wire.dtypes import dtype_of
-from constructs_triton_client.wire.json_values import read_values
 from constructs_triton_client.wire.responses import InferenceResult
 from constructs_triton_client.wire.tensors import encode_payload, resolve_datatype
 
 __all__ = ["ExpectedOutput", "RecordedRequest", "RecordedRequests", "RecordedTensor"]
 
 _VERSION = 1
-#: An array with more elements, or one that JSON cannot hold, is written to a file of its own.
-_INLINE_ELEMENTS = 100
-#: NumPy's limit before version 2.
-_MOST_DIMENSIONS = 32
 #: Absolute and relative tolerance of new recordings. Other data types must be equal.
 _TOLERANCES = {
     "FP64": (1e-6, 1e-4),
@@ -57,20 +56,6 @@ _TOLERANCES = {
     "FP16": (1e-3, 1e-2),
     "BF16": (1e-2, 2e-2),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedTensor:
-    """An array and its datatype.
-
-    Args:
-        array: The values. A BF16 array has the dtype ``ml_dtypes.bfloat16``, or ``uint16`` without that
-            package.
-        datatype: KServe v2 datatype, such as ``"FP32"``.
-    """
-
-    array: NDArray[Any]
-    datatype: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +198,7 @@ class RecordedRequests:
 
 def _compiled(name: str, output: ExpectedOutput) -> dict[str, Any]:
     tensor = output.tensor
-    payload, _ = encode_payload(name, tensor.array, _known(tensor.datatype, name))
+    payload, _ = encode_payload(name, tensor.array, known_datatype(tensor.datatype, name))
     return {
         "name": name,
         "datatype": tensor.datatype,
@@ -230,23 +215,17 @@ def _compiled(name: str, output: ExpectedOutput) -> dict[str, Any]:
 def _request(where: str, number: int, value: Any, arrays: ArrayFolder) -> RecordedRequest:
     place = f"{where} {number}"
     try:
-        name = _string(value["name"])
+        name = read_string(value["name"])
         place = f"{where} {name}"
-        inputs = {_string(each["name"]): _tensor(place, each, arrays) for each in value["inputs"]}
-        outputs = {_string(each["name"]): _expected(place, each, arrays) for each in value["outputs"]}
+        inputs = {read_string(each["name"]): read_tensor(place, each, arrays) for each in value["inputs"]}
+        outputs = {read_string(each["name"]): _expected(place, each, arrays) for each in value["outputs"]}
         target_model = value.get("target_model")
-        return RecordedRequest(name, inputs, outputs, target_model and _string(target_model))
+        return RecordedRequest(name, inputs, outputs, target_model and read_string(target_model))
     except (KeyError, TypeError) as error:
         raise InvalidValueError(
-            f"{place}: must have name, inputs and outputs, and each tensor name, datatype, shape and data or "
-            f"file, got {error!r}; record it again with `constructs-triton invoke --record`"
+            f"{place}: must have name, inputs and outputs, and each tensor name, datatype, shape and data, "
+            f"base64 or file, got {error!r}; record it again with `constructs-triton invoke --record`"
         ) from None
-
-
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} in place of a string")
-    return value
 
 
 def _expected(where: str, value: Mapping[str, Any], arrays: ArrayFolder) -> ExpectedOutput:
@@ -257,60 +236,19 @@ def _expected(where: str, value: Mapping[str, Any], arrays: ArrayFolder) -> Expe
                 f"{where} output {value['name']}: a tolerance must be a number of at least 0, "
                 f"got {each!r:.40}; set absolute_tolerance and relative_tolerance"
             )
-    return ExpectedOutput(_tensor(where, value, arrays), *tolerances)
-
-
-def _tensor(where: str, value: Mapping[str, Any], arrays: ArrayFolder) -> RecordedTensor:
-    where = f"{where} tensor {value['name']}"
-    datatype = _known(value["datatype"], where)
-    if "file" in value:
-        array = _load(where, _string(value["file"]), datatype, arrays)
-    else:
-        shape = _shape(value["shape"], where)
-        array = read_values(where, value["data"], datatype, shape, math.prod(shape)).reshape(shape)
-    return RecordedTensor(array.astype(dtype_of(datatype), copy=False), datatype.datatype)
-
-
-def _load(where: str, file: str, datatype: Datatype, arrays: ArrayFolder) -> NDArray[Any]:
-    """Return the array of a file; that of a BF16 tensor has bit patterns."""
-    try:
-        array = arrays.read(file)
-        if array.dtype.kind not in ("SU" if datatype.datatype == "BYTES" else "biuf"):
-            raise ValueError(f"{array.dtype} values are no {datatype.datatype} values")
-    except (OSError, ValueError) as error:
-        raise InvalidValueError(
-            f"{where}: {file} cannot be read ({error}); keep the .npy files beside the JSON file"
-        ) from None
-    is_bit_pattern = datatype.datatype == "BF16" and array.dtype == np.uint16
-    return array.view(dtype_of(datatype)) if is_bit_pattern else array
-
-
-def _shape(value: Any, where: str) -> list[int]:
-    is_list = isinstance(value, list) and len(value) <= _MOST_DIMENSIONS
-    if is_list and all(type(each) is int and each >= 0 for each in value):
-        return list(value)
-    raise InvalidValueError(
-        f"{where}: shape must be a list of at most {_MOST_DIMENSIONS} sizes, got {value!r:.40}; "
-        "record it again with `constructs-triton invoke --record`"
-    )
-
-
-def _known(datatype: str, where: str) -> Datatype:
-    found = by_datatype(_string(datatype))
-    if found is None:
-        names = ", ".join(each.datatype for each in DATATYPES)
-        raise InvalidValueError(f"{where}: there is no datatype {datatype!r:.40}; use one of {names}")
-    return found
+    return ExpectedOutput(read_tensor(where, value, arrays), *tolerances)
 
 
 # Writing.
 
 
 def _document(path: Path, request: RecordedRequest) -> dict[str, Any]:
-    inputs = [_written(path, f"{request.name}.{name}", name, each) for name, each in request.inputs.items()]
+    inputs = [
+        write_tensor(path, f"{request.name}.{name}", name, each) for name, each in request.inputs.items()
+    ]
     outputs = [
         {
-            **_written(path, f"{request.name}.{name}.expected", name, each.tensor),
+            **write_tensor(path, f"{request.name}.{name}.expected", name, each.tensor),
             "absolute_tolerance": each.absolute_tolerance,
             "relative_tolerance": each.relative_tolerance,
         }
@@ -318,30 +256,3 @@ def _document(path: Path, request: RecordedRequest) -> dict[str, Any]:
     ]
     target = {} if request.target_model is None else {"target_model": request.target_model}
     return {"name": request.name, **target, "inputs": inputs, "outputs": outputs}
-
-
-def _written(path: Path, file_name: str, name: str, tensor: RecordedTensor) -> dict[str, Any]:
-    array = tensor.array
-    entry: dict[str, Any] = {"name": name, "datatype": tensor.datatype, "shape": list(array.shape)}
-    if tensor.datatype == "BYTES":
-        return {**entry, "data": [_text(each, name) for each in array.ravel()]}
-    is_exact = tensor.datatype not in ("FP16", "BF16") and bool(np.isfinite(array).all())
-    if array.size <= _INLINE_ELEMENTS and is_exact:
-        return {**entry, "data": array.ravel().tolist()}
-    folder = path.parent / f"{path.stem}_arrays"
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{file_name.replace('/', '_')}.npy"
-    # NumPy has no bfloat16, so its bit patterns are written.
-    np.save(file, array.view(np.uint16) if tensor.datatype == "BF16" else array, allow_pickle=False)
-    return {**entry, "file": str(file.relative_to(path.parent))}
-
-
-def _text(value: Any, name: str) -> str:
-    if isinstance(value, str):
-        return value
-    try:
-        return bytes(value).decode()
-    except UnicodeDecodeError:
-        raise InvalidValueError(
-            f"{name}: a recorded BYTES tensor must be UTF-8 text; record another input"
-        ) from None

@@ -15,6 +15,7 @@ from constructs_triton.cli.argument_types import (
     version_argument,
     whole_number,
 )
+from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.findings import Finding, Severity
@@ -25,7 +26,6 @@ from constructs_triton.untrusted.regular_files import read_regular
 from constructs_triton.untrusted.terminal import Line, print_json, print_lines
 from constructs_triton_client.spelling import quoted
 
-EXIT_FINE, EXIT_ERRORS = 0, 1
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
 _BOLD, _DIM = "1", "2"
 #: Warnings about models that load only in an image that contains more than AWS's.
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
         _print_json(checked, answers)
     else:
         _print_text(checked, Path(arguments.path), answers)
-    return EXIT_ERRORS if checked.report.errors else EXIT_FINE
+    return EXIT_WRONG if checked.report.errors else EXIT_SUCCESS
 
 
 # --- the endpoint -----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton.facts import images
 from constructs_triton.facts.compatibility import VariantFacts, check_compatibility
 from constructs_triton.facts.environment import variables
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_table(("fact", "value"), ((name, _shown(value)) for name, value in answer.items()))
         if findings:
             print_note(*format_findings(findings).split("\n"))
-    return 1 if any(finding.severity is Severity.ERROR for finding in findings) else 0
+    return EXIT_WRONG if any(finding.severity is Severity.ERROR for finding in findings) else EXIT_SUCCESS
 
 
 def _image(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Finding]]:

@@ -17,6 +17,7 @@ from distributions import PROJECT, UV, build, installed, interpreter_of, new_env
 BUDGET_MINUTES = 5
 pytestmark = pytest.mark.usefixtures("budget")
 MODELS = PROJECT / "assets" / "model_repositories" / "digits"
+EXAMPLE = "constructs_triton/cli/project/examples/digits/models"
 APP = """
 import sys
 
@@ -97,10 +98,11 @@ def read_metadata(wheel: Path) -> Message:
 
 @pytest.mark.parametrize("folder", ["constructs_triton", "client/constructs_triton_client"])
 def test_wheel_contains_the_package_and_nothing_else(distributions: Path, folder: str) -> None:
-    """Every file of the package that git knows is in the wheel, and no other."""
+    """The wheel has every file of the package that git knows, the models of the example, and no other file."""
     with zipfile.ZipFile(wheel_of(distributions, Path(folder).name)) as archive:
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert packed == listed(folder)
+    models = {f"{EXAMPLE}/{name.partition('/')[2]}" for name in listed(str(MODELS.relative_to(PROJECT)))}
+    assert packed == listed(folder) | (models if folder == "constructs_triton" else set())
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,9 @@ def test_source_distribution_contains_the_package_and_its_documents(
     (built,) = distributions.glob(f"{Path(folder).name}-*.tar.gz")
     with tarfile.open(built) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
-    assert packed == listed(folder) | documents | {".gitignore", "PKG-INFO"}
+    models = set(run("git", "ls-files", MODELS, cwd=PROJECT).split())
+    others = documents | (models if folder == "constructs_triton" else set())
+    assert packed == listed(folder) | others | {".gitignore", "PKG-INFO"}
 
 
 def test_metadata_is_complete(wheels: list[Path]) -> None:
@@ -195,12 +199,13 @@ def test_missing_extra_is_named(programs: Path, tmp_path: Path) -> None:
     assert "pip install 'constructs-triton-client[aws]'" in printed
 
 
-def test_new_project_passes_its_own_tests(wheels: list[Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--example", "digits"]], ids=["template", "digits"])
+def test_new_project_passes_its_own_tests(wheels: list[Path], tmp_path: Path, options: list[str]) -> None:
     """In an empty folder, the two commands of a new project's README pass."""
     venv = tmp_path / "venv"
     run(*UV, "venv", "--quiet", "--seed", "--python", sys.executable, venv, cwd=tmp_path)
     run(*UV, "pip", "install", "--quiet", "--python", venv / "bin" / "python", *wheels, cwd=tmp_path)
-    run(venv / "bin" / "constructs-triton", "project", "new", "shop", cwd=tmp_path)
+    run(venv / "bin" / "constructs-triton", "project", "new", "shop", *options, cwd=tmp_path)
     shop = tmp_path / "shop"
     commands = re.findall(r"^    (python .*)$", (shop / "README.md").read_text(), re.MULTILINE)
     printed = [run(venv / "bin" / "python", *command.split()[1:], cwd=shop) for command in commands]

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endpoint_names, open_session
+from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton.operations.endpoint_diagnosis import EndpointDiagnosis, diagnose_endpoint
 from constructs_triton.untrusted.regular_files import open_regular
 from constructs_triton.untrusted.terminal import print_json, print_lines
 
-EXIT_FINE, EXIT_FAILURE = 0, 1
 #: The end of a larger log is read.
 _LOG_BYTES = 16 * 2**20
 
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({"endpoints": [each.to_dict() for each in results]})
     else:
         print_lines(*"\n\n".join(_text(each) for each in results).split("\n"))
-    return EXIT_FAILURE if any(each.is_failed for each in results) else EXIT_FINE
+    return EXIT_WRONG if any(each.is_failed for each in results) else EXIT_SUCCESS
 
 
 def _text(result: EndpointDiagnosis) -> str:
@@ -71,7 +71,7 @@ def _diagnose_file(arguments: argparse.Namespace) -> int:
         print_json({"diagnoses": [each.to_dict() for each in found]})
     else:
         print_lines(*(format_diagnoses(found).split("\n") if found else ["no known failure found"]))
-    return EXIT_FAILURE if found else EXIT_FINE
+    return EXIT_WRONG if found else EXIT_SUCCESS
 
 
 def _read(name: str) -> str:

@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 
 from constructs_triton.cli.deployed.aws_arguments import open_session
 from constructs_triton.cli.deployed.stop import add_file_arguments, file_of
+from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS
 from constructs_triton.operations.stopping.aws_calls import AwsCalls
 from constructs_triton.operations.stopping.saved_endpoint import STARTED
 from constructs_triton.operations.stopping.start import start_endpoint
 from constructs_triton.untrusted.terminal import print_json, print_lines
 
 __all__ = ["add_arguments", "run"]
-
-EXIT_FINE = 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,4 +35,4 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({"endpoint": arguments.endpoint, "file": str(path), "phase": STARTED, "notes": notes})
     else:
         print_lines(*notes, f"endpoint {arguments.endpoint} is in service, with the scaling of {path}")
-    return EXIT_FINE
+    return EXIT_SUCCESS

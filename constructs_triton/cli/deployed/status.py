@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endpoint_names, open_session
+from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton.operations.component_state import ComponentState
 from constructs_triton.operations.status import EndpointState, ScalingState, VariantState, read_status
 from constructs_triton.untrusted.terminal import print_json, print_lines
 
-EXIT_FINE, EXIT_FAILURE = 0, 1
 _WATCH_SECONDS = 10.0
 _CHANGING = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting")
 _WITHOUT_SERVICE = ("Creating", "Deleting", "Failed")
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
             _print(states, arguments)
         shown = states
         if not arguments.watch or not any(_is_changing(state) for state in states):
-            return EXIT_FINE if all(_is_in_service(state) for state in states) else EXIT_FAILURE
+            return EXIT_SUCCESS if all(_is_in_service(state) for state in states) else EXIT_WRONG
         time.sleep(_WATCH_SECONDS)
 
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, open_session, parse_duration
+from constructs_triton.cli.program.exit_codes import EXIT_NOT_DONE, EXIT_SUCCESS
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations.stopping.aws_calls import AwsCalls
 from constructs_triton.operations.stopping.saved_endpoint import STOPPED, SavedEndpoint
@@ -15,8 +16,6 @@ from constructs_triton.operations.stopping.stop import prepare_stop, stop_endpoi
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
 __all__ = ["add_arguments", "add_file_arguments", "file_of", "run"]
-
-EXIT_FINE, EXIT_UNCONFIRMED = 0, 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,12 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
     saved = prepare_stop(aws, arguments.endpoint, path, force=arguments.force)
     if saved.phase == STOPPED:
         _print(arguments, f"endpoint {saved.name} is already stopped; {path} has what creates it again")
-        return EXIT_FINE
+        return EXIT_SUCCESS
     if not arguments.yes:
         print_note(*_plan(saved), "nothing was changed; add --yes to delete the endpoint and its scaling")
         if arguments.json:
             print_json({"error": "nothing was changed; add --yes", "findings": []}, indent=None)
-        return EXIT_UNCONFIRMED
+        return EXIT_NOT_DONE
     try:
         stop_endpoint(aws, saved, path)
     except InvalidValueError as error:
@@ -78,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"`constructs-triton start {saved.name} --file {path}`"
         ) from None
     _print(arguments, f"endpoint {saved.name} is stopped; {path} has what creates it again, so keep it")
-    return EXIT_FINE
+    return EXIT_SUCCESS
 
 
 def _plan(saved: SavedEndpoint) -> Iterator[str]:

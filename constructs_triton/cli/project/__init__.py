@@ -13,6 +13,9 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.untrusted.terminal import print_lines
 
 _TEMPLATE = Path(__file__).parent / "template"
+# Each folder contains the files that differ from the template.
+_EXAMPLES = Path(__file__).parent / "examples"
+_REPOSITORIES = Path("assets", "model_repositories")
 #: The name of the project in the template.
 _NAME = "triton-project"
 _NAMED_FILES = ("README.md", "app.py", "package.json")
@@ -31,6 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         description="Create a folder with a CDK app of one endpoint, a model, tests with a snapshot and a "
         "local endpoint, and workflows for GitHub. Its README has the two commands that run the tests.",
     )
+    new.add_argument(
+        "--example",
+        choices=sorted(each.name for each in _EXAMPLES.iterdir()),
+        help="digits: an ensemble that reads handwritten digits, the models of the documentation (default: a "
+        "single small model)",
+    )
     new.add_argument("directory", type=Path, metavar="DIR", help="the folder; it must be empty or not exist")
 
 
@@ -39,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     directory: Path = arguments.directory
     name = _stack_name(directory)
     _refuse_content(directory)
-    for source, target in _files():
+    for target, source in sorted(_files(arguments.example).items()):
         content = source.read_bytes()
         if str(target) in _NAMED_FILES:
             content = content.replace(_NAME.encode(), name.encode())
@@ -69,11 +78,26 @@ def _refuse_content(directory: Path) -> None:
         raise InvalidValueError(f"{directory}: exists and is not an empty folder; choose another name")
 
 
-def _files() -> Iterator[tuple[Path, Path]]:
-    """Yield each file of the template with its path in the project."""
-    for source in sorted(_TEMPLATE.rglob("*")):
-        path = source.relative_to(_TEMPLATE)
+def _files(example: str | None) -> dict[Path, Path]:
+    """Map each path in the project to its source. The files of an example replace those of the template."""
+    if example is None:
+        return dict(_files_of(_TEMPLATE))
+    template = {path: source for path, source in _files_of(_TEMPLATE) if path.parts[0] != "models"}
+    models = {"models" / path: source for path, source in _files_of(_models_of(example))}
+    return {**template, **dict(_files_of(_EXAMPLES / example)), **models}
+
+
+def _models_of(example: str) -> Path:
+    """Return the folder of an example's models. They are in the wheel, or in ``assets`` of a checkout."""
+    packed = _EXAMPLES / example / "models"
+    return packed if packed.is_dir() else Path(__file__).parents[3] / _REPOSITORIES / example
+
+
+def _files_of(folder: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield the path in the project and the source of each file of a folder."""
+    for source in sorted(folder.rglob("*")):
+        path = source.relative_to(folder)
         if not source.is_file() or "__pycache__" in path.parts:
             continue
         first, *rest = path.parts
-        yield source, Path(f".{first}" if first in _WITH_DOT else first, *rest)
+        yield Path(f".{first}" if first in _WITH_DOT else first, *rest), source

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from constructs_triton.cli.argument_types import number, price_argument, whole_number
+from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.facts.limits import RangeLimit
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 
-EXIT_FITS, EXIT_TOO_FEW = 0, 1
 _COLUMNS = (
     ("instances", "right"),
     ("models\nloaded", "right"),
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_table(_COLUMNS, [_row(each, price) for each in results], highlighted=chosen)
     if not reached:
         print_note(f"the hit rate stays below {arguments.hit_rate:g}; use a larger type or --max-instances")
-    return EXIT_FITS if reached else EXIT_TOO_FEW
+    return EXIT_SUCCESS if reached else EXIT_WRONG
 
 
 def _memory_mib(instance_type: InstanceType) -> float:

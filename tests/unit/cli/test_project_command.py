@@ -18,25 +18,46 @@ from constructs_triton.cli import main
 PROJECT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture
-def shop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+@pytest.fixture(params=[[], ["--example", "digits"]], ids=["template", "digits"])
+def shop(request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     """A new project. The next command is quoted as a shell needs it."""
     directory = tmp_path / "My shop_2"
-    assert main(["project", "new", str(directory)]) == 0
+    assert main(["project", "new", str(directory), *request.param]) == 0
     assert f"next: cd '{directory}'\n" in capsys.readouterr().out
     return directory
 
 
 def test_files_are_short_and_have_the_project_name(shop: Path) -> None:
     """The project's name is that of the folder, as CloudFormation accepts it; no file is long."""
-    texts = {str(path.relative_to(shop)): path.read_text() for path in shop.rglob("*") if path.is_file()}
+    paths = [path for path in shop.rglob("*") if path.is_file() and path.suffix not in (".npz", ".png")]
+    texts = {str(path.relative_to(shop)): path.read_text() for path in paths}
     assert 'stack_name="my-shop-2"' in texts["app.py"]
     assert "# my-shop-2\n" in texts["README.md"]
     assert json.loads(texts["package.json"])["name"] == "my-shop-2"
     assert not [name for name, text in texts.items() if "triton-project" in text]
     lengths = {name: text.count("\n") for name, text in texts.items() if "__snapshots__" not in name}
-    assert max(lengths.values()) <= 50
+    assert max(length for name, length in lengths.items() if not name.startswith("models/")) <= 50
     assert {".gitignore", ".github/workflows/test.yml", "tests/requests.json"} <= texts.keys()
+
+
+def test_example_has_its_models_and_no_others(tmp_path: Path) -> None:
+    """The models are those of the documentation, file by file; the template's own model is left out."""
+    assert main(["project", "new", str(tmp_path / "shop"), "--example", "digits"]) == 0
+    models, documented = tmp_path / "shop" / "models", PROJECT / "assets" / "model_repositories" / "digits"
+    files = {path.relative_to(models): path.read_bytes() for path in models.rglob("*") if path.is_file()}
+    assert files == {
+        path.relative_to(documented): path.read_bytes()
+        for path in documented.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_unknown_example_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message lists the examples, and nothing is written."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["project", "new", str(tmp_path / "shop"), "--example", "digit"])
+    assert "digits" in capsys.readouterr().err
+    assert not (tmp_path / "shop").exists()
 
 
 def test_versions_are_those_of_this_project(shop: Path) -> None:

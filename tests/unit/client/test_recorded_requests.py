@@ -18,6 +18,7 @@ ARRAYS: dict[str, Any] = {
     "large": np.arange(1000, dtype=np.int64).reshape(10, 100),
     "half": np.array([0.1, 1e-3], dtype=np.float16),
     "special": np.array([np.nan, np.inf], dtype=np.float64),
+    "images": np.array([[b"\x89PNG"], [b"text"]], dtype=object),
     "words": np.array([b"one", "zwölf".encode()], dtype=object),
     "flags": np.array([True, False]),
     "none": np.zeros((0, 3), dtype=np.uint8),
@@ -77,6 +78,18 @@ def test_a_file_holds_every_kind_of_tensor(tmp_path: Path) -> None:
                 ]
             },
             "no.npy cannot be read",
+        ),
+        (
+            {
+                "requests": [
+                    {
+                        "name": "a",
+                        "inputs": [{"name": "x", "datatype": "BYTES", "shape": [2], "base64": ["AAAA"]}],
+                        "outputs": [],
+                    }
+                ]
+            },
+            "a base64 string for each element",
         ),
         (
             {"requests": [{"name": "a", "inputs": [], "outputs": [{"name": "y", "absolute_tolerance": -1}]}]},
