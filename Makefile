@@ -23,7 +23,7 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo bench docs docs-pages docs-update dist test acceptance account-check examples mutants fuzz numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
+.PHONY: help system demo bench docs docs-pages docs-update dist release-check test acceptance account-check examples mutants fuzz numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -102,6 +102,9 @@ dist: $(INSTALLED) ## build the wheels and source distributions of both packages
 	$(BIN)/uv build --quiet --out-dir dist
 	test -z "$(VERSION)" || { test -f "dist/constructs_triton-$(VERSION).tar.gz" && \
 		test -f "dist/constructs_triton_client-$(VERSION).tar.gz"; }
+
+release-check: $(INSTALLED) ## build both packages and the site from a clean clone, and check versions, contents, metadata
+	$(BIN)/python tools/release_check.py
 
 # QUESTION=1 asks only that one. The answers belong in docs/reference/fidelity.md.
 account-check: $(INSTALLED) $(NODE_INSTALLED) ## ask your AWS account what only it can answer; costs up to 17 dollars
