@@ -1,6 +1,6 @@
 """``make release-check``: a dry run of a release from a clean clone of the commit. Nothing is published.
 
-Builds both wheels, both source distributions and the documentation, and checks versions, contents and metadata.
+Builds both wheels, both source distributions and the documentation. Checks versions, contents and metadata.
 """
 
 from __future__ import annotations
