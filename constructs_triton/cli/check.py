@@ -16,6 +16,7 @@ from constructs_triton.cli.argument_types import (
     whole_number,
 )
 from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton.cli.program.progress import show_work
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.findings import Finding, Severity
@@ -89,7 +90,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check and print; return 1 if there are errors, else 0."""
-    checked = _check(arguments)
+    with show_work(f"checking {arguments.path}"):
+        checked = _check(arguments)
     answers = _ask_server(arguments) if arguments.server else None
     if arguments.json:
         _print_json(checked, answers)
@@ -187,7 +189,8 @@ def _check_each(
 def _ask_server(arguments: argparse.Namespace) -> dict[str, str]:
     from constructs_triton.local.server_check import ask_server
 
-    return ask_server(Path(arguments.path))
+    with show_work("loading the models in Triton"):
+        return ask_server(Path(arguments.path))
 
 
 # --- output -----------------------------------------------------------------------------------------------

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton import model_repository
+from constructs_triton.cli.argument_types import add_called_models, called_models, whole_number
 
 # Its names are imported on first use, so --help loads no compression.
-from constructs_triton.cli.argument_types import add_called_models, called_models, whole_number
+from constructs_triton.cli.program.progress import show_work
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_client.visible_text import visible
@@ -78,8 +79,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _refuse_errors(repository: ModelRepository) -> None:
-    report = repository.check()
-    errors = repository.errors_after_packing(report)
+    with show_work(f"checking {repository.path}"):
+        report = repository.check()
+        errors = repository.errors_after_packing(report)
     if errors:
         raise RepositoryError(str(repository.path), errors)
     for warning in report.warnings:

@@ -6,6 +6,7 @@ import argparse
 from datetime import UTC, datetime
 from typing import Any
 
+from constructs_triton.cli.program.progress import show_work
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.operations.aws_reader import make_session
@@ -44,7 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the prices, and write the file if there is one."""
     types = [InstanceType.of(name).name for name in arguments.types]
     client, region = _client(arguments.region)
-    prices = _guard(lambda: fetch_prices(client, region, types))
+    with show_work("asking AWS for prices"):
+        prices = _guard(lambda: fetch_prices(client, region, types))
     for name, price in prices.items():
         print_lines(f"{name:20} {price:f} USD per hour")
     if arguments.output:

@@ -11,6 +11,7 @@ from constructs_triton.artifacts.environments.building import BuiltEnvironment, 
 from constructs_triton.artifacts.environments.lock import lock_path, read_lock_file
 from constructs_triton.artifacts.environments.requirements import read_requirements
 from constructs_triton.artifacts.environments.target import EnvironmentTarget, image_target
+from constructs_triton.cli.program.progress import show_work
 from constructs_triton.facts.images import DEFAULT_VERSION
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
@@ -85,14 +86,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Build the environment, and print where it is and what it contains."""
     target = image_target(arguments.image_version)
     requirements = read_requirements(arguments.requirements, _extras(arguments, target))
-    built = build(
-        requirements,
-        target,
-        options=_index_options(arguments) or None,
-        update=arguments.update,
-    )
-    if arguments.output is not None:
-        write_file(built.archive, arguments.output)
+    with show_work("resolving, downloading and packing"):
+        built = build(
+            requirements,
+            target,
+            options=_index_options(arguments) or None,
+            update=arguments.update,
+        )
+        if arguments.output is not None:
+            write_file(built.archive, arguments.output)
     output = arguments.output or built.archive
     if arguments.json:
         print_json(_as_json(built, output))

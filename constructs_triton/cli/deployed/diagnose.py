@@ -8,6 +8,7 @@ from pathlib import Path
 
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endpoint_names, open_session
 from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton.cli.program.progress import show_work
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton.operations.endpoint_diagnosis import EndpointDiagnosis, diagnose_endpoint
@@ -36,7 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
         return _diagnose_file(arguments)
 
     session = open_session(arguments)
-    results = [diagnose_endpoint(session, name) for name in endpoint_names(arguments, session)]
+    names = endpoint_names(arguments, session)
+    with show_work("reading events and logs"):
+        results = [diagnose_endpoint(session, name) for name in names]
     if arguments.json:
         print_json({"endpoints": [each.to_dict() for each in results]})
     else:

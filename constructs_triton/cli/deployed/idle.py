@@ -13,6 +13,7 @@ from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.cli.deployed.aws_arguments import add_account_arguments, open_session
 from constructs_triton.cli.plan.price_arguments import fetch_known_prices
 from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton.cli.program.progress import show_work
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.operations.idle import BilledVariant, IdleReport, find_idle
 from constructs_triton.planning.capacity import HOURS_PER_MONTH
@@ -86,7 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     prices = read_prices(arguments.prices) if arguments.prices else None
     session = open_session(arguments)
     period = timedelta(days=arguments.days)
-    report = find_idle(session, now=datetime.now(UTC), period=period, below=arguments.below)
+    with show_work("reading the metrics of endpoints"):
+        report = find_idle(session, now=datetime.now(UTC), period=period, below=arguments.below)
     not_read = list(report.not_read)
     if prices is None:
         types = {name for variant in report.variants for name in variant.instances}

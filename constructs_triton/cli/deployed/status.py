@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endpoint_names, open_session
 from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton.cli.program.progress import show_work
 from constructs_triton.operations.component_state import ComponentState
 from constructs_triton.operations.status import EndpointState, ScalingState, VariantState, read_status
 from constructs_triton.untrusted.terminal import print_json, print_lines
@@ -36,7 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     names = endpoint_names(arguments, session)
     shown: Sequence[EndpointState] = ()
     while True:
-        states = [read_status(session, name) for name in names]
+        with show_work("reading the state of endpoints"):
+            states = [read_status(session, name) for name in names]
         if states != shown:
             _print(states, arguments)
         shown = states

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton.cli.program.progress import show_work
 from constructs_triton.errors import ConstructsTritonError
 from constructs_triton.local.containers.engine import ContainerEngine
 from constructs_triton.local.server.installation import find_installation, inspect_python
@@ -64,7 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the parts; return 1 if a required one is missing."""
-    parts = list(_parts())
+    with show_work("looking at this machine"):
+        parts = list(_parts())
     if arguments.json:
         print_json([asdict(each) for each in parts])
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from constructs_triton.cli.argument_types import pair_argument, whole_number
 from constructs_triton.cli.deployed.aws_arguments import open_session
 from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton.cli.program.progress import show_work
 from constructs_triton.cli.rehearse.serve import serve
 from constructs_triton.cli.rehearse.text import report_lines
 from constructs_triton.errors import InvalidValueError
@@ -101,15 +102,16 @@ def run(arguments: argparse.Namespace) -> int:
         _expect_nothing_to_rehearse(arguments)
         serve(as_json=arguments.json)
     old, new = _versions(arguments)
-    found = rehearse(
-        old,
-        new,
-        stacks=arguments.stacks,
-        fleets=dict(arguments.fleet),
-        failures=arguments.failures,
-        orders=arguments.orders,
-        parameters=dict(arguments.parameters),
-    )
+    with show_work("deploying to a simulated account"):
+        found = rehearse(
+            old,
+            new,
+            stacks=arguments.stacks,
+            fleets=dict(arguments.fleet),
+            failures=arguments.failures,
+            orders=arguments.orders,
+            parameters=dict(arguments.parameters),
+        )
     if arguments.json:
         print_json(asdict(found))
     else:

@@ -25,6 +25,8 @@ configuration,instance_type,invocations_per_minute,latency_ms,price_per_hour
 fp32,ml.g5.xlarge,600,50,1.4
 """
 
+ROLE = "arn:aws:iam::111122223333:role/r"
+
 #: Commands with a path that does not exist. Those that are missing here read no file.
 ABSENT = [
     "model new absent.onnx",
@@ -33,7 +35,7 @@ ABSENT = [
     "graph absent",
     "pack absent -o out",
     "env build absent.txt -o out",
-    "compile absent.onnx --instance-type ml.g5.xlarge --region eu-west-1 --dry-run",
+    f"compile absent.onnx --instance-type ml.g5.xlarge --region eu-west-1 --dry-run --role {ROLE}",
     "local up absent",
     "rehearse absent absent",
     "invoke e --input x=@absent.npy --endpoint-url http://127.0.0.1:9",
@@ -56,7 +58,7 @@ WRONG = [
     "diagnose --log-file triton.log",
     "model new broken.onnx",
     "plan benchmark.csv --requests-per-second 5 --latency-ms 1",
-    "facts image 23.12 --instance-type ml.g7e.2xlarge --region eu-west-1",
+    "facts image --version 26.05 --instance-type ml.inf2.xlarge --region eu-west-1",
 ]
 
 

@@ -1,0 +1,36 @@
+"""The line that shows that a command works."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.cli import main
+from constructs_triton.cli.program.progress import show_work
+
+MODELS = Path(__file__).resolve().parents[4] / "assets" / "model_repositories" / "digits"
+
+
+def test_line_is_for_terminals_only(capsys: pytest.CaptureFixture[str]) -> None:
+    """In a pipe, as in CI, standard error stays empty."""
+    assert main(["check", str(MODELS)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_output_keeps_its_stream(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a terminal the line names the work and is cleared; the result is on standard output alone."""
+    reader, terminal = pty.openpty()
+    with os.fdopen(terminal, "w") as stderr:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        with show_work("checking \x1b[31mmodels"):
+            sys.stdout.write("result\n")
+    shown = os.read(reader, 65536).decode()
+    os.close(reader)
+    assert capsys.readouterr().out == "result\n"
+    assert r"checking \x1b[31mmodels" in shown
+    assert "result" not in shown
+    assert shown.endswith("\x1b[2K")
