@@ -14,8 +14,8 @@ from constructs_triton.untrusted.terminal import WIDE, print_note, print_table
 
 __all__ = ["print_plans", "summary", "summary_of_pools"]
 
-_NARROW = 140  # characters; a narrower terminal does not show the columns about scaling
-_NARROW_COLUMNS = 8
+# The columns that a narrow terminal leaves out, in this order: scaling and cost, then the measurement.
+_OPTIONAL = (12, 11, 10, 9, 8, 3, 4, 5)
 _COLUMNS = (
     ("", "left"),
     ("configuration", "left"),
@@ -38,18 +38,42 @@ def print_plans(given: Iterable[Plan], chosen: Plan | None) -> None:
     plans = sorted(given, key=_order)
     width = get_terminal_size().columns if sys.stdout.isatty() else WIDE
     columns = _stream_columns() if _are_streams(plans) else _COLUMNS
-    shown = len(columns) if width >= _NARROW else _NARROW_COLUMNS
     cells = _stream_cells if _are_streams(plans) else _cells
+    rows = [cells(plan, plan is chosen) for plan in plans]
+    needed = [_width(heading, [row[index] for row in rows]) for index, (heading, _) in enumerate(columns)]
+    shown = _fitting(needed, width)
     print_table(
-        columns[:shown],
-        (cells(plan, plan is chosen)[:shown] for plan in plans),
+        [columns[index] for index in shown],
+        ([row[index] for index in shown] for row in rows),
         highlighted=next((index for index, plan in enumerate(plans) if plan is chosen), None),
-        is_narrow=shown < len(columns),
-        width=WIDE,
+        is_narrow=len(shown) < len(columns),
+        width=width,
     )
-    if shown < len(columns):
-        hidden = ", ".join(" ".join(heading.split()) for heading, _ in columns[shown:])
-        print_note(f"hidden: {hidden}; widen the terminal to {_NARROW} columns, or use --json")
+    if len(shown) < len(columns):
+        hidden = [heading for index, (heading, _) in enumerate(columns) if index not in shown]
+        names = ", ".join(" ".join(heading.split()) for heading in hidden)
+        print_note(f"hidden: {names}; widen the terminal to {_total(needed)} columns, or use --json")
+
+
+def _width(heading: str, cells: Iterable[str]) -> int:
+    return max(len(each) for each in (*heading.split("\n"), *cells))
+
+
+def _total(widths: Sequence[int], space: int = 2) -> int:
+    """Return the width of a table with this space between columns. Tables that lack columns have less."""
+    return sum(widths) + space * (len(widths) - 1)
+
+
+def _fitting(widths: Sequence[int], width: int) -> list[int]:
+    """Return the columns that a terminal of this width shows."""
+    shown = list(range(len(widths)))
+    if _total(widths) <= width:
+        return shown
+    shown.remove(_OPTIONAL[0])
+    for each in _OPTIONAL[1:]:
+        if _total([widths[index] for index in shown], space=1) > width:
+            shown.remove(each)
+    return shown
 
 
 def _order(plan: Plan) -> tuple[bool, Decimal]:

@@ -21,6 +21,7 @@ from .versions import NONE, Version, read_version
 __all__ = ["rehearse"]
 
 _LOCK = threading.Lock()
+_END_SECONDS = 10.0
 _WORKER = "constructs_triton.rehearsal.updates.worker"
 
 
@@ -128,6 +129,10 @@ def _asked(request: Request) -> Rehearsal:
             raise ConstructsTritonError(
                 "the process that rehearses stopped; its messages are on standard error, rehearse again"
             ) from None
+        except BaseException:  # such as Ctrl-C: the next request must not read this answer
+            _process.cache_clear()
+            _end(process)
+            raise
     if isinstance(answer, BaseException):
         raise answer
     if not isinstance(answer, Rehearsal):
@@ -139,14 +144,32 @@ def _asked(request: Request) -> Rehearsal:
 def _process() -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = subprocess.Popen(
-        [sys.executable, "-m", _WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        [sys.executable, "-m", _WORKER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the other
     )
     atexit.register(_stop, process)
     return process
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            pipe.close()
-    process.wait()
+    """Wait for the end of the process, which ends when its standard input is closed."""
+    try:
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+        process.wait()
+    except (BrokenPipeError, KeyboardInterrupt):
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the process in the middle of a rehearsal. It deletes its temporary files first."""
+    process.terminate()
+    try:
+        process.wait(_END_SECONDS)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        process.kill()
+        process.wait()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import sys
 from importlib import import_module
 
@@ -21,6 +22,7 @@ __all__ = ["serve"]
 
 def serve() -> None:
     """Answer requests until standard input is closed. What is printed goes to standard error."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that temporary files are deleted
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     while True:
