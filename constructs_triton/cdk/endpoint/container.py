@@ -11,6 +11,7 @@ from constructs import Construct
 from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.options.environment_layers import Environment, settle_environment
 from constructs_triton.cdk.options.image import DlcImage, PackageImage, TritonImage, check_image, is_cpu_image
+from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.compatibility import VariantFacts, check_compatibility
 from constructs_triton.facts.environment import variables
@@ -147,6 +148,8 @@ def _target(
         is_prebuilt_image=isinstance(image, DlcImage),
         shm_default_byte_size=int(shm_bytes) if shm_bytes.isdecimal() else None,
         has_orchestrator=environment.get("TRTLLM_ORCHESTRATOR") == "1",
+        is_uncompressed=models.compression_type is CompressionType.NONE,
+        python_path=environment.get("PYTHONPATH"),
         has_response_cache="--cache-config" in environment.get(variables()["additional_args"].name, ""),
     )
 

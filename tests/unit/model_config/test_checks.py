@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from check_examples import EXAMPLES, Files, code_of, write
-from check_examples.python_backend import packed
+from check_examples.python_backend import PYTHON, packed
 from check_examples.repositories import CLASS, ENVIRONMENT, HEAD, HERE, ONE_STEP, ensemble, one, pipe, step
 
 from constructs_triton.model_config import checks
@@ -174,7 +174,7 @@ def test_imports_that_the_environment_lacks(names: list[str], codes: set[str], t
     """The packages of an environment are known unless a ``.pth`` file adds folders."""
     files = {
         **one(HEAD + ENVIRONMENT % HERE),
-        "m/env": packed("bin/python3", *names),
+        "m/env": packed(*PYTHON[1:], *names),
         "m/1/model.py": _IMPORTS + CLASS,
     }
     report = _check(files, Target(default_model="m", image_version="26.05"), tmp_path)
