@@ -105,7 +105,7 @@ def test_uncompressed_models_have_one_file(models: Path, environment: PythonEnvi
 
 
 def test_warnings_depend_on_the_endpoint(models: Path) -> None:
-    """PYTHONPATH of the container, and a folder whose models are files in S3, are warnings of the endpoint."""
+    """PYTHONPATH of the container is a warning of the endpoint, and so is a folder that S3 changes."""
     config = models / "first" / "config.pbtxt"
     config.write_text(config.read_text() + ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/env")
     (models / "first" / "env" / "bin").mkdir(parents=True)
