@@ -85,7 +85,7 @@ def test_a_large_environment_suggests_an_image(
 
 
 def test_show_prints_packages_with_licenses(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The license is that of the metadata: an expression, a short text, or a classifier; else "not stated"."""
+    """The license is that of the metadata: an expression, a short text or a classifier."""
     licenses = {
         "expression": "License-Expression: MIT",
         "text": "License: BSD",
