@@ -27,6 +27,19 @@ _OWN_STUB = "triton_python_backend_stub"
 _UTILS = "triton_python_backend_utils"
 _STDLIB = sys.stdlib_module_names | {"asynchat", "asyncore", "distutils", "imp", "smtpd"}  # until Python 3.11
 _NUMPY_2_SINCE = "24.11"
+# Packages on PyPI that have another name than their module.
+_DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "faiss": "faiss-cpu",
+    "fitz": "pymupdf",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
 
 
 def _parts(model: ModelUnderCheck) -> list[str]:
@@ -252,7 +265,7 @@ def missing_import(model: ModelUnderCheck) -> Iterator[Problem]:
         reported.add(package)
         where = "packed environment" if model.parameter(PARAMETER) else "image"
         hint = (
-            f"add {package} to the requirements of a PythonEnvironment and run `constructs-triton env "
+            f"add {_DISTRIBUTIONS.get(package, package)} to the requirements of a PythonEnvironment and run `constructs-triton env "
             "build`, or use an image of your own"
         )
         yield Problem(f'the {where} has no package "{package}"', path=path, line=each.line, hint=hint)

@@ -163,6 +163,15 @@ def test_imports_that_the_image_lacks(
     ]
 
 
+def test_hint_names_the_package_and_not_the_module(tmp_path: Path) -> None:
+    """PyPI's scikit-learn contains the module sklearn; a package sklearn would not install."""
+    files = {**one(HEAD), "m/1/model.py": "import sklearn.svm\n" + CLASS}
+    (finding,) = _check(files, Target(default_model="m"), tmp_path).findings
+    assert finding.message == 'the image has no package "sklearn"'
+    assert finding.hint is not None
+    assert finding.hint.startswith("add scikit-learn to the requirements")
+
+
 @pytest.mark.parametrize(
     ("names", "codes"),
     [
