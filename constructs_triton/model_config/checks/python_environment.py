@@ -265,8 +265,8 @@ def missing_import(model: ModelUnderCheck) -> Iterator[Problem]:
         reported.add(package)
         where = "packed environment" if model.parameter(PARAMETER) else "image"
         hint = (
-            f"add {_DISTRIBUTIONS.get(package, package)} to the requirements of a PythonEnvironment and run `constructs-triton env "
-            "build`, or use an image of your own"
+            f"add {_DISTRIBUTIONS.get(package, package)} to the requirements of a PythonEnvironment and run "
+            "`constructs-triton env build`, or use an image of your own"
         )
         yield Problem(f'the {where} has no package "{package}"', path=path, line=each.line, hint=hint)
 
