@@ -27,6 +27,7 @@ _NUMPY = re.compile(r"numpy-(\d[^-/]*)\.dist-info")
 _CUDA = re.compile(r"(?:nvidia_|cuda_).*\.dist-info|[^-]+-[^-]*\+cu\d+\.dist-info")
 _LIMITS = UnpackLimits(max_bytes=1 << 32)
 _LINK = "is a symbolic link"
+_LONGEST_PATH = 4096  # PATH_MAX: longer names cannot be unpacked
 _OTHER_FORMATS = {b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
 
 
@@ -146,6 +147,8 @@ class _Contents:
         name = member.name.removeprefix("./")
         is_link = member.problem == _LINK
         self.is_archive, self.unpacked_bytes = True, self.unpacked_bytes + member.size
+        if len(name) > _LONGEST_PATH:
+            return
         self.outside = self.outside or self._outside(member.name)
         if is_link:
             self.links.add(os.path.normpath(name))

@@ -18,7 +18,7 @@ from constructs_triton.untrusted.tar_reader import ArchiveMember, UnpackLimits, 
 __all__ = ["EnvironmentContents", "InstalledPackage", "read_contents"]
 
 _LIMITS = UnpackLimits(max_bytes=1 << 36)
-_MOST_BYTES = 16 << 20  # of a file that is read
+_MOST_LOCK_BYTES, _MOST_METADATA_BYTES, _MOST_PACKAGES = 16 << 20, 1 << 20, 10_000
 _METADATA = re.compile(r"lib/python(3\.\d+)/site-packages/[^/]+\.dist-info/METADATA")
 _BUNDLED = re.compile(r"lib/python3\.\d+/site-packages/([^/]+\.libs)/([^/]+)")
 _LONGEST_LICENSE = 60
@@ -68,12 +68,15 @@ def read_contents(path: Path) -> EnvironmentContents:
     for member in read_members(path, _LIMITS, accept_plain=True):
         name, size = os.path.normpath(member.name), size + member.size
         if name == LOCK_MEMBER:
-            lock = _content(member)
+            lock = _content(path, member, _MOST_LOCK_BYTES)
         elif match := _METADATA.fullmatch(name):
             pythons.add(match[1])
-            packages.append(_package(BytesHeaderParser().parsebytes(_content(member))))
+            content = _content(path, member, _MOST_METADATA_BYTES)
+            packages.append(_package(BytesHeaderParser().parsebytes(content)))
         elif match := _BUNDLED.fullmatch(name):
             bundled.setdefault(match[1], []).append(match[2])
+        if len(packages) > _MOST_PACKAGES:
+            raise ArchiveError(f"{path}: contains more than {_MOST_PACKAGES} packages; pass an environment")
     if not packages and not lock:
         raise ArchiveError(
             f"{path}: contains no Python packages; pass an archive of `constructs-triton env build`, "
@@ -89,9 +92,12 @@ def read_contents(path: Path) -> EnvironmentContents:
     )
 
 
-def _content(member: ArchiveMember) -> bytes:
-    if member.size > _MOST_BYTES:
-        raise ArchiveError(f"{member.name}: has {member.size} bytes, and at most {_MOST_BYTES} are read")
+def _content(path: Path, member: ArchiveMember, most_bytes: int) -> bytes:
+    if member.size > most_bytes:
+        raise ArchiveError(
+            f"{path}: {member.name} must have at most {most_bytes} bytes, got {member.size}; build the "
+            "environment again"
+        )
     return b"".join(member.chunks())
 
 

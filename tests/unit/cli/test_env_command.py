@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import tarfile
 from pathlib import Path
@@ -116,9 +117,18 @@ def test_show_refuses_what_is_no_environment(tmp_path: Path, capsys: pytest.Capt
     """An archive without packages or a damaged one is wrong; a path that does not exist was not looked at."""
     (tmp_path / "empty.tar").write_bytes(packed("model/config.pbtxt"))
     (tmp_path / "text.tar").write_bytes(b"no archive")
+    with tarfile.open(tmp_path / "large.tar", "w") as archive:
+        member = tarfile.TarInfo("lib/python3.12/site-packages/a-1.dist-info/METADATA")
+        member.size = (1 << 20) + 1
+        archive.addfile(member, io.BytesIO(bytes(member.size)))
     for name, code, message in (
         ("empty.tar", 1, "contains no Python packages; pass an archive of `constructs-triton env build`"),
         ("text.tar", 1, "cannot be read"),
+        (
+            "large.tar",
+            1,
+            "METADATA must have at most 1048576 bytes, got 1048577; build the environment again",
+        ),
         ("absent.tar", 2, "cannot be read"),
     ):
         assert main(["env", "show", str(tmp_path / name)]) == code
