@@ -1,4 +1,7 @@
-"""Reads the file names of a packed Python environment, as Triton's Python backend unpacks it."""
+"""Reads the file names of a packed Python environment, as Triton's Python backend unpacks it.
+
+Of the content only the tags of wheels are read.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,9 @@ _EXTENSION = re.compile(
 )
 _PACKAGE = re.compile(r"(?:^|/)site-packages/([^/]+)")
 _NUMPY = re.compile(r"numpy-(\d[^-/]*)\.dist-info")
+_WHEEL = re.compile(r"(?:^|/)site-packages/([^/]+)\.dist-info/WHEEL$")
+_TAG = re.compile(r"^Tag: (\S+)", re.MULTILINE)
+_MOST_WHEEL_BYTES = 64 << 10
 _CUDA = re.compile(r"(?:nvidia_|cuda_).*\.dist-info|[^-]+-[^-]*\+cu\d+\.dist-info")
 _LIMITS = UnpackLimits(max_bytes=1 << 32)
 _LINK = "is a symbolic link"
@@ -45,6 +51,7 @@ class PackedEnvironment:
         is_folder: Whether it is a folder in place of an archive.
         outside: The first member that would be unpacked outside of the environment or through a link, and
             why; ``""`` if there is none.
+        wheels: The tags of each package, such as ``cp312-cp312-manylinux_2_28_x86_64``. Empty for a folder.
         extensions: The tags of compiled modules, such as ``cpython-312-x86_64-linux-gnu``, by the path of the
             module. A module may have files for several versions of Python. Empty for a folder.
     """
@@ -56,6 +63,7 @@ class PackedEnvironment:
     unpacked_bytes: int = 0
     is_folder: bool = False
     outside: str = ""
+    wheels: Mapping[str, frozenset[str]] = field(default_factory=dict)
     extensions: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
@@ -101,7 +109,7 @@ def packed_python(path: str) -> str | None:
 def read_environment(path: str) -> PackedEnvironment:
     """Read an environment: a folder, or an archive in tar format, plain or compressed with gzip.
 
-    Only file names are read: at most 200,000, in at most 4 GiB of content.
+    File names and the tags of wheels are read: at most 200,000 names, in at most 4 GiB of content.
     """
     try:
         if Path(path).is_dir():
@@ -138,6 +146,7 @@ class _Contents:
 
     names: set[str] = field(default_factory=set)
     links: set[str] = field(default_factory=set)
+    wheels: dict[str, frozenset[str]] = field(default_factory=dict)
     tags: dict[str, set[str]] = field(default_factory=dict)
     outside: str = ""
     is_archive: bool = False
@@ -155,6 +164,9 @@ class _Contents:
         # Python ignores an interpreter on PATH that is not executable.
         if name != INTERPRETER or is_link or member.mode & 0o111:
             self.names.update(_of_interest(name))
+        wheel = _WHEEL.search(name)
+        if wheel is not None and member.size <= _MOST_WHEEL_BYTES:
+            self.wheels[wheel[1]] = frozenset(_TAG.findall(b"".join(member.chunks()).decode("latin-1")))
         extension = _EXTENSION.fullmatch(name)
         if extension is not None:
             self.tags.setdefault(extension["module"], set()).add(extension["tag"])
@@ -178,6 +190,7 @@ class _Contents:
             is_archive=self.is_archive,
             unpacked_bytes=self.unpacked_bytes,
             outside=self.outside,
+            wheels=self.wheels,
             extensions={module: frozenset(tags) for module, tags in self.tags.items()},
         )
 

@@ -43,14 +43,15 @@ def _calling(name: str) -> Files:
 _ACTIVATE: Files = {"m/env/bin/activate": ""}
 
 
+_WHEEL = "lib/python3.12/site-packages/tokenizers-0.22.1.dist-info/WHEEL"
 #: What lets Python find the packages of an environment.
 PYTHON = ("bin/activate", "bin/python3 -> /usr/bin/python3", "pyvenv.cfg")
 
 
-def packed(*names: str, size: int = 0) -> bytes:
-    """A ``.tar`` with empty files of these names, and without the content of a last one of ``size`` bytes.
+def packed(*names: str, size: int = 0, text: str = "") -> bytes:
+    """A ``.tar`` with files of these names, and without the content of a last one of ``size`` bytes.
 
-    A name such as ``"lib64 -> lib"`` is a link.
+    The files are empty, or contain ``text``. A name such as ``"lib64 -> lib"`` is a link.
     """
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as archive:
@@ -59,7 +60,9 @@ def packed(*names: str, size: int = 0) -> bytes:
             member = tarfile.TarInfo(name)
             if target:
                 member.type, member.linkname = tarfile.SYMTYPE, target
-            archive.addfile(member)
+            else:
+                member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
         if size:
             large = tarfile.TarInfo("lib/large")
             large.size = size
@@ -176,6 +179,11 @@ EXAMPLES: dict[str, Example] = {
     "python-environment-compiled": _environment(
         packed(*PYTHON, "lib/python3.12/site-packages/regex/_regex.cpython-312-darwin.so"),
         packed(*PYTHON, "lib/python3.12/site-packages/regex/_regex.cpython-312-x86_64-linux-gnu.so"),
+        Target(default_model="m", image_version="26.05"),
+    ),
+    "python-environment-compiled: wheel": _environment(
+        packed(*PYTHON, _WHEEL, text="Tag: cp39-abi3-macosx_11_0_arm64\n"),
+        packed(*PYTHON, _WHEEL, text="Tag: cp39-abi3-manylinux_2_17_x86_64\nTag: cp39-abi3-linux_x86_64\n"),
         Target(default_model="m", image_version="26.05"),
     ),
     "python-environment-pythonpath": Example(

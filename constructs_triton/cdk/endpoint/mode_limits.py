@@ -98,8 +98,8 @@ def _observability_warnings(
         "metrics_config.enable_detailed_observability",
         "SageMaker reads metrics of the container from /metrics on port 8080, which Triton for SageMaker "
         "does not serve, so only those of GPUs and hosts are published",
-        "set container_metrics=True for the metrics of Triton, which multi-model endpoints do not support, or "
-        "acknowledge this if those of GPUs and hosts are enough",
+        "set container_metrics=True for the metrics of Triton, which multi-model endpoints do not support, "
+        "or acknowledge this if those of GPUs and hosts are enough",
         source="SageMaker API reference: MetricsConfig, ContainerMetricsConfig; triton server "
         "sagemaker_server.cc",
     )

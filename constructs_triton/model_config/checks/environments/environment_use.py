@@ -8,7 +8,7 @@ from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.checks.python_environment import PARAMETER, PLACE, environment_of
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
-from constructs_triton.model_config.packed_environment import INTERPRETER
+from constructs_triton.model_config.packed_environment import INTERPRETER, PackedEnvironment
 from constructs_triton.model_config.rules import Problem, rule
 
 __all__: list[str] = []
@@ -104,27 +104,43 @@ def environment_members(model: ModelUnderCheck) -> Iterator[Problem]:
     needs_files=True,
 )
 def environment_compiled(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Compiled modules of a packed environment are for the Python and the platform of AWS's image.
+    """Packages and compiled modules of a packed environment are for the Python and platform of AWS's image.
 
     Python imports ``NAME.cpython-312-x86_64-linux-gnu.so``, ``NAME.abi3.so`` and ``NAME.so``, and does not
     see the files for other versions and platforms. They are there if packages were installed on macOS, on
-    Windows, on an Arm processor, or with another Python. The rule reads only the names of the files.
+    Windows, on an Arm processor, or with another Python. The rule reads the names of the files and the tags
+    of the wheels.
     """
     found, python = environment_of(model), model.image_python
-    if found is None or not found.extensions or not model.target.is_prebuilt_image or python is None:
+    if found is None or not model.target.is_prebuilt_image or python is None:
         return
     if found.python not in (None, python):
         return  # python-environment-version reports it
-    usable = {"abi3", f"cpython-{python.replace('.', '')}-{_PLATFORM}"}
-    unusable = {module: tags for module, tags in found.extensions.items() if usable.isdisjoint(tags)}
+    unusable = sorted(_unusable(found, python.replace(".", "")))
     if unusable:
-        module = min(unusable)
-        shown = f"{module.rpartition('/')[2]}.{min(unusable[module])}"
         yield Problem(
-            f"{len(unusable)} compiled modules of the environment are not for Python {python} on x86_64 "
-            f'Linux, so that they cannot be imported, such as "{shown}"',
+            f"{len(unusable)} packages or modules of the environment are not for Python {python} on x86_64 "
+            f'Linux, so that they cannot be imported, such as "{unusable[0]}"',
             PLACE,
         )
+
+
+def _unusable(found: PackedEnvironment, python: str) -> Iterator[str]:
+    """Yield packages and modules that the image cannot import, each with one of its tags."""
+    for package, tags in found.wheels.items():
+        if tags and not any(_is_usable(tag, python) for tag in tags):
+            yield f"{package} ({min(tags)})"
+    usable = {"abi3", f"cpython-{python}-{_PLATFORM}"}
+    for module, suffixes in found.extensions.items():
+        if usable.isdisjoint(suffixes):
+            yield f"{module.rpartition('/')[2]}.{min(suffixes)}"
+
+
+def _is_usable(tag: str, python: str) -> bool:
+    """Whether the image can import a package with a tag, such as ``cp312-abi3-manylinux_2_17_x86_64``."""
+    _, abi, platform = ("--" + tag).rsplit("-", 2)
+    is_linux = platform.startswith(("manylinux", "linux_")) and platform.endswith("_x86_64")
+    return (is_linux or platform == "any") and abi in ("none", "abi3", f"cp{python}")
 
 
 @rule(
