@@ -116,31 +116,42 @@ def environment_compiled(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     if found.python not in (None, python):
         return  # python-environment-version reports it
-    unusable = sorted(_unusable(found, python.replace(".", "")))
-    if unusable:
+    packages, modules = _unusable_packages(found, python), _unusable_modules(found, python)
+    if packages or modules:
+        count, what = (len(packages), "package") if packages else (len(modules), "compiled module")
+        verb = "s are" if count > 1 else " is"
         yield Problem(
-            f"{len(unusable)} packages or modules of the environment are not for Python {python} on x86_64 "
-            f'Linux, so that they cannot be imported, such as "{unusable[0]}"',
+            f"{count} {what}{verb} not for Python {python} on x86_64 Linux, and cannot be imported: "
+            f'"{(packages or modules)[0]}"',
             PLACE,
         )
 
 
-def _unusable(found: PackedEnvironment, python: str) -> Iterator[str]:
-    """Yield packages and modules that the image cannot import, each with one of its tags."""
-    for package, tags in found.wheels.items():
-        if tags and not any(_is_usable(tag, python) for tag in tags):
-            yield f"{package} ({min(tags)})"
-    usable = {"abi3", f"cpython-{python}-{_PLATFORM}"}
-    for module, suffixes in found.extensions.items():
-        if usable.isdisjoint(suffixes):
-            yield f"{module.rpartition('/')[2]}.{min(suffixes)}"
+def _unusable_packages(found: PackedEnvironment, python: str) -> list[str]:
+    """Return the packages that the image cannot import, each with one of its tags."""
+    wheels = sorted(found.wheels.items())
+    return [
+        f"{package} ({min(tags)})"
+        for package, tags in wheels
+        if tags and not any(_is_usable(tag, python) for tag in tags)
+    ]
+
+
+def _unusable_modules(found: PackedEnvironment, python: str) -> list[str]:
+    """Return the compiled modules that the image cannot import, each with one of its suffixes."""
+    usable = {"abi3", f"cpython-{python.replace('.', '')}-{_PLATFORM}"}
+    return [
+        f"{module.rpartition('/')[2]}.{min(suffixes)}"
+        for module, suffixes in sorted(found.extensions.items())
+        if usable.isdisjoint(suffixes)
+    ]
 
 
 def _is_usable(tag: str, python: str) -> bool:
     """Whether the image can import a package with a tag, such as ``cp312-abi3-manylinux_2_17_x86_64``."""
     _, abi, platform = ("--" + tag).rsplit("-", 2)
     is_linux = platform.startswith(("manylinux", "linux_")) and platform.endswith("_x86_64")
-    return (is_linux or platform == "any") and abi in ("none", "abi3", f"cp{python}")
+    return (is_linux or platform == "any") and abi in ("none", "abi3", f"cp{python.replace('.', '')}")
 
 
 @rule(
