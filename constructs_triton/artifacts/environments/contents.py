@@ -12,7 +12,7 @@ from email.parser import BytesHeaderParser
 from pathlib import Path
 
 from constructs_triton.artifacts.environments.lock import LOCK_MEMBER, EnvironmentLock, read_lock
-from constructs_triton.errors import ArchiveError
+from constructs_triton.errors import ArchiveError, InvalidValueError
 from constructs_triton.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 
 __all__ = ["EnvironmentContents", "InstalledPackage", "read_contents"]
@@ -61,8 +61,12 @@ def read_contents(path: Path) -> EnvironmentContents:
 
     Raises:
         ArchiveError: it cannot be read, is damaged, or contains no Python packages.
-        InvalidValueError: its lock file was written by another version of this package.
+        InvalidValueError: there is no such file, or its lock file was written by another version of this
+            package.
     """
+    if not path.is_file():
+        reason = "is a folder" if path.is_dir() else "does not exist"
+        raise InvalidValueError(f"{path}: {reason}; pass an archive of `constructs-triton env build`")
     packages, pythons, bundled = [], set(), dict[str, list[str]]()
     size, lock = 0, b""
     for member in read_members(path, _LIMITS, accept_plain=True):

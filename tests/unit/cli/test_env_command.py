@@ -129,7 +129,8 @@ def test_show_refuses_what_is_no_environment(tmp_path: Path, capsys: pytest.Capt
             1,
             "METADATA must have at most 1048576 bytes, got 1048577; build the environment again",
         ),
-        ("absent.tar", 2, "cannot be read"),
+        ("absent.tar", 2, "does not exist; pass an archive of `constructs-triton env build`"),
+        ("", 2, "is a folder; pass an archive of `constructs-triton env build`"),
     ):
         assert main(["env", "show", str(tmp_path / name)]) == code
         assert message in capsys.readouterr().err
