@@ -6,13 +6,14 @@ import argparse
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from constructs_triton.cli.argument_types import decimal_argument, price_argument, whole_number
+from constructs_triton.cli.argument_types import decimal_argument, whole_number
+from constructs_triton.cli.plan.price_arguments import add_price_arguments, given_prices
 from constructs_triton.cli.plan.table import print_plans, summary, summary_of_pools
 from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.plots import plot_measurements, plot_plans
 from constructs_triton.measuring.plots.figure import check_path
-from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements, read_prices
+from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements
 from constructs_triton.planning.capacity import best_of_each
 from constructs_triton.planning.instance_pools import PooledPlan, plan_pools
 from constructs_triton.untrusted.terminal import print_error, print_json, print_lines, print_note
@@ -33,18 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and price_per_hour; the last is optional with --price or --prices",
     )
     _add_requirement(parser)
-    parser.add_argument(
-        "--price",
-        action="extend",
-        nargs="+",
-        type=price_argument,
-        default=[],
-        metavar="TYPE=PRICE",
-        help="price per instance hour, for example ml.g5.xlarge=1.41; overrides --prices",
-    )
-    parser.add_argument(
-        "--prices", metavar="FILE", help="a CSV file with the columns instance_type and price_per_hour"
-    )
+    add_price_arguments(parser)
     parser.add_argument(
         "--steps",
         action="store_true",
@@ -172,18 +162,7 @@ def _plans(arguments: argparse.Namespace) -> list[Plan]:
         safety_factor=arguments.safety_factor,
         min_capacity=arguments.min_capacity,
     )
-    return plan_all(read_measurements(arguments.benchmark), requirement, _prices(arguments))
-
-
-def _prices(arguments: argparse.Namespace) -> dict[str, Decimal]:
-    given: dict[str, Decimal] = {}
-    for name, price in arguments.price:
-        if given.setdefault(name, price) != price:
-            raise InvalidValueError(
-                f'--price: must be given once per instance type, got "{name}" '
-                f"with {given[name]} and {price}; remove one of them"
-            )
-    return {**(read_prices(arguments.prices) if arguments.prices else {}), **given}
+    return plan_all(read_measurements(arguments.benchmark), requirement, given_prices(arguments))
 
 
 # --- output -----------------------------------------------------------------------------------------------
