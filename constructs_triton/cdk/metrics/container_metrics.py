@@ -38,11 +38,13 @@ class ContainerMetrics:
         endpoint: The dimension ``Endpoint``: the endpoint's name, or its stack and path.
         variant: The dimension ``Variant``.
         models: The models of the archive, the one that answers requests first.
+        queued_models: Those that have a queue of their own: all but ensembles, whose steps have it.
     """
 
     endpoint: str
     variant: str
     models: tuple[str, ...]
+    queued_models: tuple[str, ...]
 
     def queue_time(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
         """Average time that a request waited in the queue of a model. Of an ensemble, read its steps.
@@ -57,27 +59,11 @@ class ContainerMetrics:
         return self._ratio("QueueTime", "Requests", f"{model}: queue", model, period)
 
     def compute_time(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
-        """Average time of a request in a model, without queue and copies of tensors.
-
-        Args:
-            model: Name of a model of the archive.
-            period: Time over which values are aggregated. Default: one minute.
-
-        Raises:
-            InvalidValueError: the archive has no such model.
-        """
+        """Average time of a request in a model, without queue and copies of tensors; as ``queue_time``."""
         return self._ratio("ComputeTime", "Requests", f"{model}: compute", model, period)
 
     def batch_size(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
-        """Average size of the batches that a model ran.
-
-        Args:
-            model: Name of a model of the archive.
-            period: Time over which values are aggregated. Default: one minute.
-
-        Raises:
-            InvalidValueError: the archive has no such model.
-        """
+        """Average size of the batches that a model ran, without hits of the cache; as ``queue_time``."""
         return self._ratio("Inferences", "Executions", f"{model}: batch size", model, period)
 
     def metric(
