@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Calculate for each measured configuration how many instances a load needs, the scaling target and "
-        "the cost, and mark the cheapest. Exit code 1 if no configuration meets the limits, or none of a type "
-        "of --instance-pools."
+        "the cost, and mark the cheapest. Exit code 1 if no configuration meets the limits, or none of a "
+        "type of --instance-pools."
     )
     parser.add_argument(
         "benchmark",
