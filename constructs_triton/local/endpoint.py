@@ -19,10 +19,14 @@ from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.model_statistics import ModelStatistics, parse_statistics
 from constructs_triton.local.options import LocalRunOptions, command_line, takes_run_options
 
-__all__ = ["LocalEndpoint", "SynthesizableApp"]
+__all__ = ["LocalEndpoint", "RunStatistics", "SynthesizableApp", "read_statistics"]
 
 _STOP_TIMEOUT_SECONDS = 30.0
 _ANSWER_TIMEOUT_SECONDS = 30.0
+_MAXIMUM_ANSWER_BYTES = 64 * 2**20
+
+#: By endpoint, and by variant or inference component: what its server has counted of each model.
+RunStatistics = dict[str, dict[str, tuple[ModelStatistics, ...]]]
 
 
 class _CloudAssembly(Protocol):
@@ -195,7 +199,7 @@ class LocalEndpoint:
         """The output of ``local up --json``: endpoints, variants, process IDs, logs."""
         return self._ready
 
-    def statistics(self) -> dict[str, dict[str, tuple[ModelStatistics, ...]]]:
+    def statistics(self) -> RunStatistics:
         """Return what the servers have counted of each model: requests, batches, time in queue and compute.
 
         The keys are the endpoint, and the variant or inference component. The counters begin when a model is
@@ -205,20 +209,7 @@ class LocalEndpoint:
         Raises:
             LocalEndpointError: a server does not answer, or its statistics cannot be reached.
         """
-        address = urlsplit(self.endpoint_url)
-        assert address.hostname is not None
-        with closing(
-            HTTPConnection(address.hostname, address.port, timeout=_ANSWER_TIMEOUT_SECONDS)
-        ) as caller:
-            try:
-                caller.request("GET", "/statistics")
-                answer = json.loads(caller.getresponse().read())
-            except (OSError, HTTPException, ValueError) as error:
-                raise LocalEndpointError(f"statistics: the local run does not answer ({error})") from None
-        return {
-            endpoint: {name: _statistics(each) for name, each in servers.items()}
-            for endpoint, servers in answer.items()
-        }
+        return read_statistics(self.endpoint_url)
 
     @property
     def messages(self) -> str:
@@ -227,6 +218,32 @@ class LocalEndpoint:
         # No seek: the gateway writes to the same open file at the same position.
         descriptor = self._messages.fileno()
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace").strip()
+
+
+def read_statistics(url: str) -> RunStatistics:
+    """Return what the servers of the local run at ``url`` have counted.
+
+    Raises:
+        LocalEndpointError: no local run answers, or its statistics cannot be reached.
+    """
+    try:
+        address = urlsplit(url)
+        if address.scheme != "http" or address.hostname is None:
+            raise ValueError("it must begin with http://")
+        with closing(
+            HTTPConnection(address.hostname, address.port, timeout=_ANSWER_TIMEOUT_SECONDS)
+        ) as caller:
+            caller.request("GET", "/statistics")
+            answer = json.loads(caller.getresponse().read(_MAXIMUM_ANSWER_BYTES))
+            return {
+                endpoint: {name: _statistics(each) for name, each in servers.items()}
+                for endpoint, servers in answer.items()
+            }
+    except (OSError, HTTPException, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LocalEndpointError(
+            f"{url}: no local run answers ({error}); start one with `constructs-triton local up`, and use "
+            "the address that it prints"
+        ) from None
 
 
 def _statistics(answer: Mapping[str, Any]) -> tuple[ModelStatistics, ...]:

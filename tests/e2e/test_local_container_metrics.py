@@ -28,6 +28,7 @@ from constructs_triton import (
     TritonEnvironment,
     TritonModelRepository,
 )
+from constructs_triton.cli import main
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.local.model_statistics import statistics_since
 
@@ -172,3 +173,24 @@ def test_another_program_may_have_the_port_of_metrics(tmp_path: Path) -> None:
         assert (folder / "metrics.sock").is_socket()
         assert folder.stat().st_mode & 0o077 == 0
         assert "port 8002 is in use" not in running.messages
+
+
+def test_local_status_shows_the_figures_of_each_step(
+    local: LocalEndpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The table and the JSON have the requests, queue, compute and batches that the servers counted."""
+    send(local, 20)
+    command = ["local", "status", "--endpoint-url", local.endpoint_url]
+    assert main([*command, "--json"]) == 0
+    models = {each["name"]: each for each in json.loads(capsys.readouterr().out)[NAME]["AllTraffic"]}
+    counted = models["first"]["inference_stats"]["success"]["count"]
+    assert counted >= 20
+    assert main(command) == 0
+    title, *rows = capsys.readouterr().out.strip().splitlines()
+    assert title == f"{NAME}/AllTraffic"
+    (first,) = (row.split() for row in rows if row.startswith("first "))
+    assert int(first[1]) == counted
+    assert all(float(each) > 0 for each in first[3:])
+    assert main([*command, "--seconds", "1"]) == 0
+    (first,) = (row.split() for row in capsys.readouterr().out.splitlines() if row.startswith("first "))
+    assert first[1:] == ["0", "0", "0.00", "0.00", "-"]

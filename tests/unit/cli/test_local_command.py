@@ -18,7 +18,7 @@ from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.run import RunOptions
-from constructs_triton.local.server.server import TritonServer
+from constructs_triton.local.server.server import ServerSettings, TritonServer
 from constructs_triton.local.sources.specs import (
     AsyncInferenceSpec,
     ComponentSpec,
@@ -164,7 +164,7 @@ def _endpoint(name: str, container: ContainerSpec) -> RunningEndpoint:
 
 
 def _server(label: str, container: ContainerSpec) -> TritonServer:
-    server = TritonServer(label, container, cast("Any", None))
+    server = TritonServer(label, container, ServerSettings(cast("Any", None), cast("Any", None), print))
     server.process_id, server.directory = 7, Path("/tmp/server")
     return server
 
