@@ -93,6 +93,7 @@ def _invocations(arguments: argparse.Namespace) -> Any:
 
     chosen = {
         "TargetModel": arguments.target_model,
+        "TargetVariant": arguments.target_variant,
         "InferenceComponentName": arguments.inference_component,
     }
     options = {name: value for name, value in chosen.items() if value is not None}
@@ -135,11 +136,16 @@ def _metadata(arguments: argparse.Namespace, transport: Any) -> BenchmarkMetadat
     if arguments.instance_type:
         type_, source = _check_type(arguments.instance_type), "given"
     return BenchmarkMetadata(
-        configuration=arguments.configuration or urlsplit(arguments.endpoint).netloc or arguments.endpoint,
+        configuration=arguments.configuration or _name(arguments),
         instance_type=type_,
         instance_type_source=source,
         instance_count=arguments.instances or count,
     )
+
+
+def _name(arguments: argparse.Namespace) -> str:
+    name = urlsplit(arguments.endpoint).netloc or arguments.endpoint
+    return "/".join(filter(None, [name, arguments.target_variant]))
 
 
 def _describe(arguments: argparse.Namespace, transport: Any, url: str | None) -> tuple[str, str, int]:
@@ -151,7 +157,7 @@ def _describe(arguments: argparse.Namespace, transport: Any, url: str | None) ->
     if url is not None:
         return _unknown(arguments)
 
-    target = describe_target(transport)
+    target = describe_target(transport, variant=arguments.target_variant)
     for note in target.notes:
         print_note(f"warning: {note}")
     if target.is_scaled and not arguments.allow_scaling:

@@ -97,6 +97,14 @@ def test_a_disturbed_rate_is_said(server: NullServer, capsys: pytest.CaptureFixt
     assert out[-1].startswith("50.0/s was not held once, although the same and higher rates were")
 
 
+def test_a_variant_is_called_and_named(server: NullServer, tmp_path: Path) -> None:
+    """Each request names the variant, and so do the rows."""
+    words = ("--target-variant", "Blue", *INPUT, *SHORT, "--rates", "60", "-o", str(tmp_path / "b.csv"))
+    assert run("digits", "--endpoint-url", server.url, *words) == 0
+    assert {headers["X-Amzn-SageMaker-Target-Variant"] for _, headers, _ in server.received} == {"Blue"}
+    assert read_measurements(tmp_path / "b.csv")[0].configuration == "digits/Blue"
+
+
 def test_errors_are_shown_and_nothing_is_held(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
     """The first request of the trial is answered, and those of the test are not: exit code 1."""
     server.status = lambda number: 200 if number == 1 else 503
@@ -139,7 +147,7 @@ def test_interrupted_test_writes_what_it_has(
 def described(monkeypatch: pytest.MonkeyPatch) -> list[Target]:
     """What AWS says about the endpoint; tests put it in."""
     targets: list[Target] = []
-    monkeypatch.setattr("constructs_triton.cli.load_test.describe_target", lambda _: targets[0])
+    monkeypatch.setattr("constructs_triton.cli.load_test.describe_target", lambda _, variant: targets[0])
     return targets
 
 
