@@ -147,7 +147,7 @@ def test_interrupted_test_writes_what_it_has(
 def described(monkeypatch: pytest.MonkeyPatch) -> list[Target]:
     """What AWS says about the endpoint; tests put it in."""
     targets: list[Target] = []
-    monkeypatch.setattr("constructs_triton.cli.load_test.describe_target", lambda _, variant: targets[0])
+    monkeypatch.setattr("constructs_triton.cli.load_test.describe_target", lambda *_, **__: targets[0])
     return targets
 
 
