@@ -8,21 +8,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, Self, Unpack
-from urllib.parse import urlsplit
 
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.gateway_query import ask_gateway
 from constructs_triton.local.model_statistics import ModelStatistics, parse_statistics
 from constructs_triton.local.options import LocalRunOptions, command_line, takes_run_options
 
 __all__ = ["LocalEndpoint", "SynthesizableApp"]
 
 _STOP_TIMEOUT_SECONDS = 30.0
-_ANSWER_TIMEOUT_SECONDS = 30.0
 
 
 class _CloudAssembly(Protocol):
@@ -205,19 +202,9 @@ class LocalEndpoint:
         Raises:
             LocalEndpointError: a server does not answer, or its statistics cannot be reached.
         """
-        address = urlsplit(self.endpoint_url)
-        assert address.hostname is not None
-        with closing(
-            HTTPConnection(address.hostname, address.port, timeout=_ANSWER_TIMEOUT_SECONDS)
-        ) as caller:
-            try:
-                caller.request("GET", "/statistics")
-                answer = json.loads(caller.getresponse().read())
-            except (OSError, HTTPException, ValueError) as error:
-                raise LocalEndpointError(f"statistics: the local run does not answer ({error})") from None
         return {
             endpoint: {name: _statistics(each) for name, each in servers.items()}
-            for endpoint, servers in answer.items()
+            for endpoint, servers in ask_gateway(self.endpoint_url, "/statistics").items()
         }
 
     @property
