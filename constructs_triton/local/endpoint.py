@@ -14,12 +14,14 @@ from typing import IO, Any, Protocol, Self, Unpack
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.gateway_query import ask_gateway
-from constructs_triton.local.model_statistics import ModelStatistics, parse_statistics
+from constructs_triton.local.model_statistics import ModelStatistics, parse_statistics, statistics_since
 from constructs_triton.local.options import LocalRunOptions, command_line, takes_run_options
 
 __all__ = ["LocalEndpoint", "SynthesizableApp"]
 
 _STOP_TIMEOUT_SECONDS = 30.0
+#: Statistics of models by endpoint, and by variant or inference component.
+Statistics = dict[str, dict[str, tuple[ModelStatistics, ...]]]
 
 
 class _CloudAssembly(Protocol):
@@ -192,18 +194,24 @@ class LocalEndpoint:
         """The output of ``local up --json``: endpoints, variants, process IDs, logs."""
         return self._ready
 
-    def statistics(self) -> dict[str, dict[str, tuple[ModelStatistics, ...]]]:
+    def statistics(self, *, since: Statistics | None = None) -> Statistics:
         """Return what the servers have counted of each model: requests, batches, time in queue and compute.
 
-        The keys are the endpoint, and the variant or inference component. The counters begin when a model is
-        loaded; :func:`statistics_since` returns those between two readings. Each step of an ensemble and
-        each model that another one calls has an entry.
+        The keys are the endpoint, and the variant or inference component. Each step of an ensemble and each
+        model that another one calls has an entry.
+
+        Args:
+            since: An earlier result. Default: the counters begin when a model is loaded.
 
         Raises:
             LocalEndpointError: a server does not answer, or its statistics cannot be reached.
         """
+        earlier = since or {}
         return {
-            endpoint: {name: _statistics(each) for name, each in servers.items()}
+            endpoint: {
+                name: statistics_since(_statistics(each), earlier.get(endpoint, {}).get(name, ()))
+                for name, each in servers.items()
+            }
             for endpoint, servers in ask_gateway(self.endpoint_url, "/statistics").items()
         }
 
