@@ -8,25 +8,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, Self, Unpack
-from urllib.parse import urlsplit
 
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.model_statistics import ModelStatistics, parse_statistics
+from constructs_triton.local.gateway_query import ask_gateway
+from constructs_triton.local.model_statistics import ModelStatistics, parse_statistics, statistics_since
 from constructs_triton.local.options import LocalRunOptions, command_line, takes_run_options
 
-__all__ = ["LocalEndpoint", "RunStatistics", "SynthesizableApp", "read_statistics"]
+__all__ = ["LocalEndpoint", "Statistics", "SynthesizableApp", "read_statistics"]
 
 _STOP_TIMEOUT_SECONDS = 30.0
-_ANSWER_TIMEOUT_SECONDS = 30.0
-_MAXIMUM_ANSWER_BYTES = 64 * 2**20
-
-#: By endpoint, and by variant or inference component: what its server has counted of each model.
-RunStatistics = dict[str, dict[str, tuple[ModelStatistics, ...]]]
+#: Statistics of models by endpoint, and by variant or inference component.
+Statistics = dict[str, dict[str, tuple[ModelStatistics, ...]]]
 
 
 class _CloudAssembly(Protocol):
@@ -199,17 +194,19 @@ class LocalEndpoint:
         """The output of ``local up --json``: endpoints, variants, process IDs, logs."""
         return self._ready
 
-    def statistics(self) -> RunStatistics:
+    def statistics(self, *, since: Statistics | None = None) -> Statistics:
         """Return what the servers have counted of each model: requests, batches, time in queue and compute.
 
-        The keys are the endpoint, and the variant or inference component. The counters begin when a model is
-        loaded; :func:`statistics_since` returns those between two readings. Each step of an ensemble and
-        each model that another one calls has an entry.
+        The keys are the endpoint, and the variant or inference component. Each step of an ensemble and each
+        model that another one calls has an entry.
+
+        Args:
+            since: An earlier result. Default: the counters begin when a model is loaded.
 
         Raises:
             LocalEndpointError: a server does not answer, or its statistics cannot be reached.
         """
-        return read_statistics(self.endpoint_url)
+        return read_statistics(self.endpoint_url, since=since)
 
     @property
     def messages(self) -> str:
@@ -220,30 +217,20 @@ class LocalEndpoint:
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace").strip()
 
 
-def read_statistics(url: str) -> RunStatistics:
-    """Return what the servers of the local run at ``url`` have counted.
+def read_statistics(url: str, *, since: Statistics | None = None) -> Statistics:
+    """Return what the servers of the local run at ``url`` have counted, as ``LocalEndpoint.statistics``.
 
     Raises:
         LocalEndpointError: no local run answers, or its statistics cannot be reached.
     """
-    try:
-        address = urlsplit(url)
-        if address.scheme != "http" or address.hostname is None:
-            raise ValueError("it must begin with http://")
-        with closing(
-            HTTPConnection(address.hostname, address.port, timeout=_ANSWER_TIMEOUT_SECONDS)
-        ) as caller:
-            caller.request("GET", "/statistics")
-            answer = json.loads(caller.getresponse().read(_MAXIMUM_ANSWER_BYTES))
-            return {
-                endpoint: {name: _statistics(each) for name, each in servers.items()}
-                for endpoint, servers in answer.items()
-            }
-    except (OSError, HTTPException, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LocalEndpointError(
-            f"{url}: no local run answers ({error}); start one with `constructs-triton local up`, and use "
-            "the address that it prints"
-        ) from None
+    earlier = since or {}
+    return {
+        endpoint: {
+            name: statistics_since(_statistics(each), earlier.get(endpoint, {}).get(name, ()))
+            for name, each in servers.items()
+        }
+        for endpoint, servers in ask_gateway(url, "/statistics").items()
+    }
 
 
 def _statistics(answer: Mapping[str, Any]) -> tuple[ModelStatistics, ...]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.facts.limits import RangeLimit
-from constructs_triton.local.endpoint import RunStatistics, read_statistics
-from constructs_triton.local.model_statistics import ModelStatistics, statistics_since
+from constructs_triton.local.endpoint import Statistics, read_statistics
+from constructs_triton.local.model_statistics import ModelStatistics
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_table
 
 __all__ = ["add_arguments", "run"]
@@ -59,18 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _counted(url: str, seconds: int | None) -> RunStatistics:
-    earlier = read_statistics(url)
+def _counted(url: str, seconds: int | None) -> Statistics:
+    found = read_statistics(url)
     if seconds is None:
-        return earlier
+        return found
     time.sleep(seconds)
-    return {
-        endpoint: {
-            name: statistics_since(models, earlier.get(endpoint, {}).get(name, ()))
-            for name, models in servers.items()
-        }
-        for endpoint, servers in read_statistics(url).items()
-    }
+    return read_statistics(url, since=found)
 
 
 def _rows(models: Sequence[ModelStatistics]) -> Iterator[tuple[str, ...]]:
