@@ -38,6 +38,7 @@ def stopped(account: Account) -> str:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "stopped.json"
         stop_endpoint(aws, prepare_stop(aws, name, file, force=True), file)
+        drift = _drift(account)
         night = account.deploy(_STOPPED, 2)
         try:
             start_endpoint(aws, name, file, now=datetime.now(UTC))
@@ -46,9 +47,9 @@ def stopped(account: Account) -> str:
     is_same = _policies(account, name) == before
     (variant,) = account.endpoint(_STOPPED)["ProductionVariants"]
     return (
-        f"create {created}; update at night {night}; started with the deployment configuration and "
-        f"{variant.get('DesiredInstanceCount')} instances wanted; "
-        f"policies with {'the same' if is_same else 'other'} ARNs; {_repaired(account)}; "
+        f"create {created}; drift of the stopped endpoint {drift}; update at night {night}; "
+        f"started with the deployment configuration and {variant.get('DesiredInstanceCount')} instances "
+        f"wanted; policies with {'the same' if is_same else 'other'} ARNs; {_repaired(account)}; "
         f"next update {account.deploy(_STOPPED, 3)}"
     )
 
@@ -77,6 +78,19 @@ def _policies(account: Account, endpoint_name: str) -> list[str]:
         ServiceNamespace="sagemaker", ResourceId=f"endpoint/{endpoint_name}/variant/AllTraffic"
     )
     return sorted(str(each["PolicyARN"]) for each in found["ScalingPolicies"])
+
+
+def _drift(account: Account) -> str:
+    """What drift detection says of an endpoint that is deleted."""
+    client = account.client("cloudformation")
+    try:
+        resources = client.describe_stack_resources(StackName=_STOPPED)["StackResources"]
+        ids = {each["ResourceType"]: each["LogicalResourceId"] for each in resources}
+        endpoint = ids["AWS::SageMaker::Endpoint"]
+        found = client.detect_stack_resource_drift(StackName=_STOPPED, LogicalResourceId=endpoint)
+    except ClientError as error:
+        return f"not detected ({error.response['Error']['Message']})"
+    return str(found["StackResourceDrift"]["StackResourceDriftStatus"])
 
 
 def _repaired(account: Account) -> str:

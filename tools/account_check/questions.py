@@ -219,9 +219,9 @@ QUESTIONS = (
     ),
     Question(
         10,
-        "Does an update of a stack, and its rollback, fail while its endpoint is stopped, what succeeds "
-        "after the start, and are the scaling policies, the deployment configuration and the instance count "
-        "as before?",
+        "Does drift detection report a stopped endpoint, do an update of its stack and the rollback fail, "
+        "what succeeds after the start, and are the scaling policies, the deployment configuration and the "
+        "instance count as before?",
         f"{_PREFIX}Stopped",
         instances=4,
         minutes=75,
