@@ -187,6 +187,7 @@ def test_local_status_shows_the_figures_of_each_step(
     assert main(command) == 0
     title, *rows = capsys.readouterr().out.strip().splitlines()
     assert title == f"{NAME}/AllTraffic"
+    assert [row.split()[0] for row in rows] == ["model", "first", "pipe", "second"]
     (first,) = (row.split() for row in rows if row.startswith("first "))
     assert int(first[1]) == counted
     assert all(float(each) > 0 for each in first[3:])

@@ -6,6 +6,7 @@ import argparse
 import time
 from collections.abc import Iterator, Sequence
 
+from constructs_triton.artifacts.container_metrics.publisher import PUBLISHER
 from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.local.endpoint import Statistics, read_statistics
@@ -68,6 +69,7 @@ def _counted(url: str, seconds: int | None) -> Statistics:
 
 
 def _rows(models: Sequence[ModelStatistics]) -> Iterator[tuple[str, ...]]:
+    models = [each for each in models if each.name != PUBLISHER]
     several = {each.name for each in models if sum(other.name == each.name for other in models) > 1}
     for each in models:
         yield (
