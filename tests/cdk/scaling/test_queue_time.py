@@ -10,6 +10,7 @@ import pytest
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk.assertions import Annotations, Match
 from cdk_apps import add_repository, make_stack, resources, synthesize, write_model, write_repository
+from syrupy.assertion import SnapshotAssertion
 
 from constructs_triton import (
     InstanceType,
@@ -20,6 +21,7 @@ from constructs_triton import (
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.planning import Fleet, Traffic, simulate
 from constructs_triton.planning.scaling import Scaling, TargetTracking
+from constructs_triton.testing import TritonTemplateExtension, stable_template
 
 CPU = InstanceType.of("ml.m5.xlarge")
 WAIT = cdk.Duration.millis(20)
@@ -74,6 +76,19 @@ def test_policy_only_adds_instances_and_at_most_doubles_them(path: Path) -> None
     assert {each["MetricStat"]["Stat"] for each in used} == {"Sum"}
     dimensions = {each["Name"]: each["Value"] for each in metrics[0]["Dimensions"]}
     assert dimensions == {"Endpoint": "Test/Endpoint", "Variant": "AllTraffic", "Model": "scale"}
+
+
+def test_template_is_as_recorded(path: Path, snapshot: SnapshotAssertion) -> None:
+    """The container that publishes, its scaling target and both policies are as recorded."""
+    stack = make_stack()
+    count = scaled(stack, path)
+    count.scale_on_concurrent_requests("Load", target_concurrent_requests=4)
+    count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=WAIT)
+    shown = ("AWS::SageMaker::Model", "AWS::ApplicationAutoScaling::")
+    found = stable_template(stack)["Resources"]
+    assert {name: each for name, each in found.items() if each["Type"].startswith(shown)} == snapshot(
+        extension_class=TritonTemplateExtension
+    )
 
 
 def test_only_model_with_a_queue_is_the_default(tmp_path: Path) -> None:
