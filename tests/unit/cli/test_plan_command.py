@@ -116,7 +116,7 @@ def test_figures_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     """Cost against latency, also where no row meets the limit, and latency against throughput."""
     first, second, third = (str(tmp_path / name) for name in ("plan.svg", "throughput.svg", "none.svg"))
     assert run("--price", *PRICES, "--plot", first, "--plot-throughput", second) == 0
-    for label in ("ml.g4dn.12xlarge", "Pareto front", "23 instances at 21.62 an hour", "limit 500 ms"):
+    for label in ("ml.g4dn.12xlarge", "Pareto front", "23 instances at 21.62 per hour", "limit 500 ms"):
         assert label in Path(first).read_text()
     assert Path(second).exists()
     assert run("--price", *PRICES, "--plot", third, latency_ms="100") == 1
