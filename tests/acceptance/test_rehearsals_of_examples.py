@@ -42,7 +42,8 @@ SCALED = "must be deregistered as scalable targets"
 WITH_COMPONENTS = "InstanceType cannot change while inference components use the endpoint"
 #: Why another instance type is refused. The page of the problems explains both reasons.
 REFUSED_TYPES = {
-    **dict.fromkeys(("demo", "ab_test", "async_inference", "ensemble", "multi_model"), SCALED),
+    **dict.fromkeys(("demo", "ab_test", "async_inference", "async_pools", "ensemble"), SCALED),
+    "multi_model": SCALED,
     **dict.fromkeys(("bert_benchmark", "generate_vllm", "instance_pools", "resnet_autoscaling"), SCALED),
     "inference_components": WITH_COMPONENTS,
 }
