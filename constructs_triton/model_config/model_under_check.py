@@ -75,6 +75,12 @@ class RepositoryContext:
         return {name: ModelUnderCheck(folder, self) for name, folder in self.folders.items()}
 
     @cached_property
+    def backends(self) -> frozenset[str]:
+        """The values of ``backend`` in the configurations of all models."""
+        configs = (folder.config for folder in self.folders.values())
+        return frozenset(config.backend for config in configs if config is not None)
+
+    @cached_property
     def decoupled(self) -> frozenset[str]:
         """Models that are decoupled, or have a decoupled step at any depth."""
         users: dict[str, list[str]] = {}
@@ -174,6 +180,10 @@ class ModelUnderCheck:
     def python_sources(self) -> tuple[PythonSource, ...]:
         """The Python model files of the versions to load that exist and can be parsed within seconds."""
         return tuple(filter(None, self._python_files.values()))
+
+    def forget_sources(self) -> None:
+        """Free the syntax trees. The garbage collector would visit those of a thousand models many times."""
+        self.__dict__.pop("_python_files", None)
 
     @cached_property
     def _python_files(self) -> dict[str, PythonSource | None]:

@@ -287,7 +287,8 @@ def _foreign_imports(model: ModelUnderCheck) -> Iterator[tuple[str, Import]]:
     local = {name.partition(".")[0] for name in known}
     for source in model.python_sources:
         for each in source.imports:
-            if each.module.partition(".")[0] not in _STDLIB | local:
+            package = each.module.partition(".")[0]
+            if package not in _STDLIB and package not in local:
                 yield source.path, each
 
 
