@@ -12,7 +12,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
-from constructs_triton.cdk.permissions.role_permissions import RolePermissions, fits
+from constructs_triton.cdk.permissions.role_permissions import MOST_CHARACTERS, RolePermissions, fits
 from constructs_triton.cdk.repository.archive_assets import LIST_LABEL, ArchiveAsset, StackAssets, label_of
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
 from constructs_triton.cdk.repository.model_keys import ModelKeys
@@ -177,9 +177,10 @@ def _with_read_statement(
 ) -> list[iam.PolicyStatement]:
     """Add a statement to read the list and each archive by its key, or by a pattern if that is too long."""
     keys = sorted(set(archive_keys))
-    exact = [read_statement(scope, bucket_name, [*keys, manifest_key]), *statements]
-    if fits(scope, exact):
-        return exact
+    if sum(map(len, keys)) < MOST_CHARACTERS:  # else thousands of keys would be resolved in vain
+        exact = [read_statement(scope, bucket_name, [*keys, manifest_key]), *statements]
+        if fits(scope, exact):
+            return exact
     patterns = sorted({f"{key[: key.rfind('/') + 1]}*{ARCHIVE_SUFFIX}" for key in keys})
     return [read_statement(scope, bucket_name, [*patterns, manifest_key]), *statements]
 
