@@ -57,7 +57,7 @@ RUNS = (
     Run("check", (), (Figure("models of a mixed repository checked a second", r"^  check +<n> a second"),)),
     Run(
         "codec",
-        (),
+        ("--seconds", "0.3"),
         (
             Figure("encoding strings, times as fast as JSON", r"0 str,.* encode .* <n>x$", "at least 1.0"),
             Figure("decoding strings, times as fast as JSON", r"0 str,.* decode .* <n>x$", "at least 1.0"),
@@ -65,7 +65,7 @@ RUNS = (
     ),
     Run(
         "files",
-        ("--rounds", "1"),
+        ("--megabytes", "100", "--rounds", "1"),
         (
             Figure("new model as files, seconds", r"^new +files \(NONE\) +<n>"),
             Figure("unchanged model as files, seconds", r"^unchanged +files \(NONE\) +<n>"),
@@ -106,7 +106,7 @@ RUNS = (
     Run("simulation", (), (Figure("24 hours, one policy, ms of CPU", r"one policy +<n> ms"),)),
     Run(
         "synth",
-        ("--megabytes", "512", "--models", "500"),
+        ("--megabytes", "512", "--models", "500", "--rounds", "2"),
         (
             Figure(
                 "unchanged 512 MB into a new `cdk.out`, times `Asset`",
@@ -132,7 +132,7 @@ RUNS = (
     ),
     Run(
         "waits",
-        (),
+        ("--rounds", "2"),
         (
             Figure("`python app.py`, seconds", r"^python app.py +<n> s"),
             Figure("`local up` of app.py until it is ready, seconds", r"^local up +<n> s", "at most 1.5"),

@@ -94,15 +94,17 @@ class AssetLocation(NamedTuple):
 class StackAssets:
     """The file assets of the stack that ``scope`` is in.
 
-    A call to the CDK costs up to a millisecond, so properties that all files share are read once.
+    A call to the CDK costs up to a millisecond, so properties that all files share are read once. Files are
+    placed in ``directory`` before they are added.
     """
 
     def __init__(self, scope: Construct) -> None:
         self._stack = Stack.of(scope)
         self._synthesizer = self._stack.synthesizer
         _refuse_without_keys(self._synthesizer)
-        self._outdir = _stage(scope).outdir
-        self._asset_directory = asset_directory(scope)
+        stage = _stage(scope)
+        self._outdir = stage.outdir
+        self.directory = Path(stage.asset_outdir)
 
     def add_archive(self, archive: PackedArchive, model_names: tuple[str, ...]) -> ArchiveAsset:
         """Add an archive, which the CDK uploads."""
@@ -122,8 +124,8 @@ class StackAssets:
 
     def add_json(self, text: str, digest: str, display_name: str) -> AssetLocation:
         """Add the string ``text``, which the CDK uploads as ``<digest>.json``."""
-        path = self._asset_directory / f"{digest}.json"
-        with partial_folder(self._asset_directory) as folder:
+        path = self.directory / f"{digest}.json"
+        with partial_folder(self.directory) as folder:
             (folder / path.name).write_text(text, encoding="utf-8")
             (folder / path.name).replace(path)
         return self._add(path, digest, display_name)

@@ -16,7 +16,7 @@ from blake3 import blake3
 from constructs import Construct, IDependable
 
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account, via_s3
-from constructs_triton.cdk.repository.archive_assets import StackAssets, asset_directory
+from constructs_triton.cdk.repository.archive_assets import StackAssets
 from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.target import Target
@@ -148,8 +148,9 @@ class LocalModels(LoadedModels):
         """Write the archive of a model into ``directory``, named after its digest."""
 
     def locate(self, model_name: str, scope: Construct) -> ModelLocation:
-        archive = self.archive(model_name, asset_directory(scope))
-        asset = StackAssets(scope).add_archive(archive, self.contents_of(model_name))
+        assets = StackAssets(scope)
+        archive = self.archive(model_name, assets.directory)
+        asset = assets.add_archive(archive, self.contents_of(model_name))
         statement = iam.PolicyStatement(
             sid="LoadModel",
             actions=["s3:GetObject"],
