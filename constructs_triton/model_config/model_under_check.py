@@ -176,14 +176,15 @@ class ModelUnderCheck:
             return False
         return self.config is None or not _declares_everything(self.config)
 
-    @property
+    @cached_property
     def python_sources(self) -> tuple[PythonSource, ...]:
         """The Python model files of the versions to load that exist and can be parsed within seconds."""
         return tuple(filter(None, self._python_files.values()))
 
     def forget_sources(self) -> None:
         """Free the syntax trees. The garbage collector would visit those of a thousand models many times."""
-        self.__dict__.pop("_python_files", None)
+        for name in ("python_sources", "_python_files"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def _python_files(self) -> dict[str, PythonSource | None]:
