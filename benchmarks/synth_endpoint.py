@@ -8,9 +8,10 @@ structures to convert: no app of L1s can do less. The resources of both template
 
 Both run as a process of ``python app.py`` with warm caches. The processor time is that of Python and Node,
 which depends little on other load. The CDK's validation of the template is a large part of it, for both;
-``--without-validation`` shows the rest. The validation takes the same time for both apps. What constructs add
-is, in equal parts, importing this library, loading the CDK's own constructs of higher level (Lambda functions,
-buckets, roles) in Node, and running them. ``--project`` is another checkout, whose environment runs this file.
+``--without-validation`` shows the rest. The validation takes the same time for both apps. Constructs add, in
+equal parts, the import of this library, the loading of the CDK's own higher constructs (Lambda functions,
+buckets, roles) in Node, and running them. ``--project`` is another checkout, whose environment runs this
+file.
 """
 
 from __future__ import annotations
