@@ -204,7 +204,7 @@ class Deployment:
 
     def _check_total_wait(self) -> None:
         # botocore sagemaker service model, BlueGreenUpdatePolicy: larger than the total waiting time.
-        count, total = self._wait_count(), self._total_wait()
+        count, total = self._wait_count(), self.total_wait_seconds()
         longest = limits.MAXIMUM_EXECUTION_TIMEOUT_SECONDS.maximum
         if total is None or longest is None:
             return
@@ -228,8 +228,8 @@ class Deployment:
             return 1 if is_token(self.size.value) else math.ceil(100 / self.size.value) - 1
         return 0 if self.wait_interval is None else 1
 
-    def _total_wait(self) -> float | None:
-        """The seconds of all waits together; ``None`` if one is a CDK token."""
+    def total_wait_seconds(self) -> float | None:
+        """Return the seconds of all waits together; ``None`` if one is a CDK token."""
         interval, termination = seconds(self.wait_interval) or 0, seconds(self.termination_wait) or 0
         if is_token(interval) or is_token(termination):
             return None

@@ -1,0 +1,36 @@
+"""Continues a request in another run, for work that takes longer than a Lambda function may run."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from .response import CustomResourceError, Event
+from .retries import make_client
+
+__all__ = ["FUNCTION_TIMEOUT_SECONDS", "SERVICE_TIMEOUT_SECONDS", "continue_in_another_run"]
+
+FUNCTION_TIMEOUT_SECONDS = 15 * 60
+"""How long one run of a function may take; AWS Lambda's maximum."""
+
+SERVICE_TIMEOUT_SECONDS = 60 * 60
+"""How long CloudFormation waits for the response to a request; CloudFormation's maximum."""
+
+
+def continue_in_another_run(
+    event: Event, context: Any, state: Mapping[str, Any], started_at: float, reason: str
+) -> None:
+    """Invoke the function again with ``state``, which is the event's ``Continuation`` then.
+
+    Raises:
+        CustomResourceError: that run might end after CloudFormation's limit; ``reason`` is the message.
+    """
+    if time.time() - started_at + FUNCTION_TIMEOUT_SECONDS >= SERVICE_TIMEOUT_SECONDS:
+        raise CustomResourceError(reason)
+    make_client("lambda").invoke(
+        FunctionName=context.invoked_function_arn,
+        InvocationType="Event",
+        Payload=json.dumps({**event, "Continuation": dict(state)}).encode(),
+    )
