@@ -46,7 +46,8 @@ _SETTINGS = (
     "RetainDeploymentConfig",
 )
 _TOO_LATE = (
-    "still being updated after 45 minutes, and CloudFormation waits for an hour; shorten the waits of deployment"
+    "is still being updated after 45 minutes, and CloudFormation waits for an hour; shorten the waits of "
+    "deployment"
 )
 _STACK_TAG = "aws:cloudformation:stack-name"
 
@@ -65,6 +66,99 @@ def _handle(event: Event, context: Any, physical_id: str) -> Response | None:
             return _response(event, adopted, physical_id)
         state = {**state, "Sent": adopted.sent}
         continue_in_another_run(event, context, state, state["StartedAt"], _TOO_LATE)
+    except CustomResourceError as error:
+        raise CustomResourceError(f"endpoint {name}: {error}") from error
+    return None
+
+
+def _is_time_up(context: Any) -> bool:
+    return bool(context.get_remaining_time_in_millis() / 1000 < _RESERVED_SECONDS)
+
+
+def _response(event: Event, adopted: Adopted, physical_id: str) -> Response:
+    if event["RequestType"] == "Delete":
+        return Response(physical_id)
+    arn = adopted.describe()["EndpointArn"]
+    mine = [each for each in Claims(adopted.name).read() if each.is_of(*_owner(event))]
+    policies = [
+        [scaling["ResourceId"], policy["PolicyName"]]
+        for claim in mine
+        for scaling in claim.scaling
+        for policy in scaling["Policies"]
+    ]
+    data = {"EndpointName": adopted.name, "EndpointArn": arn, "PreviousPolicies": json.dumps(policies)}
+    # The ARN has the name in lower case; scaling is registered by the name as it is.
+    return Response(f"{arn.rpartition('/')[0]}/{adopted.name}", data)
+
+
+def _owner(event: Event) -> tuple[str, str]:
+    return event["StackId"], event["LogicalResourceId"]
+
+
+# Create.
+
+
+def _adopt(event: Event, adopted: Adopted) -> bool:
+    properties, claims = event["ResourceProperties"], Claims(adopted.name)
+    found = claims.read()
+    claims.expect_same_stack(found, event["StackId"])
+    if not any(each.is_of(*_owner(event)) for each in found):
+        endpoint = _existing(adopted)
+        if endpoint is None:
+            return False
+        found.append(_claim(event, adopted, endpoint))
+        claims.write(found)
+    claim = next(each for each in found if each.is_of(*_owner(event)))
+    config = properties["EndpointConfigName"]
+    try:
+        is_done = adopted.bring_to(config, _settings(properties), deregisters=True)
+    except Exception:
+        adopted.restore_scaling(claim.scaling, claim.endpoint_config_name)
+        raise
+    if is_done:
+        adopted.restore_scaling(claim.scaling, config)
+        _set_tags(adopted, _tags_of(properties), {})
+    return is_done
+
+
+def _existing(adopted: Adopted) -> dict[str, Any] | None:
+    try:
+        return adopted.settled()
+    except ClientError as error:
+        if not is_missing(error):
+            raise
+        raise CustomResourceError(
+            "does not exist in this account and Region; correct endpoint_name, or remove adopt_existing to "
+            "create it"
+        ) from error
+
+
+def _claim(event: Event, adopted: Adopted, endpoint: Mapping[str, Any]) -> Claim:
+    """Check that the endpoint can be adopted, and return what it is now."""
+    properties, running = event["ResourceProperties"], endpoint["EndpointConfigName"]
+    tags = _present_tags(adopted, endpoint["EndpointArn"])
+    _expect_adoptable(adopted, endpoint, tags)
+    wanted = adopted.config(properties["EndpointConfigName"])
+    found = list(obstacles(endpoint, adopted.config(running), wanted, properties))
+    if found:
+        raise CustomResourceError(f"{'; '.join(found)}. Nothing was changed")
+    scaling = Scaling()
+    saved = [scaling.describe(each) for each in adopted.variant_ids(running)]
+    return Claim(
+        *_owner(event),
+        endpoint_config_name=running,
+        scaling=tuple(each for each in saved if each is not None),
+        tags={name: value for name, value in tags.items() if not name.startswith("aws:")},
+    ).asking_for(properties["EndpointConfigName"])
+
+
+def _expect_adoptable(adopted: Adopted, endpoint: Mapping[str, Any], tags: Mapping[str, str]) -> None:
+    if _STACK_TAG in tags:
+        raise CustomResourceError(
+            f"belongs to stack {tags[_STACK_TAG]}, which would delete it; change the model in that stack, or "
+            "keep the endpoint with RemovalPolicy.RETAIN and remove it from that stack first. Nothing was "
+            "changed"
+        )
     status = endpoint["EndpointStatus"]
     if status != "InService":
         raise CustomResourceError(f"must be in service, got {status}; repair it first. Nothing was changed")
