@@ -79,16 +79,18 @@ def _response(event: Event, adopted: Adopted, physical_id: str) -> Response:
     if event["RequestType"] == "Delete":
         return Response(physical_id)
     arn = adopted.describe()["EndpointArn"]
-    mine = [each for each in Claims(adopted.name).read() if each.is_of(*_owner(event))]
-    policies = [
-        [scaling["ResourceId"], policy["PolicyName"]]
-        for claim in mine
-        for scaling in claim.scaling
-        for policy in scaling["Policies"]
-    ]
-    data = {"EndpointName": adopted.name, "EndpointArn": arn, "PreviousPolicies": json.dumps(policies)}
+    data = {"EndpointName": adopted.name, "EndpointArn": arn, "PreviousPolicies": _policies(event, adopted)}
     # The ARN has the name in lower case; scaling is registered by the name as it is.
     return Response(f"{arn.rpartition('/')[0]}/{adopted.name}", data)
+
+
+def _policies(event: Event, adopted: Adopted) -> str:
+    """The policies that those of the stack replace; empty if another construct of the stack had it before."""
+    claims = Claims(adopted.name).read()
+    if not claims or not claims[0].is_of(*_owner(event)):
+        return ""
+    found = claims[0].scaling
+    return json.dumps([[each["ResourceId"], one["PolicyName"]] for each in found for one in each["Policies"]])
 
 
 def _owner(event: Event) -> tuple[str, str]:
@@ -188,10 +190,13 @@ def _update(event: Event, adopted: Adopted) -> bool:
     asked = [each.asking_for(config) if each.is_of(*_owner(event)) else each for each in found]
     if asked != found:
         claims.write(asked)
-    is_done = adopted.bring_to(config, _settings(properties))
-    if is_done:
-        _set_tags(adopted, _tags_of(properties), _tags_of(old))
-    return is_done
+    if not adopted.bring_to(config, _settings(properties)):
+        return False
+    previous = {name: value for each in asked[:1] for name, value in each.tags.items()}
+    before = _tags_of(old)
+    kept = {name: value for name, value in previous.items() if name in before}
+    _set_tags(adopted, {**kept, **_tags_of(properties)}, before)
+    return True
 
 
 def _settings(properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def _target(event: Event, physical_id: str) -> Response:
             scaling.deregister(target_id.partition("|")[0])
         return Response(physical_id)
     # Of an adopted endpoint, the stack takes over the registration.
-    is_foreign = event["RequestType"] == "Create" and "PreviousPolicies" not in properties
+    is_foreign = event["RequestType"] == "Create" and not properties.get("PreviousPolicies")
     if is_foreign and scaling.target(resource_id) is not None:
         raise ScalingError(
             f"{resource_id} is already registered for scaling by something else, which would deregister it "
@@ -97,7 +97,7 @@ def _policy(event: Event, physical_id: str) -> Response:
     arn = scaling.put_policy(resource_id, {each: properties[each] for each in POLICY_MEMBERS})
     if event["RequestType"] == "Create":
         # Only now, so that the variant of an adopted endpoint is never without a policy.
-        for previous_id, previous in json.loads(properties.get("PreviousPolicies", "[]")):
+        for previous_id, previous in json.loads(properties.get("PreviousPolicies") or "[]"):
             if previous_id == resource_id and previous != name:
                 scaling.delete_policy(previous_id, previous)
     return Response(f"{target_id}|{name}", {"Arn": arn})
