@@ -7,16 +7,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from . import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
 from .response import CustomResourceError, Event
 from .retries import make_client
 
-__all__ = ["FUNCTION_TIMEOUT_SECONDS", "SERVICE_TIMEOUT_SECONDS", "continue_in_another_run"]
-
-FUNCTION_TIMEOUT_SECONDS = 15 * 60
-"""How long one run of a function may take; AWS Lambda's maximum."""
-
-SERVICE_TIMEOUT_SECONDS = 60 * 60
-"""How long CloudFormation waits for the response to a request; CloudFormation's maximum."""
+__all__ = ["continue_in_another_run"]
 
 
 def continue_in_another_run(

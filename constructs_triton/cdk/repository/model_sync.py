@@ -22,10 +22,7 @@ from constructs_triton.cdk.repository.sync_permissions import (
     place_statements,
     read_statement,
 )
-from constructs_triton.custom_resource_handlers.continuation import (
-    FUNCTION_TIMEOUT_SECONDS,
-    SERVICE_TIMEOUT_SECONDS,
-)
+from constructs_triton.custom_resource_handlers import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
 from constructs_triton.custom_resource_handlers.model_sync import RESOURCE_TYPE
 from constructs_triton.custom_resource_handlers.model_sync.manifest import ListedArchive, Manifest
 from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties

@@ -16,11 +16,8 @@ from constructs_triton.cdk.custom_resources.function import ContinuedFunction, F
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions
 from constructs_triton.cdk.scaling.scaling_guard import after_statements, look_at_scaling, scaling_statement
+from constructs_triton.custom_resource_handlers import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
 from constructs_triton.custom_resource_handlers.adoption import ADOPTED_TYPE, PARAMETER_FOLDER
-from constructs_triton.custom_resource_handlers.continuation import (
-    FUNCTION_TIMEOUT_SECONDS,
-    SERVICE_TIMEOUT_SECONDS,
-)
 from constructs_triton.tokens import is_token
 
 __all__ = ["AdoptionFunction", "EndpointAdoption"]
