@@ -227,7 +227,7 @@ def test_deletion_waits_for_a_previous_model_that_is_gone(
     assert aws.destroy(stack.name).status == "DELETE_COMPLETE"
 
 
-def test_endpoint_that_somebody_else_changed_is_left(
+def test_endpoint_that_was_changed_by_hand_is_left(
     aws: SimulatedAccount, notebook: Notebook, deploy: Deploy
 ) -> None:
     """A third configuration, set by hand, is not replaced by the notebook's."""

@@ -11,8 +11,7 @@ update
 delete
     Never deletes the endpoint. It returns it to the configuration that it had before, with its scaling and
     tags: after a deployment that failed, or with ``RemovalPolicy.DESTROY``. CloudFormation deletes the
-    configuration of the stack after that. If somebody has given the endpoint a third configuration in the
-    meantime, it keeps that one.
+    configuration of the stack after that. An endpoint that was given a third configuration by hand keeps it.
 
 An update may take longer than a function may run, so the function invokes itself for the rest. Each step is
 safe to repeat.
@@ -229,7 +228,7 @@ def _release(event: Event, adopted: Adopted) -> bool:
 
 
 def _return(event: Event, adopted: Adopted, claim: Claim) -> bool:
-    """Return the endpoint to its previous state, unless it was deleted or changed by somebody else."""
+    """Return the endpoint to its previous state, unless it was deleted or changed by hand."""
     try:
         endpoint = adopted.settled()
     except ClientError as error:

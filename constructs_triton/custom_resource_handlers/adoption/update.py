@@ -65,8 +65,8 @@ class Adopted:
         """Update the endpoint to a configuration; return ``False`` if the time of this run is up before.
 
         ``settings`` are further members of the request. ``deregisters`` deregisters the variants that
-        SageMaker does not change while they are registered for scaling. An update in progress is waited for,
-        whoever began it.
+        SageMaker does not change while they are registered for scaling. It waits for an update in
+        progress, also one by hand.
 
         Raises:
             CustomResourceError: SageMaker did not keep the update.

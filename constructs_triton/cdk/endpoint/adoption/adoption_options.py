@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aws_cdk import RemovalPolicy
 
-from constructs_triton.cdk.options.deployment import Deployment
+from constructs_triton.cdk.options.deployment import Deployment, total_wait_seconds
 from constructs_triton.errors import InvalidValueError
 
 __all__ = ["check_adoption", "default_removal"]
@@ -39,7 +39,7 @@ def check_adoption(
             "removal_policy: RETAIN would leave the endpoint on the new model if the first deployment fails; "
             "use RETAIN_ON_UPDATE_OR_DELETE"
         )
-    wait = None if deployment is None else deployment.total_wait_seconds()
+    wait = None if deployment is None else total_wait_seconds(deployment)
     if wait is not None and wait > _LONGEST_WAIT_SECONDS:
         raise InvalidValueError(
             f"deployment: the waits must take at most {_LONGEST_WAIT_SECONDS} seconds together with "

@@ -71,7 +71,7 @@ def test_run_that_died_does_not_send_twice() -> None:
     assert len(service.updates) == 1
 
 
-def test_update_of_somebody_else_is_waited_for() -> None:
+def test_update_by_hand_is_waited_for() -> None:
     """SageMaker refuses a second update at a time, so the function waits for the end of the first."""
     service = SageMaker(reads=4)
     service.update_endpoint(EndpointConfigName="third")
