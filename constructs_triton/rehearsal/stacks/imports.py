@@ -1,7 +1,7 @@
 """The import of existing resources into a stack: change sets of the type ``IMPORT``.
 
-Only SageMaker's models, endpoint configurations and endpoints are simulated. Whether AWS imports endpoints and
-endpoint configurations is not settled: its lists contradict each other.
+Only SageMaker's models, endpoint configurations and endpoints are simulated. Whether AWS imports endpoints
+and endpoint configurations is not settled: its lists contradict each other.
 
 Source: CloudFormation user guide, "Import AWS resources into a CloudFormation stack".
 """
@@ -73,9 +73,7 @@ def import_resources(
         stack.record(name, resource.type, each.id, "IMPORT_COMPLETE", "Resource import completed.")
 
 
-def _expect_importable(
-    stacks: Stacks, stack: Stack, template: Template, arns: Mapping[str, str]
-) -> None:
+def _expect_importable(stacks: Stacks, stack: Stack, template: Template, arns: Mapping[str, str]) -> None:
     added = template.resources.keys() - stack.resources.keys()
     if added != arns.keys():
         names = ", ".join(sorted(added ^ arns.keys()))
