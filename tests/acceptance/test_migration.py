@@ -21,6 +21,7 @@ BUDGET_MINUTES = 4
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 
 PROJECT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(PROJECT / "assets" / "training"))
 FILES = PROJECT / "docs" / "guides" / "migrating"
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"
 STACK = "Vision"
@@ -99,8 +100,9 @@ def test_callers_move_to_an_endpoint_beside_the_old_one(folder: Path) -> None:
         view, code = StackView(aws, STACK), (folder / "beside.py").read_text()
         moved = code.replace("cdk.App()", 'cdk.App(context={"has_moved": "yes"})')
         names = []
-        for number, text in enumerate((code, moved, code, moved)):
-            aws.deploy(synthesize(folder, f"beside{number}", text), STACK)
+        first, second = synthesize(folder, "first", code), synthesize(folder, "second", moved)
+        for assembly in (first, second, first, second):
+            aws.deploy(assembly, STACK)
             assert view.stack.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"), view.stack.reason
             names.append(aws.client("ssm").get_parameter(Name="/digits/endpoint")["Parameter"]["Value"])
         assert names == [OLD, names[1], OLD, names[1]]
