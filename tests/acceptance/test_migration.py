@@ -17,7 +17,7 @@ from constructs_triton.local import LocalEndpoint
 from constructs_triton.rehearsal import SimulatedAccount
 from constructs_triton_client import TritonClient
 
-BUDGET_MINUTES = 4
+BUDGET_MINUTES = 5
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 
 PROJECT = Path(__file__).resolve().parents[2]
