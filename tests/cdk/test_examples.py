@@ -314,7 +314,15 @@ def queue_waits_for_the_first_type_with_capacity(found: Example) -> None:
     assert (variant["VariantInstanceProvisionTimeoutInSeconds"], "InstanceType" in variant) == (1200, False)
 
 
+def adopted_endpoint_is_updated_and_returned(found: Example) -> None:
+    assert resources(found.template, "AWS::SageMaker::Endpoint") == {}
+    (adopted,) = resources(found.template, "Custom::TritonAdoptedEndpoint").values()
+    assert adopted["Properties"]["EndpointName"] == "digits-2025-11-02"
+    assert adopted["DeletionPolicy"] == "Delete"
+
+
 PURPOSES: dict[str, Callable[[Example], None]] = {
+    "adopted": adopted_endpoint_is_updated_and_returned,
     "ab_test": ab_test_splits_the_traffic,
     "async_inference": async_fleet_goes_to_zero,
     "async_pools": queue_waits_for_the_first_type_with_capacity,

@@ -23,6 +23,9 @@ def fill(stack: cdk.Stack, path: Path) -> None:
     for endpoint in (
         TritonEnsembleEndpoint(stack, "Ensemble", ensemble="pipeline", container_metrics=True, **served),
         TritonMultiModelEndpoint(stack, "Many", **served),
+        TritonEnsembleEndpoint(
+            stack, "Old", ensemble="pipeline", endpoint_name="old", adopt_existing=True, **served
+        ),
     ):
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
         count.scale_on_gpu_utilization("Gpu")

@@ -9,6 +9,7 @@ from typing import Any
 
 from .account import Account
 from .component_questions import component_configs, component_inside, component_updates
+from .import_question import imported
 from .operation_questions import published, stopped
 from .pool_questions import pooled
 
@@ -235,5 +236,13 @@ QUESTIONS = (
         instances=1,
         minutes=30,
         ask=published,
+    ),
+    Question(
+        12,
+        "Can CloudFormation import an endpoint that was created outside of it?",
+        f"{_PREFIX}Imported",
+        instances=2,
+        minutes=30,
+        ask=imported,
     ),
 )

@@ -133,6 +133,13 @@ class Published(CheckStack):
         count.scale_out_on_queue_time("Queue", target_queue_time=cdk.Duration.millis(50))
 
 
+class Imported(CheckStack):
+    """An endpoint whose configuration another endpoint uses, which no stack has created."""
+
+    def add_endpoints(self) -> None:
+        self.endpoint("Endpoint", self.repository())
+
+
 STACKS: dict[str, Callable[..., CheckStack]] = {
     f"TritonAccountCheck{each.__name__}": each
     for each in (
@@ -147,6 +154,7 @@ STACKS: dict[str, Callable[..., CheckStack]] = {
         Pooled,
         Stopped,
         Published,
+        Imported,
     )
 }
 

@@ -89,13 +89,14 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             *check_deployment(options["deployment"], [each.initial_instance_count for each in settled]),
             *check_network(options),
         ]
-        recorded = _recorded(options, serves_many=models.serves_many)
+        asynchronous = options["async_inference"]
+        recorded = read_recorded(options["verify_responses"], asynchronous, serves_many=models.serves_many)
         super().__init__(scope, id, physical_name=options["endpoint_name"])
         self._options = options
         self._serves_many = models.serves_many
         self._contents = models.contents
-        self._async_inference = options["async_inference"]
-        self._is_asynchronous = options["async_inference"] is not None
+        self._async_inference = asynchronous
+        self._is_asynchronous = asynchronous is not None
         self._alarms: list[str] = []
         self._connections = make_connections(self, options)
         self._bound = bind_variants(self, settled)
@@ -108,7 +109,9 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             self, options, self._bound, self._cfn_models, pool_models
         )
         self._all_models = [*self._cfn_models, *pool_models.values()]
-        self._cfn_endpoint = self._make_endpoint(options["endpoint_name"])
+        self._cfn_endpoint = self._make_endpoint(
+            options["endpoint_name"], adopts=options["adopt_existing"], key=options["encryption_key"]
+        )
         self._make_log_group()
         self._make_variants(settled)
         self._set_deployment()
@@ -263,7 +266,10 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         if not self._options["scaling_guard"]:
             return None
         instance_types = {each.variant_name: each.instance_types for each in settled}
-        return ScalingGuard(self, "ScalingGuard", endpoint=self._cfn_endpoint, instance_types=instance_types)
+        adopts, endpoint = bool(self._options["adopt_existing"]), self._cfn_endpoint
+        return ScalingGuard(
+            self, "ScalingGuard", endpoint=endpoint, instance_types=instance_types, replaces_policies=adopts
+        )
 
     def _make_variant(self, settled: SettledVariant, model: sagemaker.CfnModel) -> EndpointVariant:
         return EndpointVariant(
@@ -323,14 +329,6 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             # A finding of several variants is annotated once, on the endpoint.
             annotate(found_in[0] if len(found_in) == 1 else self, [finding])
         annotate(self, findings)
-
-
-def _recorded(options: EndpointOptions, *, serves_many: bool) -> str | None:
-    """Read the recorded requests before anything is added to the tree."""
-    path, is_asynchronous = options["verify_responses"], options["async_inference"] is not None
-    if path is None:
-        return None
-    return read_recorded(path, is_asynchronous=is_asynchronous, serves_many=serves_many)
 
 
 def _container_metrics(settled: SettledVariant) -> ContainerMetrics | None:

@@ -11,7 +11,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
+from constructs_triton.cdk.custom_resources.function import ContinuedFunction, FunctionDefinition
 from constructs_triton.cdk.permissions.role_permissions import MOST_CHARACTERS, RolePermissions, fits
 from constructs_triton.cdk.repository.archive_assets import LIST_LABEL, ArchiveAsset, StackAssets, label_of
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
@@ -22,11 +22,8 @@ from constructs_triton.cdk.repository.sync_permissions import (
     place_statements,
     read_statement,
 )
-from constructs_triton.custom_resource_handlers.model_sync import (
-    FUNCTION_TIMEOUT_SECONDS,
-    RESOURCE_TYPE,
-    SERVICE_TIMEOUT_SECONDS,
-)
+from constructs_triton.custom_resource_handlers import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
+from constructs_triton.custom_resource_handlers.model_sync import RESOURCE_TYPE
 from constructs_triton.custom_resource_handlers.model_sync.manifest import ListedArchive, Manifest
 from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
 from constructs_triton.model_repository.packing import ARCHIVE_SUFFIX
@@ -45,7 +42,7 @@ class S3Archive:
     object_key: str
 
 
-class ModelSyncFunction(DeployFunction):
+class ModelSyncFunction(ContinuedFunction):
     """The function of one repository."""
 
     DEFINITION = FunctionDefinition(
@@ -55,22 +52,6 @@ class ModelSyncFunction(DeployFunction):
         memory_mib=512,
         services=("lambda",),
     )
-
-    def __init__(self, scope: Construct, id: str) -> None:
-        super().__init__(scope, id)
-        # A policy of its own: the role's default policy comes before the function and cannot name it.
-        self.continuation_policy = iam.Policy(
-            self,
-            "Continuation",
-            roles=[self.role],
-            statements=[
-                iam.PolicyStatement(
-                    sid="ContinueItself",
-                    actions=["lambda:InvokeFunction"],
-                    resources=[self.function.function_arn],
-                )
-            ],
-        )
 
     def create_resource(
         self,
