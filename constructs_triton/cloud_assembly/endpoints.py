@@ -9,10 +9,12 @@ from typing import Any
 
 from constructs_triton.cloud_assembly.intrinsics import number_of, text_of
 from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton.custom_resource_handlers.adoption import ADOPTED_TYPE
 from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
 from constructs_triton.errors import TemplateError
 
 __all__ = [
+    "ENDPOINT_TYPES",
     "NOT_TRITON",
     "DeclaredComponent",
     "DeclaredContainer",
@@ -25,8 +27,10 @@ __all__ = [
     "model_syncs",
 ]
 
-_ENDPOINT, _CONFIG = "AWS::SageMaker::Endpoint", "AWS::SageMaker::EndpointConfig"
+_CONFIG = "AWS::SageMaker::EndpointConfig"
 _MODEL, _COMPONENT = "AWS::SageMaker::Model", "AWS::SageMaker::InferenceComponent"
+#: The second is an endpoint that existed before the stack, with the same properties.
+ENDPOINT_TYPES = "AWS::SageMaker::Endpoint", ADOPTED_TYPE
 #: Metadata of models whose container is not Triton, which their images may not say.
 NOT_TRITON = "constructs-triton:not-triton"
 # Names of AWS's images for language models. Deployed models have no metadata.
@@ -135,7 +139,7 @@ class DeclaredEndpoint:
 
 def endpoint_names(stack: SynthesizedStack) -> dict[str, str]:
     """Return the names of the endpoints of a stack by logical ID."""
-    return {logical_id: stack.name_of(logical_id) for logical_id in stack.created(_ENDPOINT)}
+    return {logical_id: stack.name_of(logical_id) for logical_id in stack.created(*ENDPOINT_TYPES)}
 
 
 def declared_endpoints(

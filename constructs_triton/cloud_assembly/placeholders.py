@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from constructs_triton.cloud_assembly.intrinsics import Evaluator
 from constructs_triton.cloud_assembly.template import Template
+from constructs_triton.custom_resource_handlers.adoption import ADOPTED_TYPE
 from constructs_triton.errors import TemplateError
 
 __all__ = ["PLACEHOLDER_ACCOUNT", "PLACEHOLDER_REGION", "Placeholders", "StackOutputs"]
@@ -30,6 +31,7 @@ _NAME_PROPERTIES = {
     "AWS::SageMaker::EndpointConfig": "EndpointConfigName",
     "AWS::SageMaker::InferenceComponent": "InferenceComponentName",
     "AWS::SageMaker::Model": "ModelName",
+    ADOPTED_TYPE: "EndpointName",
 }
 #: The type whose ``Ref`` is its ARN. Templates take the name from the ARN, because it is no attribute.
 _COMPONENT = "AWS::SageMaker::InferenceComponent"

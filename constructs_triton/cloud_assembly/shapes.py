@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from constructs_triton.custom_resource_handlers.adoption import ADOPTED_TYPE
 from constructs_triton.errors import TemplateError
 
 __all__ = ["ASSETS", "MANIFEST", "METADATA", "PROPERTIES", "TEMPLATE", "check_shape"]
@@ -41,6 +42,8 @@ _STEP: Final = {
     "ScalingAdjustment!": NUMBER,
 }
 
+_ENDPOINT: Final = {"EndpointName": SCALAR, "EndpointConfigName": SCALAR}
+
 PROPERTIES: Final[Mapping[str, Any]] = {
     "AWS::SageMaker::Model": {"PrimaryContainer": _CONTAINER, "Containers": [_CONTAINER]},
     "AWS::SageMaker::EndpointConfig": {
@@ -51,7 +54,8 @@ PROPERTIES: Final[Mapping[str, Any]] = {
             "ClientConfig": {"MaxConcurrentInvocationsPerInstance": NUMBER},
         },
     },
-    "AWS::SageMaker::Endpoint": {"EndpointName": SCALAR, "EndpointConfigName": SCALAR},
+    "AWS::SageMaker::Endpoint": _ENDPOINT,
+    ADOPTED_TYPE: _ENDPOINT,
     "AWS::SageMaker::InferenceComponent": {
         "EndpointName": SCALAR,
         "VariantName": SCALAR,

@@ -13,11 +13,15 @@ from types import TracebackType
 from typing import IO, Any, Protocol, Self, Unpack
 
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.gateway_query import ask_gateway
+from constructs_triton.local.model_statistics import ModelStatistics, parse_statistics, statistics_since
 from constructs_triton.local.options import LocalRunOptions, command_line, takes_run_options
 
-__all__ = ["LocalEndpoint", "SynthesizableApp"]
+__all__ = ["LocalEndpoint", "Statistics", "SynthesizableApp", "read_statistics"]
 
 _STOP_TIMEOUT_SECONDS = 30.0
+#: Statistics of models by endpoint, and by variant or inference component.
+Statistics = dict[str, dict[str, tuple[ModelStatistics, ...]]]
 
 
 class _CloudAssembly(Protocol):
@@ -190,6 +194,20 @@ class LocalEndpoint:
         """The output of ``local up --json``: endpoints, variants, process IDs, logs."""
         return self._ready
 
+    def statistics(self, *, since: Statistics | None = None) -> Statistics:
+        """Return what the servers have counted of each model: requests, batches, time in queue and compute.
+
+        The keys are the endpoint, and the variant or inference component. Each step of an ensemble and each
+        model that another one calls has an entry.
+
+        Args:
+            since: An earlier result. Default: the counters begin when a model is loaded.
+
+        Raises:
+            LocalEndpointError: a server does not answer, or its statistics cannot be reached.
+        """
+        return read_statistics(self.endpoint_url, since=since)
+
     @property
     def messages(self) -> str:
         """The messages of the run so far: containers' messages, changed models, restarts."""
@@ -197,6 +215,28 @@ class LocalEndpoint:
         # No seek: the gateway writes to the same open file at the same position.
         descriptor = self._messages.fileno()
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace").strip()
+
+
+def read_statistics(url: str, *, since: Statistics | None = None) -> Statistics:
+    """Return what the servers of the local run at ``url`` have counted, as ``LocalEndpoint.statistics``.
+
+    Raises:
+        LocalEndpointError: no local run answers, or its statistics cannot be reached.
+    """
+    earlier = since or {}
+    return {
+        endpoint: {
+            name: statistics_since(_statistics(each), earlier.get(endpoint, {}).get(name, ()))
+            for name, each in servers.items()
+        }
+        for endpoint, servers in ask_gateway(url, "/statistics").items()
+    }
+
+
+def _statistics(answer: Mapping[str, Any]) -> tuple[ModelStatistics, ...]:
+    if "error" in answer:
+        raise LocalEndpointError(answer["error"])
+    return parse_statistics(answer["model_stats"])
 
 
 def _given(flag: str, value: str | None) -> list[str]:

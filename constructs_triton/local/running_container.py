@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 import aiohttp
 
+from constructs_triton.local.model_statistics import ModelStatistics
 from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
 __all__ = ["ContainerRunner", "Destination", "RunningContainer"]
@@ -24,6 +25,7 @@ class RunningContainer(Protocol):
     """The container of one variant or component: the bundled server, or an image that an engine runs.
 
     ``directory`` is a private folder that is deleted with the container. ``generation`` counts the starts.
+    ``stand_ins`` are the models that a stand-in runs, with what runs each of them.
     """
 
     label: str
@@ -31,6 +33,7 @@ class RunningContainer(Protocol):
     directory: Path
     is_ready: bool
     generation: int
+    stand_ins: dict[str, str]
 
     @property
     def url(self) -> str:
@@ -71,6 +74,13 @@ class RunningContainer(Protocol):
 
     def memory_bytes(self) -> int:
         """Return how much memory the container's processes use."""
+
+    async def statistics(self) -> tuple[ModelStatistics, ...]:
+        """Return what the server has counted of each model since the model was loaded.
+
+        Raises:
+            LocalEndpointError: the server does not answer, or its statistics cannot be reached.
+        """
 
     async def start(self) -> None:
         """Start the container and wait until ``/ping`` answers 200.

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton.facts.images import version_of_image
 from constructs_triton.operations.aws_reader import AwsReader
 from constructs_triton.operations.cloudwatch_logs import component_log_group_of, log_group_of, read_streams
@@ -125,7 +126,7 @@ def _stack_messages(reader: AwsReader, described: Mapping[str, Any], facts: list
         text = f"{failed['LogicalResourceId']} {failed['ResourceStatus']}: {reason}"
         facts.append(f"first failed event of the stack: {text}")
         yield Message(text, "CloudFormation event")
-        if failed["ResourceType"] == "AWS::SageMaker::Endpoint" and described["EndpointStatus"] == _GOOD:
+        if failed["ResourceType"] in ENDPOINT_TYPES and described["EndpointStatus"] == _GOOD:
             yield Message(_ROLLED_BACK, "CloudFormation event", shown=text)
     yield from _rollback_messages(reader, described, stack)
 

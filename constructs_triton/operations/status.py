@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton.cloud_assembly.endpoints import instance_types_of
+from constructs_triton.cloud_assembly.endpoints import ENDPOINT_TYPES, instance_types_of
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.images import version_of_image
 from constructs_triton.operations.aws_reader import AwsReader, describe_denial
@@ -144,7 +144,7 @@ def endpoints_of_stack(session: boto3.Session, stack: str) -> list[str]:
     names = [
         each["PhysicalResourceId"].rpartition("/")[2]
         for each in resources
-        if each["ResourceType"] == "AWS::SageMaker::Endpoint" and each.get("PhysicalResourceId")
+        if each["ResourceType"] in ENDPOINT_TYPES and each.get("PhysicalResourceId")
     ]
     if not names:
         raise InvalidValueError(f"--stack: {stack} has no SageMaker endpoint; check the name")

@@ -12,7 +12,7 @@ from deploy_twice import (
     deployable_stacks,
     live_through_deployments,
     project_apps,
-    put_what_another_team_has_left,
+    put_what_exists_before,
     synthesize_apps,
 )
 from programs import PROJECT
@@ -66,8 +66,7 @@ def test_app_is_deployed_twice_and_destroyed(
 ) -> None:
     """The app deploys, a second deployment changes nothing, and destroy deletes everything."""
     aws = account_in(environment)
-    if name == "existing_bucket":
-        put_what_another_team_has_left(aws, assemblies / "ensemble")
+    put_what_exists_before(aws, assemblies / name)
     stacks = stacks_in(Assembly(assemblies / name), environment)
     assert stacks != []
     live_through_deployments(aws, stacks)

@@ -27,6 +27,7 @@ _ARNS = {
     ("AWS::Lambda::Function", "Arn"): ("lambda", "function"),
     ("AWS::S3::Bucket", "Arn"): ("s3", "bucket"),
     ("AWS::SageMaker::Endpoint", "EndpointArn"): ("sagemaker", "endpoint"),
+    ("Custom::TritonAdoptedEndpoint", "EndpointArn"): ("sagemaker", "endpoint"),
     ("AWS::SageMaker::InferenceComponent", "InferenceComponentArn"): ("sagemaker", "inference-component"),
     ("AWS::SNS::Topic", "TopicArn"): ("sns", "topic"),
 }

@@ -119,6 +119,7 @@ NAMES = ("EndpointName", "EndpointConfigName", "ModelName", "RoleName", "BucketN
 def test_nothing_has_a_fixed_name(name: str) -> None:
     """D12: a second stack in the same account has no equal names, except those that the user sets."""
     asked = {
+        "adopted": {"digits-2025-11-02"},
         "blue_green_rollback": {"digits-canary"},
         "called_models": {"moderation", "review"},
         "generate": {"decoder", "story"},

@@ -23,6 +23,9 @@ def fill(stack: cdk.Stack, path: Path) -> None:
     for endpoint in (
         TritonEnsembleEndpoint(stack, "Ensemble", ensemble="pipeline", container_metrics=True, **served),
         TritonMultiModelEndpoint(stack, "Many", **served),
+        TritonEnsembleEndpoint(
+            stack, "Old", ensemble="pipeline", endpoint_name="old", adopt_existing=True, **served
+        ),
     ):
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
         count.scale_on_gpu_utilization("Gpu")
@@ -31,6 +34,9 @@ def fill(stack: cdk.Stack, path: Path) -> None:
         count.scale_on_model_latency("P99", target_latency=cdk.Duration.millis(90), statistic="p99")
         endpoint.add_alarms(model_latency_objective=cdk.Duration.millis(100))
         endpoint.add_dashboard()
+        if isinstance(endpoint, TritonEnsembleEndpoint):
+            wait = cdk.Duration.millis(50)
+            count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=wait)
 
 
 @pytest.mark.parametrize("environment", [ENVIRONMENT, None], ids=["region", "agnostic"])

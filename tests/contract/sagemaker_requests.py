@@ -32,6 +32,7 @@ _VALUES: dict[tuple[str, str], Callable[[str], str]] = {
     ("AWS::S3::Bucket", ""): lambda name: f"stack-{name.lower()}",
     ("AWS::SNS::Topic", ""): lambda name: _arn("sns", name),
     ("AWS::SageMaker::Endpoint", "EndpointName"): lambda name: name,
+    ("Custom::TritonAdoptedEndpoint", "EndpointName"): lambda name: name,
     ("AWS::SageMaker::EndpointConfig", "EndpointConfigName"): lambda name: name,
     ("AWS::SageMaker::Model", "ModelName"): lambda name: name,
 }
@@ -45,7 +46,10 @@ def all_calls(template: Template) -> list[Call]:
 
 
 def sagemaker_calls(resources: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[Call]:
-    """Return one call per model and configuration, and two per endpoint: creation and update."""
+    """Return one call per model and configuration, and two per endpoint: creation and update.
+
+    An endpoint that existed before is only updated.
+    """
     for logical_id, resource in resources.items():
         request = resolve(resource.get("Properties", {}), names)
         match resource["Type"]:
@@ -57,6 +61,9 @@ def sagemaker_calls(resources: Mapping[str, Any], names: Mapping[str, str]) -> I
                 request = {"EndpointName": logical_id, **request}
                 yield Call("sagemaker", "CreateEndpoint", _without(request, *_UPDATE_ONLY))
                 yield Call("sagemaker", "UpdateEndpoint", _without(request, "Tags"))
+            case "Custom::TritonAdoptedEndpoint":
+                own = ("Tags", "ServiceToken", "ServiceTimeout")
+                yield Call("sagemaker", "UpdateEndpoint", _without(request, *own))
 
 
 def _without(request: Mapping[str, Any], *names: str) -> dict[str, Any]:

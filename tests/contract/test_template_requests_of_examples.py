@@ -19,7 +19,7 @@ CALLS = {"CreateModel", "CreateEndpointConfig", "CreateEndpoint", "UpdateEndpoin
 def test_requests_match_the_service_models(name: str) -> None:
     """All requests match botocore's service models, with enumerations, limits and patterns."""
     calls = [call for template in whole_templates(example(name)) for call in all_calls(template)]
-    assert {call.operation for call in calls} >= CALLS
+    assert {call.operation for call in calls} >= CALLS - ({"CreateEndpoint"} if name == "adopted" else set())
     found = [problem for call in calls for problem in check_call(call.service, call.operation, call.request)]
     assert found == []
 

@@ -10,6 +10,9 @@ from programs import PROJECT, run_script, synthesize_app
 
 from constructs_triton.cloud_assembly.assembly import Assembly
 from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal.replacement import replaced
+from constructs_triton.rehearsal.updates.adopted import assume_adopted
+from constructs_triton.rehearsal.updates.versions import read_version
 
 #: An example that cannot be deployed here, with the reason.
 NOT_DEPLOYED = {"minilm_ensembles": "its weights, 84 MB, have to be downloaded; its own tests do so"}
@@ -82,7 +85,16 @@ def synthesize_apps(directory: Path, names: list[str], *, changes_models: bool =
     return directory / "assemblies"
 
 
-def put_what_another_team_has_left(aws: SimulatedAccount, packed: Path) -> None:
+def put_what_exists_before(aws: SimulatedAccount, assembly: Path) -> None:
+    """What an example expects in the account: a bucket of another team, or an endpoint of a notebook."""
+    if assembly.name == "existing_bucket":
+        _put_archive(aws, assembly.parent / "ensemble")
+    if assembly.name == "adopted":
+        with replaced(aws.api, "assumes_existing", True):
+            assume_adopted(aws.api, read_version(assembly).stacks)
+
+
+def _put_archive(aws: SimulatedAccount, packed: Path) -> None:
     """A bucket that exists before the deployment, with an archive."""
     s3, bucket = aws.client("s3"), "example-ml-platform"
     (archive,) = packed.glob("*.tar.gz")

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from deploy_twice import inventory, put_what_another_team_has_left
+from deploy_twice import inventory, put_what_exists_before
 from guard_states import STACK, STATES
 
 from constructs_triton.cloud_assembly.assembly import Assembly
@@ -189,8 +189,7 @@ def account(stacks: list[Versions], seed: int) -> Iterator[Life]:
     with SimulatedAccount(*place) as aws:
         aws.behaviour = Behaviour.unfriendly(seed)
         aws.bootstrap()
-        if stage.directory.name == "existing_bucket":
-            put_what_another_team_has_left(aws, stage.directory.parent / "ensemble")
+        put_what_exists_before(aws, stage.directory)
         yield Life(aws, seed)
 
 

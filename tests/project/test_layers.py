@@ -87,6 +87,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "local": (
         "options",
+        "model_statistics",
+        "gateway_query",
         "sources",
         "running_container",
         "http_session",

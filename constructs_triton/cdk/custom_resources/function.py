@@ -17,7 +17,7 @@ from constructs_triton.cdk.custom_resources.function_network import network_stat
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.custom_resource_handlers import CODE_DIRECTORY, CODE_FOLDER, PYTHON_VERSION
 
-__all__ = ["DeployFunction", "FunctionDefinition", "python_runtime"]
+__all__ = ["ContinuedFunction", "DeployFunction", "FunctionDefinition", "python_runtime"]
 
 
 def python_runtime() -> lambda_.Runtime:
@@ -108,6 +108,26 @@ class DeployFunction(Construct):
         )
         resource.node.add_dependency(policy)
         return resource
+
+
+class ContinuedFunction(DeployFunction):
+    """A function that invokes itself for the rest of a request that takes longer than one run."""
+
+    def __init__(self, scope: Construct, id: str) -> None:
+        super().__init__(scope, id)
+        # A policy of its own: the role's default policy comes before the function and cannot name it.
+        self.continuation_policy = iam.Policy(
+            self,
+            "Continuation",
+            roles=[self.role],
+            statements=[
+                iam.PolicyStatement(
+                    sid="ContinueItself",
+                    actions=["lambda:InvokeFunction"],
+                    resources=[self.function.function_arn],
+                )
+            ],
+        )
 
 
 def _code(folder: str) -> lambda_.AssetCode:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 import jsii
-from aws_cdk import Aspects
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -57,8 +56,9 @@ from constructs_triton.cdk.scaling.endpoint_variant import (
     retain_instance_counts,
 )
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
-from constructs_triton.cdk.scaling.sequence_warning import SequenceWarning, sequence_finding
+from constructs_triton.cdk.scaling.sequence_warning import sequence_finding
 from constructs_triton.cdk.validation.limit_checks import check_range
+from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
@@ -89,13 +89,14 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             *check_deployment(options["deployment"], [each.initial_instance_count for each in settled]),
             *check_network(options),
         ]
-        recorded = _recorded(options, serves_many=models.serves_many)
+        asynchronous = options["async_inference"]
+        recorded = read_recorded(options["verify_responses"], asynchronous, serves_many=models.serves_many)
         super().__init__(scope, id, physical_name=options["endpoint_name"])
         self._options = options
         self._serves_many = models.serves_many
         self._contents = models.contents
-        self._async_inference = options["async_inference"]
-        self._is_asynchronous = options["async_inference"] is not None
+        self._async_inference = asynchronous
+        self._is_asynchronous = asynchronous is not None
         self._alarms: list[str] = []
         self._connections = make_connections(self, options)
         self._bound = bind_variants(self, settled)
@@ -108,7 +109,9 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             self, options, self._bound, self._cfn_models, pool_models
         )
         self._all_models = [*self._cfn_models, *pool_models.values()]
-        self._cfn_endpoint = self._make_endpoint(options["endpoint_name"])
+        self._cfn_endpoint = self._make_endpoint(
+            options["endpoint_name"], adopts=options["adopt_existing"], key=options["encryption_key"]
+        )
         self._make_log_group()
         self._make_variants(settled)
         self._set_deployment()
@@ -257,13 +260,16 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         self._variants = tuple(variants)
         for variant, each in zip(variants, settled, strict=False):  # a shadow variant answers no caller
             if each.container.models.sequence_models:
-                Aspects.of(self).add(SequenceWarning(self, partial(_sequence_finding, variant, each)))
+                warn_at_synthesis(self, partial(_sequence_finding, variant, each))
 
     def _make_scaling_guard(self, settled: Sequence[SettledVariant]) -> ScalingGuard | None:
         if not self._options["scaling_guard"]:
             return None
         instance_types = {each.variant_name: each.instance_types for each in settled}
-        return ScalingGuard(self, "ScalingGuard", endpoint=self._cfn_endpoint, instance_types=instance_types)
+        adopts, endpoint = bool(self._options["adopt_existing"]), self._cfn_endpoint
+        return ScalingGuard(
+            self, "ScalingGuard", endpoint=endpoint, instance_types=instance_types, replaces_policies=adopts
+        )
 
     def _make_variant(self, settled: SettledVariant, model: sagemaker.CfnModel) -> EndpointVariant:
         return EndpointVariant(
@@ -325,19 +331,13 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         annotate(self, findings)
 
 
-def _recorded(options: EndpointOptions, *, serves_many: bool) -> str | None:
-    """Read the recorded requests before anything is added to the tree."""
-    path, is_asynchronous = options["verify_responses"], options["async_inference"] is not None
-    if path is None:
-        return None
-    return read_recorded(path, is_asynchronous=is_asynchronous, serves_many=serves_many)
-
-
 def _container_metrics(settled: SettledVariant) -> ContainerMetrics | None:
     models = settled.container.models
     if models.metrics_name is None:
         return None
-    return ContainerMetrics(models.metrics_name, settled.variant_name, models.published_models)
+    published = models.published_models
+    steps = tuple(each for each in published if not models.contents.is_ensemble(each))
+    return ContainerMetrics(models.metrics_name, settled.variant_name, published, steps)
 
 
 def _sequence_finding(variant: EndpointVariant, settled: SettledVariant) -> Finding | None:

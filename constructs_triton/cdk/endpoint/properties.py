@@ -8,6 +8,7 @@ from typing import Annotated, cast
 
 from aws_cdk import aws_logs as logs
 
+from constructs_triton.cdk.endpoint.adoption.adoption_options import check_adoption, default_removal
 from constructs_triton.cdk.endpoint.log_group import check_log_retention
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.options.data_capture import DataCapture
@@ -105,13 +106,24 @@ class EndpointOptions(VariantOptions, CreatedEndpointOptions, total=False):
             example="logs.RetentionDays.ONE_MONTH",
         ),
     ]
+    adopt_existing: Annotated[
+        bool | None,
+        Property(
+            "Takes over the existing endpoint ``endpoint_name``, which belongs to no stack, instead of "
+            "creating one. A Lambda function updates it to the new configuration; name, ARN, tags and "
+            "instance counts stay. If the deployment fails, it returns the endpoint to the configuration "
+            "that it had. The endpoint is never deleted.",
+            default=False,
+            example="True",
+        ),
+    ]
     scaling_guard: Annotated[
         bool | None,
         Property(
             "Lets a deployment change the instance type of a scaled variant, or remove the variant, which "
             "SageMaker otherwise refuses. A Lambda function deregisters the variant from scaling before the "
             "update and registers it again afterwards.",
-            default=False,
+            default_text="``False``; ``True`` with ``adopt_existing``",
             example="True",
         ),
     ]
@@ -156,6 +168,8 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
             f'got "{given["variant_name"]}"; set variant_name on each TritonVariant'
         )
     options = with_defaults(given, EndpointOptions)
+    if options["adopt_existing"]:
+        options = _adopting(options)
     _check_pooled_variants(options)
     check_instances(options)
     check_removal_policy(options["removal_policy"], "endpoints")
@@ -163,6 +177,16 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
     check_log_retention("endpoint_name", options["endpoint_name"], options["log_retention"])
     _check_variants(options)
     return options
+
+
+def _adopting(options: EndpointOptions) -> EndpointOptions:
+    policy, guard = options["removal_policy"], options["scaling_guard"]
+    check_adoption(options["endpoint_name"], options["log_retention"], policy, options["deployment"])
+    return {
+        **options,
+        "removal_policy": default_removal(policy),
+        "scaling_guard": True if guard is None else guard,
+    }
 
 
 def _check_serverless(given: Mapping[str, object]) -> None:

@@ -9,10 +9,12 @@ from typing import Generic, TypeVar
 from aws_cdk import Resource, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
 
+from constructs_triton.cdk.endpoint.adoption.adopted_endpoint import EndpointAdoption
 from constructs_triton.cdk.endpoint.operating import operating_statements
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
@@ -20,6 +22,7 @@ from constructs_triton.errors import InvalidValueError
 
 __all__ = ["CreatedEndpoint", "SageMakerEndpoint"]
 
+_ADOPTED_ID = "Default"  # also a name of ``node.default_child``
 ImportedT = TypeVar("ImportedT", bound="SageMakerEndpoint")
 """What the ``from_*`` methods of a type of endpoint return."""
 
@@ -164,14 +167,22 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
             )
         return self._connections
 
-    def _make_endpoint(self, endpoint_name: str | None) -> sagemaker.CfnEndpoint:
-        """Create the endpoint with its configuration, and set its name and ARN."""
+    def _make_endpoint(
+        self, endpoint_name: str | None, *, adopts: bool | None = None, key: kms.IKey | None = None
+    ) -> sagemaker.CfnEndpoint:
+        """Create the endpoint with its configuration, and set its name and ARN.
+
+        ``adopts`` updates the existing endpoint of this name, whose volumes have the key, in place of that.
+        """
         endpoint = sagemaker.CfnEndpoint(
             self,
-            "Resource",
+            # CloudFormation refuses another type for the same logical id.
+            _ADOPTED_ID if adopts else "Resource",
             endpoint_name=endpoint_name,
             endpoint_config_name=self._cfn_endpoint_config.attr_endpoint_config_name,
         )
+        if adopts and endpoint_name is not None:
+            EndpointAdoption(self, "Adoption", endpoint=endpoint, endpoint_name=endpoint_name, key=key)
         self._endpoint_name = self._get_resource_name_attribute(endpoint.attr_endpoint_name)
         self._endpoint_arn = self._get_resource_arn_attribute(
             endpoint.attr_endpoint_arn,

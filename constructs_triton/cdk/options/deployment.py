@@ -17,7 +17,7 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.tokens import is_token
 
-__all__ = ["CapacitySize", "Deployment", "render_deployment"]
+__all__ = ["CapacitySize", "Deployment", "render_deployment", "total_wait_seconds"]
 
 _INSTANCES = limits.RangeLimit(1, None, "instances")
 
@@ -204,7 +204,7 @@ class Deployment:
 
     def _check_total_wait(self) -> None:
         # botocore sagemaker service model, BlueGreenUpdatePolicy: larger than the total waiting time.
-        count, total = self._wait_count(), self._total_wait()
+        count, total = _wait_count(self), total_wait_seconds(self)
         longest = limits.MAXIMUM_EXECUTION_TIMEOUT_SECONDS.maximum
         if total is None or longest is None:
             return
@@ -220,20 +220,24 @@ class Deployment:
                 f"together, got {timeout:g} seconds; raise it"
             )
 
-    def _wait_count(self) -> int:
-        """How often SageMaker waits for ``wait_interval``, at least."""
-        is_in_percent = self.size is not None and self.size.type == "CAPACITY_PERCENT"
-        if self.strategy in ("LINEAR", "ROLLING") and self.size is not None and is_in_percent:
-            # Between the steps. After the last one nothing is left to shift.
-            return 1 if is_token(self.size.value) else math.ceil(100 / self.size.value) - 1
-        return 0 if self.wait_interval is None else 1
 
-    def _total_wait(self) -> float | None:
-        """The seconds of all waits together; ``None`` if one is a CDK token."""
-        interval, termination = seconds(self.wait_interval) or 0, seconds(self.termination_wait) or 0
-        if is_token(interval) or is_token(termination):
-            return None
-        return self._wait_count() * interval + termination
+def total_wait_seconds(deployment: Deployment) -> float | None:
+    """Return the seconds of all waits of a deployment together; ``None`` if one is a CDK token."""
+    interval = seconds(deployment.wait_interval) or 0
+    termination = seconds(deployment.termination_wait) or 0
+    if is_token(interval) or is_token(termination):
+        return None
+    return _wait_count(deployment) * interval + termination
+
+
+def _wait_count(deployment: Deployment) -> int:
+    """How often SageMaker waits for ``wait_interval``, at least."""
+    size = deployment.size
+    is_in_percent = size is not None and size.type == "CAPACITY_PERCENT"
+    if deployment.strategy in ("LINEAR", "ROLLING") and size is not None and is_in_percent:
+        # Between the steps. After the last one nothing is left to shift.
+        return 1 if is_token(size.value) else math.ceil(100 / size.value) - 1
+    return 0 if deployment.wait_interval is None else 1
 
 
 def _check_size(size: CapacitySize, property: str, percent: limits.RangeLimit) -> None:

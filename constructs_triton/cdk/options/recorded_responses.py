@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.errors import InvalidValueError
 
 __all__ = ["read_recorded"]
@@ -14,7 +15,9 @@ __all__ = ["read_recorded"]
 _MAXIMUM_BYTES, _MAXIMUM_REQUESTS = 20 * 2**20, 100
 
 
-def read_recorded(path: str | Path, *, is_asynchronous: bool, serves_many: bool) -> str:
+def read_recorded(
+    path: str | Path | None, async_inference: AsyncInferenceConfig | None, *, serves_many: bool
+) -> str | None:
     """Read recorded requests that an endpoint can answer, as the JSON that the function reads.
 
     Raises:
@@ -24,7 +27,9 @@ def read_recorded(path: str | Path, *, is_asynchronous: bool, serves_many: bool)
     # Here because it loads NumPy, which synthesis does not need otherwise.
     from constructs_triton_client.recorded_requests import RecordedRequests
 
-    if is_asynchronous:
+    if path is None:
+        return None
+    if async_inference is not None:
         raise InvalidValueError(
             "verify_responses: not supported together with async_inference, whose responses are queued; "
             "remove one of them"

@@ -36,14 +36,18 @@ _NO_TARGET_NAME = "the ARN of a scalable target does not contain the endpoint; c
 _NO_RESOURCE = "these actions support no resource"
 # By the id of the statement.
 _WILDCARDS = {
+    "AdoptEndpoint": "the name of the configuration that the endpoint returns to is known only in AWS",
     "AttachToVpc": "network interfaces have no ARN before they are created, and the Describe actions none",
     "CopyTags": _ONE_PREFIX,
     "Deregister": _NO_TARGET_NAME,
+    "EncryptFleet": "the key of the previous configuration is known only in AWS; a condition allows "
+    "SageMaker only",
     "ListModel": _ONE_PREFIX,
     "LoadModel": _ONE_PREFIX,
     "LoadModels": _ONE_PREFIX,
     "LogInToRegistry": f"{_NO_RESOURCE} (ecr:GetAuthorizationToken)",
     "LookAtEndpoint": "the guard runs before the endpoint exists, so its name is not known",
+    "LookAtPrevious": "the names of the previous configuration and its models are known only in AWS",
     "LookAtScaling": _NO_RESOURCE,
     "PlaceArchives": _ONE_PREFIX,
     "PruneArchives": _ONE_PREFIX,

@@ -19,6 +19,7 @@ from aws_cdk import (
     Duration,
     Fn,
     IAspect,
+    Reference,
     Stack,
 )
 from aws_cdk import aws_applicationautoscaling as appscaling
@@ -38,7 +39,13 @@ from constructs_triton.custom_resource_handlers.scaling_guard import (
 )
 from constructs_triton.facts.instance_types import InstanceType
 
-__all__ = ["ScalingGuard", "ScalingGuardFunction"]
+__all__ = [
+    "ScalingGuard",
+    "ScalingGuardFunction",
+    "after_statements",
+    "look_at_scaling",
+    "scaling_statement",
+]
 
 _SERVICE_TIMEOUT_MINUTES = 15
 # Service authorization reference, Application Auto Scaling: a target's ARN does not contain the endpoint's
@@ -68,6 +75,7 @@ class ScalingGuard(Construct):
 
     :meth:`protect` makes the scaling of a variant run after the update. ``instance_types`` maps each
     variant's name to its instance types in order of priority. Another order is a change as another type is.
+    ``replaces_policies`` takes over the scaling of an adopted endpoint, and deletes its previous policies.
     """
 
     def __init__(
@@ -77,9 +85,11 @@ class ScalingGuard(Construct):
         *,
         endpoint: sagemaker.CfnEndpoint,
         instance_types: Mapping[str, Sequence[InstanceType]],
+        replaces_policies: bool = False,
     ) -> None:
         super().__init__(scope, id)
         mark_as_own(self)
+        self._previous_policies = endpoint.get_att("PreviousPolicies") if replaces_policies else None
         self._function = ScalingGuardFunction(self, "Function")
         before = iam.Policy(self, "Before", statements=_before_statements(), roles=[self._function.role])
         properties = {
@@ -94,9 +104,8 @@ class ScalingGuard(Construct):
         gate_resource = gate.node.default_child
         assert isinstance(gate_resource, CfnResource)
         endpoint.add_resource_dependency(gate_resource)
-        self._after = iam.Policy(
-            self, "After", statements=_after_statements(endpoint), roles=[self._function.role]
-        )
+        after = after_statements([endpoint.attr_endpoint_arn])
+        self._after = iam.Policy(self, "After", statements=after, roles=[self._function.role])
 
     def _resource(self, id: str, resource_type: str, properties: Mapping[str, Any]) -> CustomResource:
         return CustomResource(
@@ -111,7 +120,11 @@ class ScalingGuard(Construct):
     def protect(self, scaling: Construct, instance_types: Sequence[InstanceType]) -> None:
         """Let the guard's function register the targets and policies of ``scaling``."""
         scaling.node.add_dependency(self._after)
-        Aspects.of(scaling).add(_ServedByGuard(self._function.function.function_arn, _joined(instance_types)))
+        Aspects.of(scaling).add(
+            _ServedByGuard(
+                self._function.function.function_arn, _joined(instance_types), self._previous_policies
+            )
+        )
 
 
 def _joined(instance_types: Sequence[InstanceType]) -> str:
@@ -123,7 +136,8 @@ def _joined(instance_types: Sequence[InstanceType]) -> str:
 class _ServedByGuard:
     """Turns scalable targets and policies into custom resources with the same properties."""
 
-    def __init__(self, function_arn: str, instance_type: str) -> None:
+    def __init__(self, function_arn: str, instance_type: str, previous_policies: Reference | None) -> None:
+        self._previous_policies = previous_policies
         self._function_arn = function_arn
         self._instance_type = instance_type
 
@@ -136,7 +150,7 @@ class _ServedByGuard:
             if node.policy_type != "TargetTrackingScaling":
                 Annotations.of(node).add_error(
                     f"scaling_guard: supports policies of type TargetTrackingScaling only, got "
-                    f"{node.policy_type}; remove the policy, or remove scaling_guard"
+                    f"{node.policy_type}; remove the policy, or set scaling_guard=False"
                 )
             self._serve(node, POLICY_TYPE)
 
@@ -148,6 +162,8 @@ class _ServedByGuard:
         node.add_property_override("ServiceTimeout", str(_SERVICE_TIMEOUT_MINUTES * 60))
         # A changed property makes CloudFormation update the resource, which registers it again.
         node.add_property_override("InstanceType", self._instance_type)
+        if self._previous_policies is not None:
+            node.add_property_override("PreviousPolicies", self._previous_policies)
 
 
 def _before_statements() -> list[iam.PolicyStatement]:
@@ -166,16 +182,8 @@ def _before_statements() -> list[iam.PolicyStatement]:
             actions=["sagemaker:DescribeEndpoint", "sagemaker:DescribeEndpointConfig"],
             resources=[f"{endpoints}/*", f"{endpoints}-config/*"],
         ),
-        iam.PolicyStatement(
-            sid="LookAtScaling",
-            actions=[
-                "application-autoscaling:DescribeScalableTargets",
-                "application-autoscaling:DescribeScalingPolicies",
-                "application-autoscaling:DescribeScheduledActions",
-            ],
-            resources=["*"],  # these actions support no other resource
-        ),
-        _scaling_statement("Deregister", ["DeregisterScalableTarget"]),
+        look_at_scaling(),
+        scaling_statement("Deregister", ["DeregisterScalableTarget"]),
         iam.PolicyStatement(
             sid="RememberScaling",
             actions=["ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter"],
@@ -184,7 +192,21 @@ def _before_statements() -> list[iam.PolicyStatement]:
     ]
 
 
-def _after_statements(endpoint: sagemaker.CfnEndpoint) -> list[iam.PolicyStatement]:
+def look_at_scaling() -> iam.PolicyStatement:
+    """Statement to read the scaling of variants."""
+    return iam.PolicyStatement(
+        sid="LookAtScaling",
+        actions=[
+            "application-autoscaling:DescribeScalableTargets",
+            "application-autoscaling:DescribeScalingPolicies",
+            "application-autoscaling:DescribeScheduledActions",
+        ],
+        resources=["*"],  # these actions support no other resource
+    )
+
+
+def after_statements(endpoint_arns: Sequence[str]) -> list[iam.PolicyStatement]:
+    """Statements to register the variants of an endpoint for scaling."""
     # Application Auto Scaling acts on the endpoint and on its alarms with the caller's permissions.
     # Source: SageMaker developer guide, "Auto scaling prerequisites".
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
@@ -196,11 +218,11 @@ def _after_statements(endpoint: sagemaker.CfnEndpoint) -> list[iam.PolicyStateme
         "DeleteScheduledAction",
     ]
     return [
-        _scaling_statement("Register", registering),
+        scaling_statement("Register", registering),
         iam.PolicyStatement(
             sid="ScaleEndpoint",
             actions=["sagemaker:UpdateEndpointWeightsAndCapacities"],
-            resources=[endpoint.attr_endpoint_arn],
+            resources=list(endpoint_arns),
         ),
         iam.PolicyStatement(
             sid="TrackMetrics",
@@ -216,7 +238,8 @@ def _after_statements(endpoint: sagemaker.CfnEndpoint) -> list[iam.PolicyStateme
     ]
 
 
-def _scaling_statement(sid: str, operations: list[str]) -> iam.PolicyStatement:
+def scaling_statement(sid: str, operations: list[str]) -> iam.PolicyStatement:
+    """Statement for operations of Application Auto Scaling on variants of endpoints."""
     target = f"arn:{Aws.PARTITION}:application-autoscaling:{Aws.REGION}:{Aws.ACCOUNT_ID}:scalable-target/*"
     return iam.PolicyStatement(
         sid=sid,

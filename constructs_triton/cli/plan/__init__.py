@@ -15,7 +15,7 @@ from constructs_triton.measuring.plots import plot_measurements, plot_plans
 from constructs_triton.measuring.plots.figure import check_path
 from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements
 from constructs_triton.planning.capacity import best_of_each
-from constructs_triton.planning.instance_pools import PooledPlan, plan_pools
+from constructs_triton.planning.instance_pools import PooledPlan, plan_pools, plans_of_pools
 from constructs_triton.untrusted.terminal import print_error, print_json, print_lines, print_note
 
 __all__ = ["add_arguments", "run"]
@@ -25,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Calculate for each measured configuration how many instances a load needs, the scaling target and "
-        "the cost, and mark the cheapest. Exit code 1 if no configuration meets the limits."
+        "the cost, and mark the cheapest. Exit code 1 if no configuration meets the limits, or none of a "
+        "type of --instance-pools."
     )
     parser.add_argument(
         "benchmark",
@@ -117,16 +118,21 @@ def run(arguments: argparse.Namespace) -> int:
     every = _plans(arguments)
     plans = every if arguments.steps else best_of_each(every)
     _warn(plans)
+    pools = plans_of_pools(every, arguments.instance_pools or ())
+    chosen: Plan | None = None
+    pooled: PooledPlan | None = None
+    missed: InvalidValueError | None = None
     try:
         chosen = cheapest(plans)
+        pooled = plan_pools(pools) if pools else None
     except InvalidValueError as error:
-        # The table is printed anyway: it shows how far the measurements are from the limit.
-        _show(arguments, every, plans, None)
-        print_error(error)
-        return EXIT_WRONG
-    pooled = plan_pools(every, arguments.instance_pools) if arguments.instance_pools else None
+        missed = error
+    # The table is printed anyway: it shows how far the measurements are from the limit.
     _show(arguments, every, plans, chosen, pooled)
-    return EXIT_SUCCESS
+    if missed is None:
+        return EXIT_SUCCESS
+    print_error(missed)
+    return EXIT_WRONG
 
 
 def _check_plots(arguments: argparse.Namespace) -> None:

@@ -6,21 +6,10 @@ modules.
 
 from __future__ import annotations
 
-__all__ = [
-    "FILES_RESOURCE_TYPE",
-    "FUNCTION_TIMEOUT_SECONDS",
-    "RESOURCE_TYPE",
-    "SERVICE_TIMEOUT_SECONDS",
-]
+__all__ = ["FILES_RESOURCE_TYPE", "RESOURCE_TYPE"]
 
 RESOURCE_TYPE = "Custom::TritonModelSync"
 """CloudFormation type of the custom resource that places the archives of multi-model endpoints."""
 
 FILES_RESOURCE_TYPE = "Custom::TritonModelFiles"
 """CloudFormation type of the custom resource that places one model as files."""
-
-FUNCTION_TIMEOUT_SECONDS = 15 * 60
-"""How long one run of the function may take; AWS Lambda's maximum."""
-
-SERVICE_TIMEOUT_SECONDS = 60 * 60
-"""How long CloudFormation waits for the response to a request; CloudFormation's maximum."""

@@ -13,7 +13,6 @@ deployment prunes it if ``PruneAfterSeconds`` is set.
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import time
 from collections.abc import Callable
@@ -23,9 +22,10 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from ..continuation import continue_in_another_run
 from ..response import CustomResourceError, Event, Response, handle_request, is_failed_create
 from ..retries import make_client, wait_for_policies
-from . import FILES_RESOURCE_TYPE, FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
+from . import FILES_RESOURCE_TYPE
 from .content import Content, Task, content_of
 from .encryption import DecryptionError, Encryption
 from .index import DamagedIndexError, read_index, update_index
@@ -91,18 +91,12 @@ def _respond(event: Event, context: Any, physical_id: str) -> Response | None:
 
 def _continue(event: Event, context: Any, left: Progress) -> None:
     """Invoke the function again for the rest, if that run is sure to end while CloudFormation waits."""
-    elapsed = time.time() - left.started_at
-    if elapsed + FUNCTION_TIMEOUT_SECONDS >= SERVICE_TIMEOUT_SECONDS:
-        raise SyncError(
-            "not everything was done within an hour, CloudFormation's limit; divide the models between "
-            "several repositories if this happens again"
-        )
-    LOGGER.info("this run's time is up; another run continues at task %d", left.cursor)
-    make_client("lambda").invoke(
-        FunctionName=context.invoked_function_arn,
-        InvocationType="Event",
-        Payload=json.dumps({**event, "Continuation": left.to_event()}).encode(),
+    reason = (
+        "not everything was done within an hour, CloudFormation's limit; divide the models between "
+        "several repositories if this happens again"
     )
+    LOGGER.info("this run's time is up; another run continues at task %d", left.cursor)
+    continue_in_another_run(event, context, left.to_event(), left.started_at, reason)
 
 
 def _client() -> Any:

@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..response import Event, Response
+from ..scaling import Scaling, ScalingError
+from ..variants import running_variants
 from . import SWEEPER_TYPE
 from .record import Record, RecordStore
-from .scaling import Scaling, ScalingError
-from .stack import endpoint_name, running_variants, stack_status
+from .stack import endpoint_name, stack_status
 from .transitions import ACTIONS, Action, Phase
 
 __all__ = ["handle_guard"]

@@ -26,13 +26,14 @@ deletion of the sweeper's new id registers what is missing again. ``transitions.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 from ..response import Event, Response, handle_request, is_failed_create
+from ..scaling import DIMENSION, NAMESPACE, POLICY_MEMBERS, TARGET_MEMBERS, Scaling, ScalingError
 from . import GATE_TYPE, POLICY_TYPE, SWEEPER_TYPE, TARGET_TYPE
 from .guard import handle_guard
-from .scaling import DIMENSION, NAMESPACE, POLICY_MEMBERS, TARGET_MEMBERS, Scaling, ScalingError
 from .stack import stack_resources
 
 
@@ -49,7 +50,9 @@ def _target(event: Event, physical_id: str) -> Response:
         if not is_failed_create(physical_id) and not _is_replaced_by_native(event, target_id):
             scaling.deregister(target_id.partition("|")[0])
         return Response(physical_id)
-    if event["RequestType"] == "Create" and scaling.target(resource_id) is not None:
+    # Of an adopted endpoint, the stack takes over the registration.
+    is_foreign = event["RequestType"] == "Create" and not properties.get("PreviousPolicies")
+    if is_foreign and scaling.target(resource_id) is not None:
         raise ScalingError(
             f"{resource_id} is already registered for scaling by something else, which would deregister it "
             "when it is deleted; deploy once without the scaling of this variant and with "
@@ -90,7 +93,13 @@ def _policy(event: Event, physical_id: str) -> Response:
             resource_id, *_, policy_name = policy_id.split("|")
             scaling.delete_policy(resource_id, policy_name)
         return Response(physical_id)
-    arn = scaling.put_policy(target_id.partition("|")[0], {each: properties[each] for each in POLICY_MEMBERS})
+    resource_id = target_id.partition("|")[0]
+    arn = scaling.put_policy(resource_id, {each: properties[each] for each in POLICY_MEMBERS})
+    if event["RequestType"] == "Create":
+        # Only now, so that the variant of an adopted endpoint is never without a policy.
+        for previous_id, previous in json.loads(properties.get("PreviousPolicies") or "[]"):
+            if previous_id == resource_id and previous != name:
+                scaling.delete_policy(previous_id, previous)
     return Response(f"{target_id}|{name}", {"Arn": arn})
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..retries import make_client
+from ..scaling import call
 from . import PARAMETER_FOLDER
-from .scaling import call
 
 __all__ = ["Record", "RecordStore"]
 

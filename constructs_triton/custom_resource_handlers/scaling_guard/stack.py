@@ -1,4 +1,4 @@
-"""Reads the stack and its endpoint, as they are during the deployment."""
+"""Reads the stack as it is during the deployment."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..retries import make_client
-from .scaling import call
+from ..scaling import call
 
-__all__ = ["endpoint_name", "running_variants", "stack_resources", "stack_status"]
+__all__ = ["endpoint_name", "stack_resources", "stack_status"]
 
 
 def stack_status(stack_id: str) -> str:
@@ -37,24 +37,3 @@ def endpoint_name(stack_id: str, logical_id: str) -> str | None:
             arn: str = each["PhysicalResourceId"]
             return arn.rpartition("/")[2]
     return None
-
-
-def running_variants(endpoint_name: str) -> list[tuple[str, str | None]]:
-    """Names and instance types of the variants, including those of an update in progress."""
-    sagemaker = make_client("sagemaker")
-    endpoint = call(sagemaker.describe_endpoint, EndpointName=endpoint_name)
-    pending = endpoint.get("PendingDeploymentSummary") or {}
-    names = {endpoint["EndpointConfigName"], pending.get("EndpointConfigName")} - {None}
-    variants: list[tuple[str, str | None]] = []
-    for name in sorted(names):
-        config = call(sagemaker.describe_endpoint_config, EndpointConfigName=name)
-        listed = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
-        variants += [(each["VariantName"], _instance_types(each)) for each in listed]
-    return variants
-
-
-def _instance_types(variant: dict[str, Any]) -> str | None:
-    """The instance type, or those of all pools in order of priority, as the template writes them."""
-    pools = sorted(variant.get("InstancePools") or (), key=lambda pool: int(pool["Priority"]))
-    names = [pool["InstanceType"] for pool in pools]
-    return ",".join(names) if names else variant.get("InstanceType")

@@ -95,6 +95,8 @@ def _updating(fleets: Fleets, components: InferenceComponents) -> Callable[[Any]
             raise ValidationError(message=f"Update of endpoint {endpoint.endpoint_name} was rolled back")
         if fleets.api.behaviour.endpoint_update == "succeeds":
             endpoint.production_variants, endpoint.endpoint_config_name = variants, new
+            if fleets.check.access.is_role(response):
+                fleets.end_update(endpoint.endpoint_name)
         return ActionResult({"EndpointArn": endpoint.arn})
 
     return update_endpoint

@@ -147,6 +147,10 @@ class Fleets:
             self.launch(old)
         self._leaving[endpoint_name] = old
 
+    def end_update(self, endpoint_name: str) -> None:
+        """Stop the old fleet of one endpoint: what updated it waits until the update is complete."""
+        self._leaving.pop(endpoint_name, None)
+
     def begin_cleanup(self) -> None:
         """Stop the old fleets: their updates are complete."""
         self._leaving.clear()

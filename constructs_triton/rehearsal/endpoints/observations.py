@@ -69,7 +69,8 @@ class Observations:
     def _stack_tags(self, arn: str) -> list[dict[str, str]]:
         for stack in self.stacks.all:
             for logical_id, deployed in stack.resources.items():
-                if deployed.physical.id == arn:
+                # CloudFormation tags its own types only.
+                if deployed.physical.id == arn and deployed.request.type.startswith("AWS::"):
                     tags = {"stack-id": stack.id, "stack-name": stack.name, "logical-id": logical_id}
                     return [{"Key": f"aws:cloudformation:{key}", "Value": tags[key]} for key in tags]
         return []

@@ -180,6 +180,10 @@ class Access:
 
         return authorize
 
+    def is_role(self, request: Any) -> bool:
+        """Whether a role has sent a request: a function, not CloudFormation or a user."""
+        return _access_key_id(request) in self._sessions
+
     def _permits(self, role_arn: str, request: Any, resource: str) -> bool:
         documents = self.policies.effective(role_arn)
         return all(self._allow(documents, role_arn, need) for need in self._needs(request, resource))
@@ -193,6 +197,7 @@ class Access:
             yield _other_need(service, request, self.api)
         if service == "sagemaker":
             yield from component_needs(request, self.api)
+            yield from _config_needs(request, self.api)
         if service == "application-autoscaling":
             yield from needs_of_caller(request._get_action(), json.loads(request.body), self.api)
 
@@ -264,18 +269,27 @@ def _endpoint_need(action: str, wanted: Mapping[str, Any], here: str) -> Need:
         "DescribeEndpointConfig": ("endpoint-config", "EndpointConfigName"),
         "DescribeModel": ("model", "ModelName"),
         "InvokeEndpoint": ("endpoint", "EndpointName"),
+        "UpdateEndpoint": ("endpoint", "EndpointName"),
     }
     if action == "ListInferenceComponents":
         return "sagemaker:ListInferenceComponents", "*", {}
     if action in COMPONENT_ACTIONS:
         name = wanted["InferenceComponentName"]
         return f"sagemaker:{action}", f"arn:aws:sagemaker:{here}:inference-component/{name}", {}
-    if action == "ListTags":
-        return "sagemaker:ListTags", wanted["ResourceArn"], {}
+    if action in ("AddTags", "DeleteTags", "ListTags"):
+        return f"sagemaker:{action}", wanted["ResourceArn"], {}
     if action not in kinds:
         raise PolicyError(f"no rule says which resource sagemaker:{action} concerns")
     kind, member = kinds[action]
     return f"sagemaker:{action}", f"arn:aws:sagemaker:{here}:{kind}/{wanted[member]}", {}
+
+
+def _config_needs(request: Any, api: ServiceApi) -> Iterator[Need]:
+    """The configuration, which UpdateEndpoint needs too (service authorization reference)."""
+    if request._get_action() == "UpdateEndpoint":
+        name = json.loads(request.body)["EndpointConfigName"]
+        arn = f"arn:aws:sagemaker:{api.region}:{api.account}:endpoint-config/{name}"
+        yield "sagemaker:UpdateEndpoint", arn, {}
 
 
 def _parameter_need(action: str, wanted: Mapping[str, Any], here: str) -> Need:

@@ -33,6 +33,7 @@ class ChangeSet:
     status: str = "CREATE_COMPLETE"
     reason: str = ""
     execution_status: str = "AVAILABLE"
+    imports: dict[str, str] = field(default_factory=dict)
     created: float = field(default_factory=time.time)
 
     def fail(self, reason: str) -> None:

@@ -14,6 +14,7 @@ from ..errors import FAILURES, ApiError
 from ..template_parsing import parse_template
 from .change_sets import ChangeSet, resource_changes
 from .deployment import Deployer
+from .imports import identifiers, import_resources, imported
 from .query_protocol import encode_time
 from .stack import Stack, Stacks
 from .template_text import template_at
@@ -62,6 +63,10 @@ class CloudFormationApi:
         template = self._stack(request).template
         body = template.text or json.dumps(template.body)
         return {"TemplateBody": body, "StagesAvailable": ["Original", "Processed"]}
+
+    def _GetTemplateSummary(self, request: _Request) -> _Answer:  # noqa: N802
+        template = self._template(request)
+        return {"Parameters": [], "ResourceIdentifierSummaries": identifiers(template)}
 
     def _DescribeStackEvents(self, request: _Request) -> _Answer:  # noqa: N802
         stack = self._stack(request)
@@ -120,6 +125,8 @@ class CloudFormationApi:
         self._deployer.expect_updatable(stack)
         given, tags = _given_parameters(request, stack), request.get("Tags") or []
         change_set = ChangeSet(arn, name, stack, template, given, tags)
+        if request.get("ChangeSetType") == "IMPORT":
+            change_set.imports = imported(request["ResourcesToImport"])
         self._examine(change_set)
         self._change_sets.append(change_set)
         return {"Id": arn, "StackId": stack.id}
@@ -161,9 +168,23 @@ class CloudFormationApi:
         found.execution_status = "EXECUTE_COMPLETE"
         stack = found.stack
         stack.tags = found.tags
+        if found.imports:
+            self._import(found)
+            return {}
         stack.status = "UPDATE_IN_PROGRESS" if stack.resources else "CREATE_IN_PROGRESS"
         self._start(lambda: self._deployer.deploy(stack, found.template, found.given))
         return {}
+
+    def _import(self, change_set: ChangeSet) -> None:
+        stack, template = change_set.stack, change_set.template
+        parameters = self._deployer.check(stack, template, change_set.given)
+        stack.enter("IMPORT_IN_PROGRESS", "User Initiated")
+        try:
+            import_resources(self._stacks, stack, template, parameters, change_set.imports)
+        except FAILURES as error:
+            stack.enter("IMPORT_ROLLBACK_COMPLETE", str(error))
+        else:
+            stack.enter("IMPORT_COMPLETE")
 
     def _DeleteChangeSet(self, request: _Request) -> _Answer:  # noqa: N802
         self._change_sets = [each for each in self._change_sets if not _is_meant(each, request)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from constructs_triton.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton.findings import Finding, Severity
 
 from .analysis import Sequence
@@ -164,7 +165,7 @@ def _successor(sequence: Sequence, name: str) -> str:
     new = [
         identifier.rpartition("/")[2]
         for place, (kind, identifier) in after.items()
-        if kind == "AWS::SageMaker::Endpoint" and place not in before
+        if kind in ENDPOINT_TYPES and place not in before
     ]
     return ", ".join(new)
 

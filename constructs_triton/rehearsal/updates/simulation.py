@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from constructs_triton.cloud_assembly.endpoints import ENDPOINT_TYPES
+from constructs_triton.custom_resource_handlers.adoption import ADOPTED_TYPE
 from constructs_triton.errors import TemplateError
 from constructs_triton.findings import Finding
 
@@ -17,7 +19,7 @@ from .problems import deletion_problems, failure_problems, leftover_problems, re
 from .recording import Moment
 from .report import Failure, Operation, Rehearsal, RehearsedStep
 from .request import Request
-from .trial import ENDPOINT, Outcome, Trial, opened
+from .trial import Outcome, Trial, opened
 from .versions import NONE
 
 __all__ = ["simulate"]
@@ -63,7 +65,7 @@ def _compared(found: Rehearsal, other: Rehearsal) -> Rehearsal:
 def _redeployments(steps: tuple[RehearsedStep, ...]) -> Iterator[str]:
     """The updates of endpoints whose configuration stays the same."""
     for each in steps:
-        if (each.type, each.action, each.is_cleanup) == (ENDPOINT, "update", False):
+        if each.type in ENDPOINT_TYPES and (each.action, each.is_cleanup) == ("update", False):
             name = each.logical_id
             if "v2" not in "".join(each.serving.values()):
                 yield f"whether step {each.number}, {name}, starts new instances for the same configuration"
@@ -132,7 +134,8 @@ class _Pass:
             if not outcome.is_complete:
                 raise TemplateError(f"OLD cannot be deployed in the simulated account: {outcome.reason}")
             trial.set_fleets(request.fleets)
-            yield trial, None if request.old == NONE else trial.look()
+            present = trial.look()
+            yield trial, present if present.serving else None
 
     def _afterwards(self, trial: Trial, calm: Sequence) -> tuple[Sequence | None, Sequence | None]:
         """Deploy OLD again, then NEW, and delete it."""
@@ -172,12 +175,17 @@ class _Pass:
         """Each step that can fail, then each endpoint whose update can be reverted."""
         changing = [each for each in steps if not each.is_cleanup]
         yield from ((each, False) for each in changing)
-        yield from ((each, True) for each in changing if (each.type, each.action) == (ENDPOINT, "update"))
+        yield from ((each, True) for each in changing if _is_update(each))
 
     def _failing(self, step: RehearsedStep, *, reverts: bool) -> Behaviour:
         if reverts:
             return replace(self.behaviour, endpoint_update="reverts")
         return replace(self.behaviour, failing={step.logical_id: "after"})
+
+
+def _is_update(step: RehearsedStep) -> bool:
+    """Whether a step calls UpdateEndpoint, as the creation of an adopted endpoint does too."""
+    return step.type in ENDPOINT_TYPES and (step.action == "update" or step.type == ADOPTED_TYPE)
 
 
 def _last(sequence: Sequence) -> Moment | None:

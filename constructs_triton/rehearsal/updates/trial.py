@@ -12,6 +12,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton.cloud_assembly.assembly import Assembly
+from constructs_triton.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton.errors import InvalidValueError
 
 from ..account import REGION, SimulatedAccount
@@ -20,13 +21,13 @@ from ..errors import FAILURES
 from ..stacks.publishing import publish
 from ..stacks.stack import Stack
 from ..steps import Step
+from .adopted import assume_adopted
 from .recording import Moment, Recorder, State, leftovers
 from .report import Leftover
 from .versions import StackVersion, Version
 
-__all__ = ["ENDPOINT", "Outcome", "Trial", "opened"]
+__all__ = ["Outcome", "Trial", "opened"]
 
-ENDPOINT = "AWS::SageMaker::Endpoint"
 
 _ARCHIVE = re.compile(r"\b[0-9a-f]{64}\.tar\.gz\b")
 """A model. Functions and nested stacks whose assets are absent are not simulated."""
@@ -170,7 +171,7 @@ class Trial:
         return {
             identifier.rpartition("/")[2]: logical_id
             for (_, logical_id), (kind, identifier) in State.of(self.account).resources.items()
-            if kind == ENDPOINT
+            if kind in ENDPOINT_TYPES
         }
 
     def _expect_known(self, fleets: Mapping[str, int], endpoints: Mapping[str, str]) -> None:
@@ -196,4 +197,5 @@ def opened(versions: list[Version], behaviour: Behaviour) -> Iterator[Trial]:
     with SimulatedAccount(account, region) as simulated:
         trial = Trial(simulated, reads=all(version.has_assets for version in versions))
         simulated.behaviour = behaviour
+        assume_adopted(simulated.api, stacks)
         yield trial

@@ -70,6 +70,7 @@ class Endpoints(cdk.Stack):
         self.base = base
         self.served: dict[str, Any] = {"instance_type": G5, "image": IMAGE}
         self.add_guarded(base.repository)
+        self.add_adopted(base.repository)
         self.add_files(add_repository(self, models, "Files", prune_after=cdk.Duration.days(30)))
         self.add_many(base.repository)
         self.add_component(base.repository)
@@ -94,6 +95,19 @@ class Endpoints(cdk.Stack):
         rule = cloudwatch.AlarmRule.from_boolean(False)
         endpoint.add_rollback_alarms(
             cloudwatch.CompositeAlarm(self, "Alarm", composite_alarm_name="any", alarm_rule=rule)
+        )
+
+    def add_adopted(self, repository: TritonModelRepository) -> None:
+        TritonEnsembleEndpoint(
+            self,
+            "Adopted",
+            model_repository=repository,
+            ensemble="pipeline",
+            encryption_key=self.base.key,
+            endpoint_name="old",
+            adopt_existing=True,
+            removal_policy=cdk.RemovalPolicy.DESTROY,
+            **self.served,
         )
 
     def add_files(self, repository: TritonModelRepository) -> None:

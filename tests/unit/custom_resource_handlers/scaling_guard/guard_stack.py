@@ -18,6 +18,7 @@ from unittest import mock
 from guard_account import ENDPOINT, Account, KilledError, UpdateRejectedError, failure
 
 from constructs_triton.custom_resource_handlers import response as responses
+from constructs_triton.custom_resource_handlers.scaling import DIMENSION, NAMESPACE
 from constructs_triton.custom_resource_handlers.scaling_guard import (
     GATE_TYPE,
     POLICY_TYPE,
@@ -25,7 +26,6 @@ from constructs_triton.custom_resource_handlers.scaling_guard import (
     TARGET_TYPE,
     handler,
 )
-from constructs_triton.custom_resource_handlers.scaling_guard.scaling import DIMENSION, NAMESPACE
 
 STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/Guarded/uuid"
 GUARD_TYPES = (SWEEPER_TYPE, GATE_TYPE)

@@ -10,13 +10,13 @@ import pytest
 from botocore.stub import Stubber
 from moto.server import ThreadedMotoServer
 
-from constructs_triton.custom_resource_handlers.scaling_guard import stack
-from constructs_triton.custom_resource_handlers.scaling_guard.scaling import (
+from constructs_triton.custom_resource_handlers.scaling import (
     DIMENSION,
     NAMESPACE,
     Scaling,
     ScalingError,
 )
+from constructs_triton.custom_resource_handlers.scaling_guard import stack
 
 BLUE = "endpoint/digits/variant/blue"
 KEY = {"ServiceNamespace": NAMESPACE, "ResourceId": BLUE, "ScalableDimension": DIMENSION}

@@ -13,13 +13,13 @@ import pytest
 from guard_account import ENDPOINT, Account
 from guard_stack import Behaviour, Resource, SimulatedStack, Template, target_id
 
+from constructs_triton.custom_resource_handlers import scaling, variants
 from constructs_triton.custom_resource_handlers.scaling_guard import (
     GATE_TYPE,
     POLICY_TYPE,
     SWEEPER_TYPE,
     TARGET_TYPE,
     record,
-    scaling,
     stack,
 )
 
@@ -97,7 +97,7 @@ def _policy(variant: str, name: str) -> dict[str, Any]:
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
     account = Account()
-    for module in (record, scaling, stack):
+    for module in (record, scaling, stack, variants):
         monkeypatch.setattr(module, "make_client", lambda service, **_: ACCOUNTS[-1].client(service))
     logging.disable(logging.CRITICAL)
     ACCOUNTS.append(account)

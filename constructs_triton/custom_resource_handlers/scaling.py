@@ -11,10 +11,19 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from ..response import CustomResourceError
-from ..retries import call_with_retries, make_client
+from .response import CustomResourceError
+from .retries import call_with_retries, make_client
 
-__all__ = ["DIMENSION", "NAMESPACE", "POLICY_MEMBERS", "TARGET_MEMBERS", "Scaling", "ScalingError", "call"]
+__all__ = [
+    "DIMENSION",
+    "NAMESPACE",
+    "POLICY_MEMBERS",
+    "TARGET_MEMBERS",
+    "Scaling",
+    "ScalingError",
+    "call",
+    "typed",
+]
 
 NAMESPACE = "sagemaker"
 DIMENSION = "sagemaker:variant:DesiredInstanceCount"
@@ -140,7 +149,7 @@ class Scaling:
             ServiceNamespace=NAMESPACE,
             ResourceId=resource_id,
             ScalableDimension=DIMENSION,
-            **_typed(shape, members),
+            **typed(shape, members),
         )
 
     def _pages(self, operation: str, member: str, resource_id: str) -> Iterator[dict[str, Any]]:
@@ -167,12 +176,12 @@ def _names(scaling: Mapping[str, Any] | None, member: str, name: str) -> set[str
     return set() if scaling is None else {each[name] for each in scaling[member]}
 
 
-def _typed(shape: Any, value: Any) -> Any:
+def typed(shape: Any, value: Any) -> Any:
     """A value with the types of the API; CloudFormation passes every scalar as a string."""
     if shape.type_name == "structure":
-        return {name: _typed(shape.members[name], each) for name, each in value.items()}
+        return {name: typed(shape.members[name], each) for name, each in value.items()}
     if shape.type_name == "list":
-        return [_typed(shape.member, each) for each in value]
+        return [typed(shape.member, each) for each in value]
     if shape.type_name == "boolean":
         return str(value).lower() == "true"
     if shape.type_name in ("integer", "long"):

@@ -1,0 +1,139 @@
+"""An endpoint that existed before the stack: a Lambda function updates it in place of CloudFormation.
+
+``constructs_triton.custom_resource_handlers.adoption.handler`` describes what it does, and what a rollback
+and a deletion do.
+"""
+
+from __future__ import annotations
+
+from aws_cdk import Aws, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from constructs_triton.cdk.custom_resources.function import ContinuedFunction, FunctionDefinition
+from constructs_triton.cdk.permissions.nag_findings import mark_as_own
+from constructs_triton.cdk.permissions.role_permissions import RolePermissions
+from constructs_triton.cdk.scaling.scaling_guard import after_statements, look_at_scaling, scaling_statement
+from constructs_triton.custom_resource_handlers import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
+from constructs_triton.custom_resource_handlers.adoption import ADOPTED_TYPE, PARAMETER_FOLDER
+from constructs_triton.tokens import is_token
+
+__all__ = ["AdoptionFunction", "EndpointAdoption"]
+
+
+class AdoptionFunction(ContinuedFunction):
+    """The function. Each adopted endpoint has its own."""
+
+    DEFINITION = FunctionDefinition(
+        description="Updates an endpoint that existed before the stack (constructs-triton)",
+        folder="adoption",
+        timeout_seconds=FUNCTION_TIMEOUT_SECONDS,
+        memory_mib=256,
+        services=("application-autoscaling", "lambda", "sagemaker.api", "ssm"),
+    )
+
+
+class EndpointAdoption(Construct):
+    """Lets a function take the place of CloudFormation for one ``AWS::SageMaker::Endpoint``.
+
+    The resource gets another type and keeps its properties. ``endpoint_name`` is the name of the existing
+    endpoint, and ``key`` encrypts its storage volumes.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        endpoint: sagemaker.CfnEndpoint,
+        endpoint_name: str,
+        key: kms.IKey | None,
+    ) -> None:
+        super().__init__(scope, id)
+        mark_as_own(self)
+        function = AdoptionFunction(self, "Function")
+        arns = _endpoint_arns(self, endpoint_name)
+        statements = [
+            *_endpoint_statements(self, arns),
+            *([] if key is None else [_key_statement(self)]),
+            *_scaling_statements(arns),
+            _claims_statement(self, endpoint_name),
+        ]
+        permissions = RolePermissions(self, "Policy", role=function.role, statements=statements)
+        endpoint.add_override("Type", ADOPTED_TYPE)
+        endpoint.add_property_override("ServiceToken", function.function.function_arn)
+        endpoint.add_property_override("ServiceTimeout", str(SERVICE_TIMEOUT_SECONDS))
+        endpoint.node.add_dependency(permissions, function.continuation_policy)
+
+
+def _endpoint_arns(scope: Construct, name: str) -> list[str]:
+    """The ARN of an endpoint, which has the name in lower case too: AWS documents neither for IAM."""
+    names = [name] if is_token(name) else dict.fromkeys([name, name.lower()])
+    return [
+        Stack.of(scope).format_arn(service="sagemaker", resource="endpoint", resource_name=each)
+        for each in names
+    ]
+
+
+def _of_account(scope: Construct, resource: str) -> str:
+    return Stack.of(scope).format_arn(service="sagemaker", resource=resource, resource_name="*")
+
+
+def _endpoint_statements(scope: Construct, arns: list[str]) -> list[iam.PolicyStatement]:
+    configs = _of_account(scope, "endpoint-config")
+    return [
+        iam.PolicyStatement(
+            sid="AdoptEndpoint",
+            actions=["sagemaker:DescribeEndpoint", "sagemaker:UpdateEndpoint"],
+            # UpdateEndpoint is authorized for the configuration too, also for the previous one.
+            resources=[*arns, configs],
+        ),
+        iam.PolicyStatement(
+            sid="TagEndpoint",
+            actions=["sagemaker:AddTags", "sagemaker:DeleteTags", "sagemaker:ListTags"],
+            resources=arns,
+        ),
+        iam.PolicyStatement(
+            sid="LookAtPrevious",
+            actions=["sagemaker:DescribeEndpointConfig", "sagemaker:DescribeModel"],
+            resources=[configs, _of_account(scope, "model")],
+        ),
+    ]
+
+
+def _key_statement(scope: Construct) -> iam.PolicyStatement:
+    """Permission to encrypt the volumes of a fleet, also with the key of the previous configuration.
+
+    Source: SageMaker API permissions reference, CreateEndpoint with a ``KmsKeyId``.
+    """
+    return iam.PolicyStatement(
+        sid="EncryptFleet",
+        actions=["kms:CreateGrant"],
+        resources=[Stack.of(scope).format_arn(service="kms", resource="key", resource_name="*")],
+        conditions={
+            "Bool": {"kms:GrantIsForAWSResource": "true"},
+            "StringEquals": {"kms:ViaService": f"sagemaker.{Aws.REGION}.{Aws.URL_SUFFIX}"},
+        },
+    )
+
+
+def _scaling_statements(arns: list[str]) -> list[iam.PolicyStatement]:
+    return [
+        look_at_scaling(),
+        scaling_statement("Deregister", ["DeregisterScalableTarget"]),
+        *after_statements(arns),
+    ]
+
+
+def _claims_statement(scope: Construct, endpoint_name: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(
+        sid="RememberEndpoint",
+        actions=["ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter"],
+        resources=[
+            Stack.of(scope).format_arn(
+                service="ssm", resource="parameter", resource_name=f"{PARAMETER_FOLDER}/{endpoint_name}"
+            )
+        ],
+    )

@@ -1,0 +1,92 @@
+"""The claims on an endpoint: which resource of which stack adopted it, and what it was before.
+
+They are one parameter in the Parameter Store, because CloudFormation passes nothing of that kind to the
+deletion of a resource whose creation failed. The last claim is in force. There are several only while a
+deployment moves the endpoint to another construct of the same stack.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from ..response import CustomResourceError
+from ..retries import make_client
+from ..scaling import call
+from . import PARAMETER_FOLDER
+
+__all__ = ["Claim", "Claims"]
+
+_KEPT_CONFIGS = 10
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What an endpoint was before a resource adopted it.
+
+    ``stack_id`` and ``logical_id`` identify the resource. ``scaling`` are descriptions of the variants, as
+    :meth:`Scaling.describe` returns them. ``configs`` are the configurations that the resource asked for.
+    """
+
+    stack_id: str
+    logical_id: str
+    endpoint_config_name: str
+    scaling: tuple[Mapping[str, Any], ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    configs: tuple[str, ...] = ()
+
+    def is_of(self, stack_id: str, logical_id: str) -> bool:
+        return (self.stack_id, self.logical_id) == (stack_id, logical_id)
+
+    def asking_for(self, config: str) -> Claim:
+        """The claim after its resource asks for a configuration; the oldest ones are forgotten."""
+        others = [each for each in self.configs if each != config]
+        return replace(self, configs=(*others, config)[-_KEPT_CONFIGS:])
+
+
+class Claims:
+    """Reads and writes the claims on one endpoint."""
+
+    def __init__(self, endpoint_name: str) -> None:
+        self._client = make_client("ssm")
+        self.parameter = f"/{PARAMETER_FOLDER}/{endpoint_name}"
+
+    def read(self) -> list[Claim]:
+        try:
+            found = call(self._client.get_parameter, Name=self.parameter)
+        except self._client.exceptions.ParameterNotFound:
+            return []
+        claims = json.loads(found["Parameter"]["Value"])
+        return [
+            Claim(**{**each, "scaling": tuple(each["scaling"]), "configs": tuple(each["configs"])})
+            for each in claims
+        ]
+
+    def write(self, claims: list[Claim]) -> None:
+        """Write the claims; without any, delete the parameter."""
+        if not claims:
+            try:
+                call(self._client.delete_parameter, Name=self.parameter)
+            except self._client.exceptions.ParameterNotFound:
+                return
+            return
+        call(
+            self._client.put_parameter,
+            Name=self.parameter,
+            Value=json.dumps([asdict(each) for each in claims], separators=(",", ":")),
+            Type="String",
+            Tier="Intelligent-Tiering",
+            Overwrite=True,
+        )
+
+    def expect_same_stack(self, claims: list[Claim], stack_id: str) -> None:
+        """Refuse a second stack, which would update the endpoint against the first one."""
+        others = sorted({each.stack_id for each in claims if each.stack_id != stack_id})
+        if others:
+            raise CustomResourceError(
+                f"stack {others[0]} has adopted this endpoint already; remove the construct there first. If "
+                "that stack no longer has it, delete the record with `aws ssm delete-parameter --name "
+                f"{self.parameter}`, then deploy again"
+            )

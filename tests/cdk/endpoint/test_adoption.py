@@ -1,0 +1,150 @@
+"""``adopt_existing``: the endpoint's resource becomes one that updates an existing endpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from cdk_apps import add_endpoint, only, resources, synthesize
+
+from constructs_triton import CapacitySize, Deployment
+from constructs_triton.errors import InvalidValueError
+
+ADOPTED, ENDPOINT = "Custom::TritonAdoptedEndpoint", "AWS::SageMaker::Endpoint"
+NAME = "DEMO-digits"
+
+
+def statements(template: dict[str, Any]) -> dict[str, Any]:
+    """The statements of the function, by their id."""
+    found = [
+        statement
+        for kind in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
+        for name, each in resources(template, kind).items()
+        if "AdoptionPolicy" in name
+        for statement in each["Properties"]["PolicyDocument"]["Statement"]
+    ]
+    return {each["Sid"]: each for each in found}
+
+
+def adopted(stack: cdk.Stack, path: Path, **props: Any) -> dict[str, Any]:
+    add_endpoint(stack, path, **{"endpoint_name": NAME, "adopt_existing": True, **props})
+    return synthesize(stack)
+
+
+def test_resource_has_the_properties_of_an_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
+    """No endpoint is created: a custom resource has its name, its configuration and its deployment."""
+    template = adopted(stack, tmp_path, deployment=Deployment.blue_green_canary())
+    (config,) = resources(template, "AWS::SageMaker::EndpointConfig")
+    properties = only(template, ADOPTED)
+    assert resources(template, ENDPOINT) == {}
+    assert properties["EndpointName"] == NAME
+    assert properties["EndpointConfigName"] == {"Fn::GetAtt": [config, "EndpointConfigName"]}
+    assert "BlueGreenUpdatePolicy" in properties["DeploymentConfig"]
+    assert properties["ServiceTimeout"] == "3600"
+
+
+def test_logical_id_differs_from_that_of_a_new_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
+    """CloudFormation refuses to change the type of a resource that keeps its logical id."""
+    add_endpoint(stack, tmp_path, "New")
+    add_endpoint(stack, tmp_path, "Old", endpoint_name=NAME, adopt_existing=True)
+    template = synthesize(stack)
+    (new,), (old,) = resources(template, ENDPOINT), resources(template, ADOPTED)
+    assert new.startswith("New")
+    assert old.replace("Old", "New")[: len("New") + 8] != new[: len("New") + 8]
+
+
+def test_endpoint_is_kept_by_default(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Its resource and what it needs are retained, except when their creation is rolled back."""
+    template = adopted(stack, tmp_path)
+    for kind in (
+        ADOPTED,
+        "AWS::SageMaker::EndpointConfig",
+        "AWS::SageMaker::Model",
+        "AWS::IAM::ManagedPolicy",
+    ):
+        kept = [each for name, each in resources(template, kind).items() if "Adoption" not in name]
+        assert {each["DeletionPolicy"] for each in kept} == {"RetainExceptOnCreate"}, kind
+
+
+def test_scaling_alarms_and_dashboard_attach(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Scaling goes through the guard, which replaces the old policies; the rest is as for new endpoints."""
+    endpoint = add_endpoint(stack, tmp_path, endpoint_name=NAME, adopt_existing=True)
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
+    count.scale_on_gpu_utilization("Gpu")
+    endpoint.add_alarms()
+    endpoint.add_dashboard()
+    template = synthesize(stack)
+    (resource,) = resources(template, ADOPTED)
+    previous = {"Fn::GetAtt": [resource, "PreviousPolicies"]}
+    for kind in ("Custom::TritonScalableTarget", "Custom::TritonScalingPolicy"):
+        assert only(template, kind)["PreviousPolicies"] == previous
+    assert only(template, ADOPTED)["RetainAllVariantProperties"] is True
+    assert resources(template, "AWS::CloudWatch::Alarm")
+    assert resource in str(only(template, "AWS::CloudWatch::Dashboard"))
+
+
+def test_scaling_of_a_new_endpoint_replaces_no_policy(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The guard of an endpoint that the stack creates still refuses a foreign registration."""
+    endpoint = add_endpoint(stack, tmp_path, scaling_guard=True)
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
+    assert "PreviousPolicies" not in only(synthesize(stack), "Custom::TritonScalableTarget")
+
+
+def test_function_may_update_this_endpoint_only(stack: cdk.Stack, tmp_path: Path) -> None:
+    """It may never delete an endpoint, and the ARN may have the name in lower case."""
+    found = statements(adopted(stack, tmp_path))
+    actions = [action for each in found.values() for action in each["Action"]]
+    assert not any("DeleteEndpoint" in each for each in actions)
+    arns = [str(each) for each in found["AdoptEndpoint"]["Resource"]]
+    assert sum(f":endpoint/{NAME}" in each for each in arns) == 1
+    assert sum(f":endpoint/{NAME.lower()}" in each for each in arns) == 1
+    assert sum(":endpoint-config/*" in each for each in arns) == 1
+    assert len(arns) == 3
+    assert f"parameter/constructs-triton/adopted/{NAME}" in str(found["RememberEndpoint"]["Resource"])
+    assert "EncryptFleet" not in found
+
+
+def test_function_may_encrypt_for_sagemaker_only(stack: cdk.Stack, tmp_path: Path) -> None:
+    """With a key, the function may create grants of SageMaker, also for the previous key."""
+    key = kms.Key.from_key_arn(
+        stack, "Key", "arn:aws:kms:eu-west-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+    )
+    statement = statements(adopted(stack, tmp_path, encryption_key=key))["EncryptFleet"]
+    assert statement["Action"] == "kms:CreateGrant"
+    assert statement["Condition"]["Bool"] == {"kms:GrantIsForAWSResource": "true"}
+    assert "kms:ViaService" in statement["Condition"]["StringEquals"]
+
+
+def test_name_may_be_a_parameter(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A name that is known only at deployment is passed on as it is."""
+    name = cdk.CfnParameter(stack, "Name")
+    template = adopted(stack, tmp_path, endpoint_name=name.value_as_string)
+    assert only(template, ADOPTED)["EndpointName"] == {"Ref": "Name"}
+
+
+@pytest.mark.parametrize(
+    ("props", "message"),
+    [
+        ({"endpoint_name": None}, "endpoint_name: is required with adopt_existing"),
+        ({"log_retention": logs.RetentionDays.ONE_MONTH}, "log_retention: not supported with adopt_existing"),
+        ({"removal_policy": cdk.RemovalPolicy.RETAIN}, "use RETAIN_ON_UPDATE_OR_DELETE"),
+        (
+            {
+                "deployment": Deployment.blue_green_linear(
+                    step_size=CapacitySize.percent(10), wait_interval=cdk.Duration.minutes(10)
+                )
+            },
+            "deployment: the waits must take at most 1800 seconds together with adopt_existing.*got 5400",
+        ),
+    ],
+)
+def test_contradictions_are_refused(
+    stack: cdk.Stack, tmp_path: Path, props: dict[str, Any], message: str
+) -> None:
+    """Properties that an existing endpoint cannot have raise an error with the way out."""
+    with pytest.raises(InvalidValueError, match=message):
+        adopted(stack, tmp_path, **props)
