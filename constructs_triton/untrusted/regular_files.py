@@ -32,7 +32,7 @@ def open_regular(path: str | os.PathLike[str]) -> io.FileIO:
     Raises:
         OSError: it cannot be opened, or it is a folder, a named pipe, a device or a socket.
     """
-    # Opening a named pipe would wait for a writer; O_NONBLOCK makes it return at once.
+    # Opening a named pipe would wait for a writer; O_NONBLOCK makes it return immediately.
     descriptor = os.open(path, _FLAGS)
     try:
         mode = os.fstat(descriptor).st_mode

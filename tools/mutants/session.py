@@ -73,7 +73,7 @@ class Session:
     budget_seconds: float
 
     def run(self, mutants: list[Mutant]) -> None:
-        """Test every mutant; those without tests are decided at once."""
+        """Test every mutant; those without tests are decided immediately."""
         queue, running = iter(mutants), dict[int, tuple[Mutant, Selection, Run]]()
         finished, started = 0, time.monotonic()
         for slot in range(len(self.trees)):

@@ -1,6 +1,6 @@
 """BYTES tensors: each element is a 4-byte little-endian length, followed by that many bytes.
 
-For speed, the lengths of a whole tensor are written at once, and elements of equal length, such as hashes
+For speed, the lengths of a whole tensor are written together, and elements of equal length, such as hashes
 and fixed-width codes, are split in one step. Source: KServe v2 binary tensor data extension.
 """
 

@@ -59,7 +59,7 @@ class Deployment:
 
     Args:
         strategy: How the traffic is shifted.
-        size: First or further part of the traffic, or batch of instances.
+        size: Share of the traffic, or of the instances, in each step.
         rollback_size: Batch of instances of a rollback. Default: 100 percent.
         wait_interval: How long the alarms are monitored after each part or batch, at most 1 hour.
         termination_wait: How long the old fleet is kept after the traffic has shifted, at most 1 hour.

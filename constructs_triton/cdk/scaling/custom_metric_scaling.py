@@ -27,7 +27,7 @@ from constructs_triton_client.spelling import did_you_mean, quoted
 __all__ = ["CustomMetricScaling"]
 
 # Queue time is near 0 until instances are almost busy, and then rises steeply. Target tracking adds
-# instances in proportion to the metric, so an unlimited value would lead to max_capacity at once.
+# instances in proportion to the metric, so an unlimited value would lead to max_capacity immediately.
 _HIGHEST_IN_TARGETS = 2
 
 

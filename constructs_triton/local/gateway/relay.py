@@ -31,7 +31,7 @@ _SMALL_BODY_BYTES = 64 * 2**10
 
 
 async def relay(request: web.Request, answer: aiohttp.ClientResponse, variant: str) -> web.StreamResponse:
-    """Send the container's response on, piece by piece as it arrives, or at once if it is small."""
+    """Send the container's response on, piece by piece as it arrives, or whole if it is small."""
     length = answer.content_length
     if length is not None and length <= _SMALL_BODY_BYTES:
         return web.Response(body=await answer.read(), headers=_headers_to_caller(answer.headers, variant))

@@ -20,7 +20,7 @@ class ModelQueuePolicy(TypedMessage):
             not timed out.
         default_timeout_microseconds: Longest time in the queue, in microseconds. 0: no limit.
         allow_timeout_override: Whether a request may set a shorter timeout.
-        max_queue_size: Number of requests that may wait; others are rejected at once. 0: no limit.
+        max_queue_size: Number of requests that may wait; others are rejected immediately. 0: no limit.
     """
 
     timeout_action: Literal["REJECT", "DELAY"] = "REJECT"

@@ -1,7 +1,7 @@
 """The operations on a stack: create, update, delete, and their rollbacks.
 
 Resources are created one after the other in the order of their dependencies; CloudFormation would create
-independent ones at the same time. A replacement is created at once. What it replaces is deleted in the
+independent ones at the same time. A replacement is created immediately. What it replaces is deleted in the
 cleanup phase, after every other change has succeeded.
 """
 

@@ -279,7 +279,7 @@ def _body_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _batch_size(copies: int, deployment: Mapping[str, Any] | None) -> int:
-    """How many copies are replaced at once: all without a rolling update."""
+    """How many copies are replaced together: all without a rolling update."""
     if deployment is None:
         return copies
     size = deployment["RollingUpdatePolicy"]["MaximumBatchSize"]
