@@ -58,9 +58,8 @@ def _about_spikes(simulation: Simulation, spikes: list[OverloadPeriod]) -> str:
     start, reaction = simulation.fleet.start_minutes, _reaction(simulation)
     worst = max(spikes, key=lambda spike: _needed(simulation, spike))
     return (
-        f"No target helps against a spike that is shorter than detection plus start, {reaction} minutes "
-        f"({reaction - start} and {start}): raise min_capacity to {_needed(simulation, worst)}, "
-        f"or schedule it {reaction} minutes before {simulation.traffic.time_of(worst.start):%H:%M}."
+        f"No target helps: new instances serve after {reaction} minutes ({reaction - start} to detect, "
+        f"{start} to start). Raise min_capacity to {_needed(simulation, worst)}, or schedule it {reaction} minutes before {simulation.traffic.time_of(worst.start):%H:%M}."
     )
 
 

@@ -48,7 +48,7 @@ def test_other_version_is_a_problem(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_content_of_a_wheel(added: str, left_out: str, problems: list[str], tmp_path: Path) -> None:
-    """A wheel has its license and type marker, and neither tests nor caches, but the tests of new projects."""
+    """A wheel has its license and type marker, no caches, and no tests but those of new projects."""
     wheel = tmp_path / "p-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for name in (*CONTENT, *filter(None, [added])):

@@ -33,10 +33,7 @@ def test_chart_totals_and_advice(capsys: pytest.CaptureFixture[str]) -> None:
     assert "xxxx" in lines[6]
     assert "failed             83,955 of 464,000 requests (18.1%)" in out
     assert "cost               15.31; fixed fleet of 12: 33.84; perfect fleet: 6.89" in out
-    assert (
-        "No target helps against a spike that is shorter than detection plus start, 9 minutes (3 and 6)"
-        in out
-    )
+    assert "No target helps: new instances serve after 9 minutes (3 to detect, 6 to start)." in out
 
 
 def test_guide_has_the_output_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
