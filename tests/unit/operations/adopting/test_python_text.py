@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from constructs_triton.operations.adopting.python_text import Call, assignment, literal, render
@@ -21,6 +21,8 @@ VALUES = st.recursive(
 )
 
 
+# The first strings of a process need a table of all characters, which a busy machine builds slowly.
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(VALUES)
 def test_literal_is_the_value(value: Any) -> None:
     """The text of a value evaluates to it, whatever its strings contain."""
