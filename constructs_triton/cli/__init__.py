@@ -65,6 +65,7 @@ COMMAND_GROUPS = {
         "diagnose": Command("deployed.diagnose", "find the cause of a failure"),
         "stop": Command("deployed.stop", "delete an endpoint, and keep what creates it again"),
         "start": Command("deployed.start", "create a stopped endpoint again, with its scaling"),
+        "adopt": Command("deployed.adopt", "write an app for an endpoint that was created by hand"),
         "logs": Command("deployed.logs", "print the logs of an endpoint's containers"),
         "models": Command("models", "list, add and remove models of a multi-model endpoint"),
         "warm": Command("deployed.warm", "load models of a multi-model endpoint before users call them"),
