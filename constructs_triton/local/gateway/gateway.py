@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import aiohttp
 from aiohttp import web
@@ -39,6 +40,9 @@ from constructs_triton.local.gateway.relay import (
 from constructs_triton.local.gateway.request_checks import refuse_foreign_requests
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, model_error, validation_error
+
+if TYPE_CHECKING:
+    from constructs_triton.local.page.application import Page
 
 __all__ = ["gateway_application"]
 
@@ -206,15 +210,18 @@ def _stream_timeout(variant: LocalVariant) -> aiohttp.ClientTimeout:
 def gateway_application(
     endpoints: Mapping[str, RunningEndpoint],
     bucket_folder: Path | None = None,
+    page: Page | None = None,
 ) -> web.Application:
     """Return the web application that serves these endpoints.
 
-    ``bucket_folder`` takes the place of S3. The application serves its objects too.
+    ``bucket_folder`` takes the place of S3. The application serves its objects too. ``page`` is added to it.
     """
     keep_freed_memory()
     gateway = _Gateway(endpoints, bucket_folder)
+    # Without a page nothing is recorded, so a run without one does no work for it.
+    recorders = [] if page is None else [page.record.middleware()]
     application = web.Application(
-        client_max_size=INVOCATION_PAYLOAD_BYTES, middlewares=[refuse_foreign_requests]
+        client_max_size=INVOCATION_PAYLOAD_BYTES, middlewares=[refuse_foreign_requests, *recorders]
     )
     application.router.add_post("/endpoints/{name}/invocations", gateway.invoke)
     application.router.add_post(
@@ -224,4 +231,6 @@ def gateway_application(
     application.router.add_get("/ping", gateway.ping)
     if bucket_folder is not None:
         add_bucket_routes(application, BucketFolder(bucket_folder))
+    if page is not None:
+        page.serve(application, endpoints)
     return application
