@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from constructs_triton.facts.limits import (
     INVOCATION_PAYLOAD_BYTES,
@@ -224,7 +225,7 @@ def gateway_application(
     keep_freed_memory()
     gateway = _Gateway(endpoints, bucket_folder)
     # Without a page nothing is recorded, so a run without one does no work for it.
-    recorders = [] if page is None else [page.record.middleware()]
+    recorders: list[Middleware] = [] if page is None else [page.record.middleware()]
     application = web.Application(
         client_max_size=INVOCATION_PAYLOAD_BYTES, middlewares=[refuse_foreign_requests, *recorders]
     )

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import PurePath
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from constructs_triton.errors import ConstructsTritonError
 from constructs_triton.local.gateway.local_variant import LocalVariant
-from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
+from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
 from constructs_triton.local.options import PAGE_PATH
 from constructs_triton.local.page.call_record import CallRecord
 from constructs_triton.local.page.figures import HISTORY_SECONDS, Figures
@@ -45,7 +46,6 @@ _TYPES = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain",
 }
-_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def event(name: str, data: object) -> bytes:
@@ -72,8 +72,9 @@ class Page:
         page.router.add_get("/form", self._form)
         page.router.add_get("/{name:[a-zA-Z0-9._-]*}", self._file)
         page.on_shutdown.append(self._stop)
+        for short in ("/", PAGE_PATH.rstrip("/")):
+            application.router.add_get(short, _to_page)
         application.add_subapp(PAGE_PATH, page)
-        application.router.add_get("/", _to_page)
 
     async def _stop(self, _: web.Application) -> None:
         self._stopping.set()
@@ -82,7 +83,8 @@ class Page:
         name = request.match_info["name"] or "index.html"
         if name not in self._files:
             raise web.HTTPNotFound
-        return web.Response(body=self._files[name], content_type=_TYPES[PurePath(name).suffix], charset="utf-8")
+        kind = _TYPES[PurePath(name).suffix]
+        return web.Response(body=self._files[name], content_type=kind, charset="utf-8")
 
     async def _form(self, request: web.Request) -> web.Response:
         """Answer with the form of a target; the query names the endpoint, its server and the target."""
@@ -144,7 +146,7 @@ def _static_files() -> dict[str, bytes]:
 
 
 @web.middleware
-async def _secure(request: web.Request, handler: _Handler) -> web.StreamResponse:
+async def _secure(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Add the headers of the page to each response, also to errors."""
     try:
         response = await handler(request)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
 from constructs_triton.local.gateway.inference_components import COMPONENT_HEADER
 from constructs_triton.local.gateway.multi_model import TARGET_MODEL_HEADER
@@ -22,7 +23,6 @@ __all__ = ["Call", "CallRecord", "original_message"]
 _MOST_CALLS = 20_000
 _MOST_ERROR_BYTES = 8192
 _VARIANT_HEADER = "x-Amzn-Invoked-Production-Variant"
-_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Call(NamedTuple):
@@ -61,11 +61,11 @@ class CallRecord:
         """Record a call."""
         self._calls.append(call)
 
-    def middleware(self) -> Callable[[web.Request, _Handler], Awaitable[web.StreamResponse]]:
+    def middleware(self) -> Middleware:
         """Return the middleware that records each call of an endpoint."""
 
         @web.middleware
-        async def record(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        async def record(request: web.Request, handler: Handler) -> web.StreamResponse:
             if not request.path.startswith("/endpoints/"):
                 return await handler(request)
             start = time.perf_counter()

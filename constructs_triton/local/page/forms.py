@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.local.gateway.local_variant import LocalVariant
-from constructs_triton.local.sources.inference_type import is_decoupled, used_inference_type
+from constructs_triton.local.sources.inference_type import DEFAULT_MODEL, is_decoupled, used_inference_type
 from constructs_triton.model_config.ensemble import EnsembleGraph
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.loaded_config import complete
@@ -19,7 +19,6 @@ from constructs_triton_client.datatypes import by_data_type
 
 __all__ = ["describe_model", "model_form", "steps_of"]
 
-_DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _MOST_LABELS = 10_000
 _MOST_STEPS = 200
 
@@ -33,7 +32,7 @@ def model_form(running: LocalVariant, target_model: str | None) -> dict[str, obj
     """
     container = running.server.container
     repository = _repository(running, target_model)
-    folder = _called_model(repository, container.environment.get(_DEFAULT_MODEL, ""))
+    folder = _called_model(repository, container.environment.get(DEFAULT_MODEL, ""))
     if folder is None:
         return {"model": "", "inputs": [], "outputs": [], "steps": [], "notes": ["no model was found"]}
     kind = used_inference_type(container, container.image)

@@ -1,19 +1,25 @@
-"""The last lines of a server's log and of the run's messages, numbered so that a page asks only for new ones."""
+"""The last lines of a server's log and of the run's messages, numbered, so that a page asks for new ones."""
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from constructs_triton.operations.container_log import can_explain
+from constructs_triton.operations.container_log import can_explain, is_informational
 
 __all__ = ["LogTail", "Messages"]
 
 _MOST_LINES = 500
 _MOST_BYTES = 64 * 1024
 _LINE_CHARACTERS = 2000
+#: What the server's HTTP front end writes of a page that reads statistics.
+_OWN_REQUEST = re.compile(r"HTTP request: \d /v2/(repository/index|models/\S+/stats)")
+_COLOR = re.compile(r"\x1b\[[0-9;]{0,20}m")
+_TRITON_LINE = re.compile(r"[IWEF]\d{4} \d\d:")
+_LOUD = re.compile(r"Traceback|Error|Exception|\berror\b|\bfailed\b|[Ss]egmentation|\b[Ss]ignal\b|Killed")
 
 Line = tuple[int, str, bool]
 """A number that grows, the text, and whether the line may explain a failure."""
@@ -53,6 +59,7 @@ class LogTail(_Lines):
         super().__init__()
         self._position = 0
         self._rest = b""
+        self._is_problem = False
 
     def read(self, path: Path) -> None:
         """Read what was added since the last time; nothing if there is no log."""
@@ -71,6 +78,14 @@ class LogTail(_Lines):
             return
         *lines, self._rest = added.split(b"\n")
         for line in lines:
-            text = line.decode("utf-8", "replace").rstrip()
-            if text:
-                self.add(text, can_explain(text))
+            text = _COLOR.sub("", line.decode("utf-8", "replace")).rstrip()[:_LINE_CHARACTERS]
+            if text and not _OWN_REQUEST.search(text):
+                self._is_problem = _is_problem(text, follows_problem=self._is_problem)
+                self.add(text, self._is_problem)
+
+
+def _is_problem(text: str, *, follows_problem: bool) -> bool:
+    """Whether a line may explain a failure; a line without a severity may continue the one before it."""
+    if not can_explain(text) or is_informational(text):
+        return False
+    return follows_problem or _TRITON_LINE.match(text) is not None or _LOUD.search(text) is not None

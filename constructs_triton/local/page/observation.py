@@ -22,11 +22,14 @@ from constructs_triton.local.page.figures import Figures
 from constructs_triton.local.page.log_tail import LogTail, Messages
 from constructs_triton.local.server.memory import stub_bytes
 from constructs_triton.local.server.server_log import read_end
+from constructs_triton.local.sources.inference_type import DEFAULT_MODEL
 from constructs_triton.operations.diagnosis import Diagnosis, Message, diagnose_log, recognize
 
 __all__ = ["Observer", "targets_of"]
 
 _MEMORY_SECONDS = 5.0
+#: How long statistics are kept while no call arrives: each reading writes lines to a verbose log.
+_STATISTICS_SECONDS = 10.0
 _FRESH_SECONDS = 0.8
 #: SageMaker's status of an error of the container.
 _MODEL_ERROR = 424
@@ -37,6 +40,10 @@ class _Server:
     """What is known of one server besides its state."""
 
     log: LogTail = field(default_factory=LogTail)
+    statistics: Sequence[ModelStatistics] = ()
+    no_statistics: str = ""
+    counted_at: float = -_STATISTICS_SECONDS
+    counted: tuple[object, ...] = ()
     memory_bytes: int = 0
     model_bytes: Mapping[str, int] = field(default_factory=dict)
     measured_at: float = 0.0
@@ -84,9 +91,9 @@ class Observer:
 
     async def _server(self, endpoint: RunningEndpoint, running: LocalVariant) -> dict[str, object]:
         known = self._servers.setdefault(running.server.directory, _Server())
-        statistics, why = await _statistics(running)
         await asyncio.to_thread(self._measure, running, known)
         targets = [self._target(endpoint, running, name) for name in targets_of(running)]
+        await _count(running, known, [each["calls"] for each in targets])
         await asyncio.to_thread(_explain, running, known, [each["failed"] for each in targets])
         state = _state_of(running)
         return {
@@ -96,9 +103,9 @@ class Observer:
             "weight": running.spec.weight,
             "starts": running.server.generation,
             "memory_bytes": known.memory_bytes,
-            "no_statistics": why,
+            "no_statistics": known.no_statistics,
             "targets": targets,
-            "models": [_model(each, known.model_bytes) for each in statistics],
+            "models": [_model(each, known.model_bytes) for each in known.statistics],
             "diagnoses": known.diagnoses,
             **running.server.identity(),
         }
@@ -118,7 +125,14 @@ class Observer:
         has_failed = figures["failed_status"] == _MODEL_ERROR
         state = "failed" if has_failed else _target_state(running, name)
         failed = str(figures["failed"]) if has_failed else ""
-        return {"name": name, "state": state, **figures, "failed": failed, "diagnosis": _recognized(failed)}
+        return {
+            "name": name,
+            "model": running.server.container.environment.get(DEFAULT_MODEL, ""),
+            "state": state,
+            **figures,
+            "failed": failed,
+            "diagnosis": _recognized(failed),
+        }
 
     def log_after(self, numbers: Mapping[str, int]) -> Iterator[tuple[str, list[tuple[int, str, bool]]]]:
         """Yield the new lines of each log, by the label of its server, and of the run's messages."""
@@ -141,14 +155,20 @@ def targets_of(running: LocalVariant) -> list[str]:
     return list(names | dict.fromkeys(running.multi_model.loaded_models))
 
 
-async def _statistics(running: LocalVariant) -> tuple[Sequence[ModelStatistics], str]:
-    """Return the server's statistics, or why there are none."""
+async def _count(running: LocalVariant, known: _Server, calls: Sequence[int]) -> None:
+    """Read the server's statistics if there were calls, a start, or none for some time."""
+    now = (running.server.generation, running.server.is_ready, *calls)
+    if now == known.counted and time.monotonic() - known.counted_at < _STATISTICS_SECONDS:
+        return
+    known.counted, known.counted_at = now, time.monotonic()
+    known.statistics, known.no_statistics = (), ""
     if not running.server.is_ready:
-        return (), "the server is not ready"
+        known.no_statistics = "the server is not ready"
+        return
     try:
-        return await running.server.statistics(), ""
+        known.statistics = await running.server.statistics()
     except LocalEndpointError as error:
-        return (), str(error)
+        known.no_statistics = str(error)
 
 
 def _kind(endpoint: RunningEndpoint, running: LocalVariant) -> str:

@@ -50,6 +50,7 @@ export function bytes(count) {
 
 export function milliseconds(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (value === 0) return "0 ms";
   if (value >= 1000) return `${(value / 1000).toFixed(2)} s`;
   return `${value >= 100 ? Math.round(value) : value.toPrecision(2)} ms`;
 }

@@ -1,0 +1,96 @@
+// Two charts of the last five minutes, by uPlot, each with a table of the same figures.
+
+import { byId, clock, h, milliseconds, table } from "./dom.js";
+
+const SECONDS = 300;
+const HEIGHT = 150;
+const SHOWN_ROWS = 6;
+/** Columns of a row that the server sends: time, calls, errors and the percentiles in milliseconds. */
+const [TIME, CALLS, ERRORS, P50, P95, P99] = [0, 1, 2, 3, 4, 5];
+
+const CHARTS = [
+  { title: "Requests per second", lines: [["requests", CALLS, "--line-1"], ["errors", ERRORS, "--bad"]], format: (value) => String(value), empty: 0 },
+  { title: "Latency", lines: [["p50", P50, "--line-1"], ["p95", P95, "--line-2"], ["p99", P99, "--line-3"]], format: milliseconds, empty: null },
+];
+
+export class Charts {
+  constructor() {
+    this.rows = new Map(); // by endpoint: rows by second
+    this.plots = [];
+    this.places = CHARTS.map((chart) => {
+      const plot = h("div", { class: "plot", role: "img", "aria-label": chart.title });
+      const figures = h("div", { class: "scrolls" });
+      byId("charts").append(h("div", { class: "chart" }, h("h3", {}, chart.title, legend(chart)), h("div", { class: "chart-row" }, plot, figures)));
+      return { plot, figures };
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#create());
+    new ResizeObserver(() => this.#resize()).observe(byId("charts"));
+  }
+
+  add(rowsByEndpoint) {
+    for (const [name, rows] of Object.entries(rowsByEndpoint)) {
+      const known = this.rows.get(name) ?? new Map();
+      rows.forEach((row) => known.set(row[TIME], row));
+      for (const second of known.keys()) if (second < Date.now() / 1000 - SECONDS) known.delete(second);
+      this.rows.set(name, known);
+    }
+  }
+
+  show(endpoint) {
+    const known = this.rows.get(endpoint) ?? new Map();
+    const last = Math.floor(Date.now() / 1000) - 1;
+    const seconds = Array.from({ length: SECONDS }, (_, index) => last - SECONDS + 1 + index);
+    if (!this.plots.length) this.#create();
+    CHARTS.forEach((chart, index) => {
+      const lines = chart.lines.map(([, column]) => seconds.map((second) => known.get(second)?.[column] ?? chart.empty));
+      this.plots[index].setData([seconds, ...lines]);
+      this.#table(chart, index, known);
+    });
+  }
+
+  #table(chart, index, known) {
+    const rows = [...known.values()].sort((one, other) => other[TIME] - one[TIME]).slice(0, SHOWN_ROWS);
+    const columns = [["Time"], ...chart.lines.map(([name]) => [name, "number"])];
+    const cells = rows.map((row) => [clock(row[TIME]), ...chart.lines.map(([, column]) => chart.format(row[column]))]);
+    const { figures, plot } = this.places[index];
+    figures.replaceChildren(rows.length ? table(`${chart.title}, last seconds with requests`, columns, cells) : h("p", { class: "note" }, "No requests yet."));
+    plot.setAttribute("aria-label", `${chart.title} of the last five minutes; the table has the last seconds`);
+  }
+
+  #create() {
+    this.plots.forEach((plot) => plot.destroy());
+    this.plots = CHARTS.map((chart, index) => new uPlot(options(chart, this.#width(index)), [[], ...chart.lines.map(() => [])], this.places[index].plot));
+  }
+
+  #width(index) {
+    return Math.max(200, this.places[index].plot.clientWidth);
+  }
+
+  #resize() {
+    this.plots.forEach((plot, index) => {
+      if (plot.width !== this.#width(index)) plot.setSize({ width: this.#width(index), height: HEIGHT });
+    });
+  }
+}
+
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function legend(chart) {
+  return h("span", { class: "legend" }, ...chart.lines.map(([name, , variable]) => h("span", { class: `key key${variable}` }, name)));
+}
+
+function options(chart, width) {
+  const axis = { stroke: color("--quiet"), grid: { stroke: color("--rule"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
+  return {
+    width,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { show: false },
+    axes: [
+      { ...axis, size: 26, space: 90, values: (_, times) => times.map(clock) },
+      { ...axis, size: 58, space: 28, values: (_, values) => values.map((value) => (value === null ? "" : chart.format(value))) },
+    ],
+    scales: { y: { range: (_, __, high) => [0, Math.max(high ?? 0, chart.empty === 0 ? 1 : 0.1) * 1.1] } },
+    series: [{}, ...chart.lines.map(([label, , variable]) => ({ label, stroke: color(variable), width: 1.5, points: { size: 4, show: chart.empty === null }, spanGaps: false }))],
+  };
+}
