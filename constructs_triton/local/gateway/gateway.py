@@ -45,8 +45,10 @@ from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, mode
 if TYPE_CHECKING:
     from constructs_triton.local.page.application import Page
 
-__all__ = ["gateway_application"]
+__all__ = ["CHOSEN", "gateway_application"]
 
+#: The key of a request's variant or component, for who records the request.
+CHOSEN = "constructs_triton.chosen"
 _TARGET_VARIANT_HEADER = "X-Amzn-SageMaker-Target-Variant"
 _Relay = Callable[[web.Request, aiohttp.ClientResponse, str], Awaitable[web.StreamResponse]]
 
@@ -132,6 +134,7 @@ class _Gateway:
             variant = invocation.endpoint.choose(
                 request.headers.get(_TARGET_VARIANT_HEADER), request.headers.get(COMPONENT_HEADER)
             )
+            request[CHOSEN] = variant.spec.name
             variant.explain_encoding(request.headers.get("Content-Encoding"))
             for shadow in invocation.shadows:
                 self._mirror(invocation, shadow)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from constructs_triton.local.gateway.inference_components import COMPONENT_HEADER
+from constructs_triton.local.gateway.gateway import CHOSEN
 from constructs_triton.local.gateway.multi_model import TARGET_MODEL_HEADER
 
 __all__ = ["Call", "CallRecord", "original_message"]
@@ -22,7 +21,6 @@ __all__ = ["Call", "CallRecord", "original_message"]
 #: Calls that are kept while no page is open.
 _MOST_CALLS = 20_000
 _MOST_ERROR_BYTES = 8192
-_VARIANT_HEADER = "x-Amzn-Invoked-Production-Variant"
 
 
 class Call(NamedTuple):
@@ -30,7 +28,8 @@ class Call(NamedTuple):
 
     Args:
         endpoint: Name of the endpoint.
-        target: The component or target model that the caller named, else the variant; empty if unknown.
+        target: The target model that the caller named, else the variant or component; empty if none was
+            chosen.
         ended_at: Seconds since 1970.
         seconds: Time until the last byte of the response.
         status: HTTP status.
@@ -72,16 +71,11 @@ class CallRecord:
             response = await handler(request)
             seconds = time.perf_counter() - start
             name = request.match_info.get("name", "")
-            target = _target(request.headers, response.headers)
+            target = request.headers.get(TARGET_MODEL_HEADER) or request.get(CHOSEN, "")
             self.add(Call(name, target, time.time(), seconds, response.status, _error(response)))
             return response
 
         return record
-
-
-def _target(request: Mapping[str, str], response: Mapping[str, str]) -> str:
-    named = request.get(COMPONENT_HEADER) or request.get(TARGET_MODEL_HEADER)
-    return named or response.get(_VARIANT_HEADER) or ""
 
 
 def _error(response: web.StreamResponse) -> bytes:

@@ -101,6 +101,7 @@ class Observer:
             "kind": _kind(endpoint, running),
             "state": state,
             "weight": running.spec.weight,
+            "is_multi_model": running.multi_model is not None,
             "starts": running.server.generation,
             "memory_bytes": known.memory_bytes,
             "no_statistics": known.no_statistics,
@@ -127,7 +128,7 @@ class Observer:
         failed = str(figures["failed"]) if has_failed else ""
         return {
             "name": name,
-            "model": running.server.container.environment.get(DEFAULT_MODEL, ""),
+            "model": _model_name(running, name),
             "state": state,
             **figures,
             "failed": failed,
@@ -169,6 +170,16 @@ async def _count(running: LocalVariant, known: _Server, calls: Sequence[int]) ->
         known.statistics = await running.server.statistics()
     except LocalEndpointError as error:
         known.no_statistics = str(error)
+
+
+def _model_name(running: LocalVariant, target: str) -> str:
+    """Return the name of a target model in ``index.json``, else the only model of a server; or nothing."""
+    container = running.server.container
+    if running.multi_model is not None:
+        names = {archive: name for index in container.indexed.values() for name, archive in index.items()}
+        return names.get(target, "")
+    found = [each.name for each in (running.server.models_directory.parent / "model").iterdir()]
+    return container.environment.get(DEFAULT_MODEL) or (found[0] if len(found) == 1 else "")
 
 
 def _kind(endpoint: RunningEndpoint, running: LocalVariant) -> str:

@@ -18,7 +18,7 @@ from constructs_triton.model_repository import ModelRepository
 __all__ = ["DEFAULT_MODEL", "INFERENCE_TYPE", "is_decoupled", "report_inference_type", "used_inference_type"]
 
 INFERENCE_TYPE = "SAGEMAKER_TRITON_INFERENCE_TYPE"
-DEFAULT_MODEL = "SAGEMAKER_TRITONDEFAULT_MODEL_NAME"
+DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _IMAGE = re.compile(r"(?:^|/)(?:sagemaker-)?tritonserver:(\d{2}\.\d{2})(?:-|$)")
 
 

@@ -24,7 +24,8 @@ export class Charts {
       return { plot, figures };
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#create());
-    new ResizeObserver(() => this.#resize()).observe(byId("charts"));
+    const observer = new ResizeObserver(() => this.#resize());
+    this.places.forEach(({ plot }) => observer.observe(plot));
   }
 
   add(rowsByEndpoint) {

@@ -13,12 +13,12 @@ export function targetsOf(state) {
     server.targets.map((target) => ({ endpoint, server, target, key: keyOf(endpoint.name, server.name, target.name) }))));
 }
 
-/** Return the name of a target for people: the model of a variant, else what callers name. */
-export const titleOf = (server, target) => (server.kind === "component" || !target.model || server.targets.length > 1 ? target.name : target.model);
+/** Return the name of a target for people: its model, unless callers name a component. */
+export const titleOf = (server, target) => (server.kind === "component" ? target.name : target.model || target.name);
 
 /** Return what a target is, besides its title. */
 export function kindOf(server, target) {
-  if (server.targets.length > 1) return "";
+  if (server.is_multi_model) return "";
   const name = server.kind === "component" ? target.model : target.name;
   return server.kind === "variant" ? name : `${server.kind} ${name}`;
 }

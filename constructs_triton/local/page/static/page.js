@@ -5,7 +5,7 @@ import { callTexts, targetHeaders } from "./calls.js";
 import { Charts } from "./charts.js";
 import { byId, clock, h, setState, setText, table } from "./dom.js";
 import { InputFields } from "./inputs.js";
-import { Overview, targetsOf, titleOf } from "./overview.js";
+import { Overview, kindOf, targetsOf, titleOf } from "./overview.js";
 import { Steps } from "./steps.js";
 import { decodeResponse, encodeRequest } from "./tensors.js";
 
@@ -83,7 +83,8 @@ function showSelected(found) {
   selected = found;
   const { endpoint, target, server } = found;
   const title = titleOf(server, target);
-  setText(byId("try-title"), title === endpoint.name ? `Try ${title}` : `Try ${title} of ${endpoint.name}`);
+  const of = title === endpoint.name ? "" : ` of ${endpoint.name}`;
+  setText(byId("try-title"), `Try ${title}${of}${endpoint.servers.length > 1 ? `, ${kindOf(server, target)}` : ""}`);
   setState(byId("selected-state"), target.state);
   showFailure(target);
   steps.show(server, form);
@@ -121,7 +122,7 @@ function buildForm() {
   binary.querySelector("input").checked = needsBinary;
   place.replaceChildren(h("p", { class: "note" }, `Model ${form.model}, ${form.max_batch_size > 0 ? `up to ${form.max_batch_size} in a batch` : "no batching"}.`),
     ...fields.map((each) => each.element), ...notes.map((each) => h("p", { class: "note" }, each)),
-    h("div", { class: "controls" }, h("button", { type: "submit", id: "send" }, "Send"), h("button", { type: "button", class: "quiet", onclick: showCalls }, "Show as code"), isGenerate ? null : binary));
+    h("div", { class: "controls" }, h("button", { type: "submit", id: "send" }, "Send"), h("button", { type: "button", class: "quiet", onclick: showCalls }, "Show as code"), ...(isGenerate ? [] : [binary])));
 }
 
 function readCall() {
@@ -148,9 +149,9 @@ byId("form").addEventListener("submit", async (event) => {
   byId("send").disabled = true;
   try {
     const made = readCall();
+    showCalls();
     place.replaceChildren(h("p", { class: "note" }, "Waiting for the answer …"));
     await send(made, place);
-    showCalls();
   } catch (error) {
     if (selected.key === key) showError(place, String(error.message ?? error));
   } finally {
@@ -209,7 +210,7 @@ function showCalls() {
   const texts = callTexts(made.call, made.request, made.inputs);
   const files = texts.files.map(({ name, body }) => h("a", { class: "save", download: name, href: URL.createObjectURL(new Blob([body])) }, `Save ${name}`));
   const note = files.length ? h("p", { class: "note" }, "Save the files first: ", ...files) : null;
-  byId("calls").replaceChildren(h("h3", {}, "The same call"), note, ...[["Python", "python"], ["curl", "curl"], ["AWS CLI", "cli"]].map(([title, name]) => codeBlock(title, name, texts[name])));
+  byId("calls").replaceChildren(h("h3", {}, "The same call"), ...(note ? [note] : []), ...[["Python", "python"], ["curl", "curl"], ["AWS CLI", "cli"]].map(([title, name]) => codeBlock(title, name, texts[name])));
 }
 
 function codeBlock(title, name, text) {

@@ -1,0 +1,327 @@
+"""The page of ``local up --ui`` in a real browser, with real Triton servers behind it.
+
+With PAGE_PICTURES=docs/images the pictures of the documentation are written there.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from local_assembly import AssemblyBuilder, adding_ensemble, adding_model, below, write_archive
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from programs import PROJECT, synthesize_app
+from triton_server import needs_server
+
+from constructs_triton.local import LocalEndpoint
+
+sys.path.insert(0, str(PROJECT / "assets" / "training"))
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+IS_REQUIRED = bool(os.environ.get("CONSTRUCTS_TRITON_REQUIRE_SERVER"))
+pytestmark = [
+    pytest.mark.e2e,
+    needs_server,
+    pytest.mark.skipif(not (CHROMIUM or IS_REQUIRED), reason="needs a browser: apt-get install chromium"),
+]
+AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
+#: A seven, as fractions of the pad.
+SEVEN = ((0.25, 0.15), (0.75, 0.15), (0.62, 0.4), (0.5, 0.65), (0.42, 0.88))
+DRAWING_SCRIPT = """([box, name, text]) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([Uint8Array.from(atob(text), (each) => each.charCodeAt(0))], name));
+    box.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+}"""
+LIMIT = 8_000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium of the system."""
+    with sync_playwright() as playwright:
+        # Chromium's sandbox does not start as root. The only pages are those of this test.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Open]:
+    """Opens the page of a run; an error of its scripts, or a request to another host, fails the test."""
+    problems: list[str] = []
+    contexts = []
+
+    def open_page(local: LocalEndpoint, width: int = 1440, scheme: Any = "light") -> Page:
+        size: Any = {"width": width, "height": 900 if width > 600 else 844}
+        context = browser.new_context(
+            viewport=size, color_scheme=scheme, locale="en-US", accept_downloads=True
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(LIMIT)
+        expect.set_options(timeout=LIMIT)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on(
+            "console", lambda line: problems.append(line.text) if "Content Security" in line.text else None
+        )
+        page.on("request", lambda request: _check_host(request.url, problems))
+        page.goto(local.description["page"])
+        page.wait_for_selector("#send")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+def _check_host(url: str, problems: list[str]) -> None:
+    if not url.startswith(("http://127.0.0.1:", "blob:http://127.0.0.1:")):
+        problems.append(f"a request to {url}")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
+    """The two endpoints of ``app.py``: the digits of ``make demo``, and the catalog."""
+    folder = tmp_path_factory.mktemp("demo")
+    synthesize_app(PROJECT / "app.py", folder)
+    with LocalEndpoint.from_assembly(folder, ui=True) as local:
+        yield local
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> Iterator[LocalEndpoint]:
+    """An endpoint whose model ends its own process when it is called with -1."""
+    builder = AssemblyBuilder(tmp_path / "cdk.out")
+    builder.single_model("Model", builder.asset("model", below("m", adding_model(1))))
+    builder.endpoint("Fragile", {"AllTraffic": ("Model", 1)}, name="fragile")
+    builder.single_model("Steps", builder.asset("steps", adding_ensemble("sum", 1, 10)), {DEFAULT: "sum"})
+    builder.endpoint("Sum", {"Blue": ("Steps", 1), "Green": ("Steps", 3)}, name="sum")
+    with LocalEndpoint.from_assembly(builder.write(), ui=True) as local:
+        yield local
+
+
+DEFAULT = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
+
+
+def draw(page: Page, points: tuple[tuple[float, float], ...] = SEVEN) -> None:
+    """Draw on the pad with the mouse."""
+    page.get_by_text("Draw a picture").click()
+    pad = page.locator("canvas.pad")
+    pad.scroll_into_view_if_needed()
+    box = pad.bounding_box()
+    assert box is not None
+    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in points]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=6)
+    page.mouse.up()
+    expect(page.get_by_text("your drawing, a PNG")).to_be_visible()
+
+
+def send(page: Page) -> None:
+    """Send the form, and wait for the answer."""
+    page.click("#send")
+    expect(page.locator("#answer .answer")).to_be_visible()
+
+
+def output(page: Page, name: str) -> str:
+    """The values of an output of the answer."""
+    row = page.locator("#answer tbody tr", has=page.locator("th", has_text=name)).first
+    return row.locator("td").last.inner_text()
+
+
+def a_held_out_digit() -> tuple[bytes, int]:
+    """A PNG file that the network was not trained on, and its digit."""
+    from split import encode_png, held_out_images
+
+    images, digits = held_out_images()
+    return encode_png(images[0]), int(digits[0])
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 390), ("dark", 390)]
+)
+def test_drawn_digit_is_classified(
+    demo: LocalEndpoint, open_page: Open, tmp_path: Path, scheme: str, width: int
+) -> None:
+    """A digit drawn in the browser is classified, on a desktop and a phone, in both colour schemes."""
+    page = open_page(demo, width, scheme)
+    draw(page)
+    send(page)
+    assert output(page, "label") == "7"
+    step = page.locator(".step", has_text="classifier")
+    expect(step).to_contain_text("queue")
+    expect(page.locator("#charts tbody tr").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert serious_findings(page) == []
+    page.evaluate("scrollTo(0, 0)")
+    folder = Path(os.environ.get("PAGE_PICTURES") or tmp_path)
+    page.screenshot(path=folder / f"page_{scheme}_{width}.png", full_page=True)
+
+
+def serious_findings(page: Page) -> list[str]:
+    """What axe-core finds that is serious or critical, each with the first element."""
+    page.evaluate(AXE.read_text())
+    found = page.evaluate(
+        "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice'] })"
+    )
+    serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+    return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in serious]
+
+
+def test_dropped_picture_is_sent_as_it_is(demo: LocalEndpoint, open_page: Open) -> None:
+    """The bytes of a picture that is dropped on the form are the element of the BYTES tensor."""
+    png, digit = a_held_out_digit()
+    page = open_page(demo)
+    box = page.locator(".drop").element_handle()
+    page.evaluate(DRAWING_SCRIPT, [box, "digit.png", base64.b64encode(png).decode()])
+    expect(page.locator("img.preview")).to_be_visible()
+    send(page)
+    assert output(page, "label") == str(digit)
+
+
+def test_each_call_can_be_copied_and_run(demo: LocalEndpoint, open_page: Open, tmp_path: Path) -> None:
+    """The call as Python, curl and AWS CLI gives the answer of the page, with the files that it saves."""
+    png, digit = a_held_out_digit()
+    (tmp_path / "digit.png").write_bytes(png)
+    page = open_page(demo)
+    page.locator("input[type=file]").set_input_files(tmp_path / "digit.png")
+    page.get_by_text("Show as code").click()
+    run_calls(page, tmp_path / "digits", f"[[b'{digit}']]")
+    page.get_by_role("button", name="sentiment").click()
+    page.get_by_label("Text, or a JSON list of strings").fill("It's a “great” model, $HOME")
+    send(page)
+    run_calls(page, tmp_path / "catalog", "positive")
+
+
+def run_calls(page: Page, folder: Path, expected: str) -> None:
+    """Save the files of the calls and run each text in their folder."""
+    folder.mkdir()
+    for link in page.locator("a.save").all():
+        with page.expect_download() as download:
+            link.click()
+        download.value.save_as(folder / download.value.suggested_filename)
+    page.evaluate("document.querySelectorAll('#calls details').forEach((each) => { each.open = true; })")
+    python, curl, cli = (page.locator(f"#call-{name}").inner_text() for name in ("python", "curl", "cli"))
+    printed = run([sys.executable, "-c", python], folder)
+    assert expected in printed
+    plain = expected.strip("[]b'")
+    assert plain in run(["bash", "-c", curl], folder)
+    assert shutil.which("aws"), "the AWS CLI is missing: apt-get install awscli"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    run(["bash", "-ec", cli], folder, environment)
+    (answer,) = folder.glob("answer.*")
+    assert plain in answer.read_text()
+
+
+def run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_model_that_fails_turns_red(failing: LocalEndpoint, open_page: Open) -> None:
+    """A model that ends its process is shown as failed, with the cause and the fix, and stays so."""
+    page = open_page(failing)
+    page.get_by_label("Numbers").fill("[41]")
+    send(page)
+    assert output(page, "Y") == "42"
+    page.get_by_label("Numbers").fill("[-1]")
+    page.click("#send")
+    expect(page.locator("#answer .failure")).to_contain_text("Status 424")
+    row = page.locator("tr", has=page.get_by_role("button", name="m", exact=True))
+    expect(row.locator(".state")).to_have_text("failed")
+    expect(page.locator("#failure")).to_contain_text("Cause")
+    expect(page.locator("#errors tbody tr")).to_contain_text("424")
+    page.locator("tr.endpoint", has_text="sum").scroll_into_view_if_needed()
+    assert serious_findings(page) == []
+    page.reload()
+    expect(page.locator("#failure")).to_contain_text("Fix")
+
+
+def test_endpoints_and_variants_are_called_by_keyboard(failing: LocalEndpoint, open_page: Open) -> None:
+    """The keyboard reaches each variant of each endpoint, and the call goes to that variant."""
+    page = open_page(failing)
+    button = page.locator("button.row").last
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#try-title")).to_have_text("Try sum, Green")
+    page.get_by_label("Numbers").fill("1, 2")
+    page.locator("#send").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#answer .answer")).to_be_visible()
+    assert output(page, "Z") == "12, 13"
+    rows = page.locator("#endpoints tbody", has_text="sum").locator("tr:not(.endpoint)")
+    expect(rows.last.locator("td").nth(4)).to_have_text("1")
+    assert "Green" in rows.last.inner_text()
+    expect(rows.first.locator("td").nth(4)).to_have_text("0")
+
+
+def test_page_is_loaded_again_in_the_middle(demo: LocalEndpoint, open_page: Open) -> None:
+    """After a reload the same model is selected, and the charts still have the calls before it."""
+    page = open_page(demo)
+    page.get_by_role("button", name="sentiment").click()
+    page.get_by_label("Text, or a JSON list of strings").fill("once")
+    send(page)
+    expect(page.locator("#charts tbody tr").first).to_be_visible()
+    page.reload()
+    expect(page.locator("#try-title")).to_contain_text("Try sentiment of catalog")
+    expect(page.locator("#charts tbody tr").first).to_be_visible()
+    expect(page.locator("#connection")).to_have_text("live")
+
+
+def test_tokens_are_shown_as_they_come(open_page: Open) -> None:
+    """The text of a model that generates grows while it is generated."""
+    repository = PROJECT / "assets" / "model_repositories" / "story"
+    with LocalEndpoint.from_repository(repository, ui=True) as local:
+        page = open_page(local)
+        page.locator("textarea").nth(0).fill("Once upon a time")
+        page.locator("textarea").nth(1).fill("30")
+        page.click("#send")
+        lengths = set()
+        while "complete" not in page.locator("#answer").inner_text():
+            lengths.add(len(page.locator("#answer .stream").inner_text()))
+            page.wait_for_timeout(50)
+        assert len(lengths) > 5
+        text = page.locator("#answer .stream").inner_text()
+        assert text.strip().startswith("there was a small lighthouse")
+        expect(page.locator("#answer")).to_contain_text("30 events")
+        python = page.locator("#call-python").inner_text()
+        assert run([sys.executable, "-c", python], PROJECT).strip().startswith("there was a small lighthouse")
+
+
+def test_two_hundred_models(open_page: Open, tmp_path: Path) -> None:
+    """An endpoint of 200 models is listed and filtered, and a model is loaded by its first call."""
+    archive = write_archive(tmp_path / "one.tar.gz", below("m", adding_model(1)))
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for number in range(200):
+        shutil.copy(archive, folder / f"model_{number:03}.tar.gz")
+    with LocalEndpoint.from_repository(folder, is_multi_model=True, endpoint="many", ui=True) as local:
+        page = open_page(local)
+        expect(page.locator("#endpoints .endpoint")).to_contain_text("200 models")
+        page.get_by_label("Filter").fill("_137")
+        button = page.get_by_role("button", name="model_137.tar.gz")
+        button.click()
+        assert page.locator("button.row:visible").count() == 1
+        row = page.locator("tr", has=button)
+        expect(row.locator(".state")).to_have_text("not loaded")
+        page.get_by_label("Numbers").fill(str(np.float32(2.5)))
+        send(page)
+        assert output(page, "Y") == "3.5"
+        expect(row.locator(".state")).to_have_text("ready")
+        assert serious_findings(page) == []
