@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CHOSEN", "gateway_application"]
 
-#: The key of a request's variant or component, for who records the request.
-CHOSEN = "constructs_triton.chosen"
+#: The key of a request's variant or component beside the parts of its path, for who records the request.
+CHOSEN = "chosen"
 _TARGET_VARIANT_HEADER = "X-Amzn-SageMaker-Target-Variant"
 _Relay = Callable[[web.Request, aiohttp.ClientResponse, str], Awaitable[web.StreamResponse]]
 
@@ -134,7 +134,7 @@ class _Gateway:
             variant = invocation.endpoint.choose(
                 request.headers.get(_TARGET_VARIANT_HEADER), request.headers.get(COMPONENT_HEADER)
             )
-            request[CHOSEN] = variant.spec.name
+            request.match_info[CHOSEN] = variant.spec.name
             variant.explain_encoding(request.headers.get("Content-Encoding"))
             for shadow in invocation.shadows:
                 self._mirror(invocation, shadow)

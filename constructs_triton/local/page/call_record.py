@@ -71,7 +71,7 @@ class CallRecord:
             response = await handler(request)
             seconds = time.perf_counter() - start
             name = request.match_info.get("name", "")
-            target = request.headers.get(TARGET_MODEL_HEADER) or request.get(CHOSEN, "")
+            target = request.headers.get(TARGET_MODEL_HEADER) or request.match_info.get(CHOSEN, "")
             self.add(Call(name, target, time.time(), seconds, response.status, _error(response)))
             return response
 
