@@ -14,7 +14,8 @@ from constructs_triton.local.server.host_features import (
 )
 from constructs_triton.local.server.installation import ModelPython, find_installation, inspect_python
 from constructs_triton.local.server.memory import available_bytes
-from constructs_triton.local.server.server import ServerSettings, TritonServer
+from constructs_triton.local.server.server import TritonServer
+from constructs_triton.local.server.server_settings import ServerSettings
 from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec, label_of, variants_of
 from constructs_triton.local.stand_ins.frameworks import PACKAGES
 from constructs_triton.local.stand_ins.replaced_names import check_replaced_names
@@ -54,6 +55,7 @@ class BundledServers:
             has_private_mounts=has_private_mounts(needed, report, is_wanted=options.uses_private_mounts),
             has_private_addresses=has_addresses,
             has_network_isolation=has_network_isolation(isolated, report, has_addresses=has_addresses),
+            is_exact=options.is_exact,
             stand_ins=_stand_ins(options, python),
             run_folders=(folder,),
         )

@@ -128,6 +128,7 @@ def test_metadata_is_complete(wheels: list[Path]) -> None:
     assert package["License-Expression"] == "Apache-2.0 AND BSD-3-Clause AND MIT"
     assert package.get_all("License-File") == [
         "LICENSE",
+        "constructs_triton/local/page/static/uPlot.LICENSE.txt",
         "constructs_triton/model_config/model_config.LICENSE.txt",
     ]
     assert (client["License-Expression"], client["License-File"]) == ("Apache-2.0", "LICENSE")

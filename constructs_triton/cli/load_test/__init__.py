@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,13 +20,14 @@ from constructs_triton.cli.program.exit_codes import (
     EXIT_WRONG,
 )
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.load_test.confidence import least_requests
 from constructs_triton.measuring.load_test.locust_file import format_locustfile
 from constructs_triton.measuring.load_test.prepared_requests import prepare
 from constructs_triton.measuring.load_test.results_file import BenchmarkMetadata, write_results
 from constructs_triton.measuring.load_test.search import GENERATOR_WAS_BUSY, HeldSteps, Search
 from constructs_triton.measuring.load_test.step import StepResult, StepSettings
 from constructs_triton.measuring.load_test.step_runner import StepRunner
-from constructs_triton.measuring.load_test.target import describe_target
+from constructs_triton.measuring.load_test.target import describe_target, find_stand_ins
 from constructs_triton.measuring.plots.figure import check_path
 from constructs_triton.measuring.plots.load_test_plot import plot_load_test
 from constructs_triton.planning.csv_table import parse_measured_type
@@ -37,8 +39,8 @@ __all__ = ["add_arguments", "run"]
 
 _FIRST_RATE, _FIRST_CONCURRENCY = 4, 1
 _LEAD_SECONDS = 1.0  # what is left out of each later step
-# A percentile of fewer requests depends on one or two of them.
 _LEAST_REQUESTS, _LONGEST_SECONDS = 40, 60
+_SURE = 0.95
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,10 +55,32 @@ def run(arguments: argparse.Namespace) -> int:
     # Shows what is wrong before the test, and loads each target model.
     for invocation in {str(each.options): each for _, each in invocations}.values():
         _try_out(transport, invocation, is_stream=arguments.stream)
+    stand_ins = _find_stand_ins(arguments)
+    if stand_ins and not arguments.configuration:
+        metadata = replace(metadata, configuration=f"{metadata.configuration} (stand-in)")
     test = _Test(arguments, transport, invocations)
     exit_code = test.run()
-    _write(arguments, metadata, test)
+    _write(arguments, metadata, test, stand_ins)
     return exit_code
+
+
+def _find_stand_ins(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the models of a local run that stand-ins run, and print first what this means."""
+    if _is_container(arguments) or not _is_on_this_machine(arguments.endpoint_url):
+        return {}
+    server = arguments.inference_component or arguments.target_variant
+    found = find_stand_ins(arguments.endpoint_url, arguments.endpoint, variant=server)
+    if found and not arguments.json:
+        what = ", ".join(f"{model} ({stand_in})" for model, stand_in in sorted(found.items()))
+        print_lines(
+            f"stand-ins run {what}: these figures are theirs and not those of the models' backends. Do not "
+            "size instances with them; measure in AWS, or with `local up --engine docker`"
+        )
+    return found
+
+
+def _is_on_this_machine(url: str | None) -> bool:
+    return url is not None and urlsplit(url).hostname in LOOPBACK_HOSTS
 
 
 def _try_out(transport: Any, invocation: Any, *, is_stream: bool) -> None:
@@ -92,6 +116,7 @@ def _invocations(arguments: argparse.Namespace) -> Any:
 
     chosen = {
         "TargetModel": arguments.target_model,
+        "TargetVariant": arguments.target_variant,
         "InferenceComponentName": arguments.inference_component,
     }
     options = {name: value for name, value in chosen.items() if value is not None}
@@ -127,18 +152,22 @@ def _metadata(arguments: argparse.Namespace, transport: Any) -> BenchmarkMetadat
         InvalidValueError: the load would reach others, or scaling would change the instances meanwhile.
     """
     url = arguments.endpoint if _is_container(arguments) else arguments.endpoint_url
-    is_local = url is not None and urlsplit(url).hostname in LOOPBACK_HOSTS
     type_, source, count = "local", "local", 1
-    if not is_local:
+    if not _is_on_this_machine(url):
         type_, source, count = _describe(arguments, transport, url)
     if arguments.instance_type:
         type_, source = _check_type(arguments.instance_type), "given"
     return BenchmarkMetadata(
-        configuration=arguments.configuration or urlsplit(arguments.endpoint).netloc or arguments.endpoint,
+        configuration=arguments.configuration or _name(arguments),
         instance_type=type_,
         instance_type_source=source,
         instance_count=arguments.instances or count,
     )
+
+
+def _name(arguments: argparse.Namespace) -> str:
+    name = urlsplit(arguments.endpoint).netloc or arguments.endpoint
+    return "/".join(filter(None, [name, arguments.target_variant]))
 
 
 def _describe(arguments: argparse.Namespace, transport: Any, url: str | None) -> tuple[str, str, int]:
@@ -150,7 +179,7 @@ def _describe(arguments: argparse.Namespace, transport: Any, url: str | None) ->
     if url is not None:
         return _unknown(arguments)
 
-    target = describe_target(transport)
+    target = describe_target(transport, variant=arguments.target_variant)
     for note in target.notes:
         print_note(f"warning: {note}")
     if target.is_scaled and not arguments.allow_scaling:
@@ -209,8 +238,7 @@ class _Test:
         """The highest rate that was held; with a search, the confirmed one."""
         if not self._loads:
             return self._search.best
-        held = [step for step in self.steps if step.verdict == "held"]
-        return max(held, key=lambda step: step.rate, default=None)
+        return next(reversed(HeldSteps.of(self.steps).steps), None)
 
     @property
     def lower_bound_reason(self) -> str:
@@ -242,7 +270,8 @@ class _Test:
 
     def _settings(self, rate: float, times: float) -> StepSettings:
         arguments = self._arguments
-        least = 0 if self._by_concurrency else min(_LEAST_REQUESTS / rate, _LONGEST_SECONDS)
+        requests = max(_LEAST_REQUESTS, least_requests(self.limits.percentile))
+        least = 0 if self._by_concurrency else min(requests / rate, _LONGEST_SECONDS)
         grace = GRACE_SECONDS if arguments.grace_seconds is None else arguments.grace_seconds
         return StepSettings(
             seconds=max(arguments.step_seconds, round(least, 1)) * times,
@@ -270,8 +299,22 @@ class _Test:
             return [f"{describe_streams(best, self.limits, at_least)}{why}", explain_unit(best.stream)]
         return [
             f"highest rate held: {at_least}{best.good_per_second:.1f} requests per second "
-            f"(p{self.limits.percentile:g} {best.latency_ms:.1f} ms over {best.seconds:g} s){why}"
+            f"(p{self.limits.percentile:g} {best.latency_ms:.1f} ms over {best.seconds:g} s){why}",
+            *self._doubts(best),
         ]
+
+    def _doubts(self, best: StepResult) -> Iterator[str]:
+        """What makes the result less sure: few requests, and steps that something else disturbed."""
+        if best.confidence is not None and best.confidence < _SURE:
+            yield (
+                f"{best.over} of {best.requests} requests were over the limit, so the rate is held with a "
+                f"confidence of {best.confidence:.0%} only; raise --step-seconds or --step-requests"
+            )
+        for rate in sorted({step.rate for step in HeldSteps.of(self.steps).disturbed}):
+            yield (
+                f"{rate:.1f}/s was not held once, although the same and higher rates were: something "
+                "disturbed the endpoint or this machine"
+            )
 
     def _remedy(self, reason: str) -> str:
         if reason == GENERATOR_WAS_BUSY:
@@ -281,11 +324,13 @@ class _Test:
         return f"add a higher {what} to {option}" if self._loads else "raise --to"
 
 
-def _write(arguments: argparse.Namespace, metadata: BenchmarkMetadata, test: _Test) -> None:
+def _write(
+    arguments: argparse.Namespace, metadata: BenchmarkMetadata, test: _Test, stand_ins: dict[str, str]
+) -> None:
     if arguments.json:
         steps = [step.to_dict() for step in test.steps]
         best = test.best and {**test.best.to_dict(), "is_lower_bound": bool(test.lower_bound_reason)}
-        print_json({"best": best, "steps": steps})
+        print_json({"best": best, "steps": steps, **({"stand_ins": stand_ins} if stand_ins else {})})
     else:
         print_lines(*test.summary())
     if arguments.output:

@@ -49,6 +49,8 @@ class EngineSettings:
     engine: ContainerEngine
     report: Callable[[str], None]
     invocation_timeout_seconds: float
+    #: Whether models whose instance groups this machine cannot run are refused.
+    is_exact: bool = False
     #: Folders of the whole run, which are deleted when it ends.
     run_folders: tuple[Path, ...] = ()
 
@@ -68,6 +70,8 @@ class TritonContainer:
     is_ready: bool = field(init=False, default=False)
     #: Number of starts. Models that were loaded into an earlier container are not loaded any more.
     generation: int = field(init=False, default=0)
+    #: An image has all backends.
+    stand_ins: dict[str, str] = field(init=False, default_factory=dict)
     _session: aiohttp.ClientSession | None = field(init=False, default=None)
     _relay: ExecRelay | None = field(init=False, default=None)
     _remover: asyncio.subprocess.Process | None = field(init=False, default=None)
@@ -115,7 +119,7 @@ class TritonContainer:
 
     def prepare_target_model(self, model: Path, target_model: str) -> None:  # noqa: ARG002 - no stand-ins
         """Fit an unpacked model of a multi-model container to this machine."""
-        prepare_models(model, self.settings.report)
+        prepare_models(model, self.settings.report, is_exact=self.settings.is_exact)
 
     def load_url(self, directory: Path) -> str:
         """Return the ``url`` that loads the model in the folder ``model`` of ``directory``."""
@@ -196,7 +200,7 @@ class TritonContainer:
         self.models_directory.mkdir()
         if not self.container.is_multi_model:
             provide_models(self.container, self._single_model)
-            prepare_models(self._single_model, self.settings.report)
+            prepare_models(self._single_model, self.settings.report, is_exact=self.settings.is_exact)
         report_inference_type(
             self.container, self.image, self._single_model, lambda note: self.report(f"{self.label}: {note}")
         )

@@ -7,22 +7,20 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
-from constructs_triton.facts.limits import INVOCATION_TIMEOUT_SECONDS
 from constructs_triton.local.model_statistics import ModelStatistics
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.running_container import Destination
-from constructs_triton.local.server.backends import make_backends
 from constructs_triton.local.server.connection import ServerConnection
-from constructs_triton.local.server.front_end_ports import FrontEndPorts, reserve_port
+from constructs_triton.local.server.front_end_ports import reserve_port
 from constructs_triton.local.server.http_front_end import HttpFrontEnd
-from constructs_triton.local.server.installation import ModelPython, TritonInstallation
+from constructs_triton.local.server.installation import make_backends
 from constructs_triton.local.server.known_hangs import make_loadable
 from constructs_triton.local.server.local_model import fit_models
 from constructs_triton.local.server.memory import fitted_environment, session_bytes
@@ -34,14 +32,14 @@ from constructs_triton.local.server.server_log import (
     raise_if_stub_ended,
     read_log,
 )
+from constructs_triton.local.server.server_settings import ServerSettings
 from constructs_triton.local.server.supervisor_process import SupervisorProcess
 from constructs_triton.local.server.unpacking import provide_models
-from constructs_triton.local.sources.inference_type import report_inference_type, used_inference_type
+from constructs_triton.local.sources.inference_type import report_inference_type
 from constructs_triton.local.sources.specs import ContainerSpec
-from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.model_config.target import Target
 
-__all__ = ["ServerSettings", "TritonServer"]
+__all__ = ["TritonServer"]
 
 #: The port that SageMaker calls in a container.
 _CONTAINER_PORT = 8080
@@ -51,28 +49,6 @@ _LOOPBACK_FLAGS = tuple(f"--{name}-address=127.0.0.1" for name in ("http", "grpc
 _GRACE_SECONDS = 5.0
 #: How long a server may take to answer its first ping, if the template sets no timeout.
 _STARTUP_TIMEOUT_SECONDS = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """The settings that all servers of a run share. ``report`` prints a line for the user."""
-
-    installation: TritonInstallation
-    python: ModelPython
-    report: Callable[[str], None]
-    startup_timeout_seconds: float | None = None
-    invocation_timeout_seconds: float = INVOCATION_TIMEOUT_SECONDS
-    #: Whether each server has a private /opt/ml, as in the container.
-    has_private_mounts: bool = False
-    #: Whether each server listens on a Unix socket in its folder instead of all network interfaces.
-    has_private_addresses: bool = False
-    #: Whether servers with network isolation run without a network.
-    has_network_isolation: bool = False
-    #: Replacements for backends that the server does not have; ``None`` for none.
-    stand_ins: StandIns | None = None
-    #: Folders of the whole run, which the supervisors delete when it ends.
-    run_folders: tuple[Path, ...] = ()
-    front_end_ports: FrontEndPorts = field(default_factory=FrontEndPorts)
 
 
 @dataclass(slots=True)
@@ -90,6 +66,8 @@ class TritonServer:
     generation: int = field(init=False, default=0)
     #: The server's process id, which is also the id of its session and process group.
     process_id: int = field(init=False, default=0)
+    #: Models that a stand-in runs, and what runs each of them.
+    stand_ins: dict[str, str] = field(init=False, default_factory=dict)
     #: Environment variables that adapt the server to this machine; the template overrides them.
     _fitted: dict[str, str] = field(init=False, default_factory=dict)
     #: Reserves ``port`` for this server if it listens on all interfaces.
@@ -101,8 +79,7 @@ class TritonServer:
     _watch: asyncio.Task[None] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        kind = used_inference_type(self.container, self.container.image)
-        self._http = HttpFrontEnd(kind, self.settings.invocation_timeout_seconds)
+        self._http = HttpFrontEnd.of(self.container, self.settings.invocation_timeout_seconds)
 
     @property
     def url(self) -> str:
@@ -223,24 +200,23 @@ class TritonServer:
             await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
 
     async def _start_supervisor(self) -> None:
-        folders = (self.directory, *self.settings.run_folders)
+        folders = self.directory, *self.settings.run_folders
         self._supervisor = await SupervisorProcess.start(self.shm_prefix, *folders)
 
     def _prepare(self) -> None:
-        installation, python = self.settings.installation, self.settings.python
-        make_backends(self.directory / "backends", installation, python)
+        python = self.settings.python
+        make_backends(self.directory / "backends", self.settings.installation, python)
         if self.settings.stand_ins is not None:
             self.settings.stand_ins.place(self.directory / "backends")
         self.models_directory.mkdir(parents=True)
         (self.directory / "home").mkdir()
+        model = self.container_directory / "model"
         if not self.container.is_multi_model:
-            model = self.container_directory / "model"
             provide_models(self.container, model)
-            default_model = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
-            make_loadable(model, Target(default_model=default_model or None), python, self._note)
-            self.prepare_models(model, default_model)
-        image, repository = self.container.image, self.container_directory / "model"
-        report_inference_type(self.container, image, repository, self._note)
+            name = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
+            make_loadable(model, Target(default_model=name or None), python, self._note)
+            self.prepare_models(model, name)
+        report_inference_type(self.container, self.container.image, model, self._note)
 
     def prepare_models(self, repository: Path, default_model: str, target_model: str = "") -> None:
         """Fit unpacked models to this machine and to the backends of the server.
@@ -250,11 +226,17 @@ class TritonServer:
             MissingDependencyError: a stand-in's package is not installed.
         """
         settings = self.settings
+        stand_ins = settings.stand_ins and settings.stand_ins.for_archive(
+            target_model, self.container.image, used=self.stand_ins
+        )
         installed = settings.installation.backend_names()
-        stand_ins = settings.stand_ins and settings.stand_ins.for_archive(target_model, self.container.image)
-        processes = fit_models(repository, default_model, installed, stand_ins, self._note)
+        processes = fit_models(
+            repository, default_model, installed, stand_ins, self._note, is_exact=settings.is_exact
+        )
         if not self.container.is_multi_model:
-            self._fitted = fitted_environment(self.container.environment, processes, self._note)
+            self._fitted = fitted_environment(
+                self.container.environment, processes, self._note, is_exact=settings.is_exact
+            )
 
     async def _start_process(self) -> None:
         if not self.settings.has_private_addresses:
@@ -330,10 +312,8 @@ class TritonServer:
     def _container_environment(self) -> dict[str, str]:
         """Return the container's environment, with values for this machine."""
         port = {"SAGEMAKER_BIND_TO_PORT": str(self.port)}
-        environment = {**self._fitted, **self.container.environment, **port}
-        if self.container.is_multi_model:
-            environment["SAGEMAKER_MULTI_MODEL"] = "true"
-        return environment
+        mode = {"SAGEMAKER_MULTI_MODEL": "true"} if self.container.is_multi_model else {}
+        return {**self._fitted, **self.container.environment, **port, **mode}
 
     async def _restart_when_ended(self) -> None:
         """Start the server again when it has ended, as SageMaker does with a container."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from constructs_triton.errors import InvalidValueError, InvocationError
+from constructs_triton.errors import InvalidValueError, InvocationError, LocalEndpointError
+from constructs_triton.local.gateway_query import ask_gateway
 from constructs_triton_client import SageMakerTransport
+from constructs_triton_client.spelling import did_you_mean
 
-__all__ = ["Target", "describe_target"]
+__all__ = ["Target", "describe_target", "find_stand_ins"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +28,23 @@ class Target:
     notes: tuple[str, ...] = ()
 
 
-def describe_target(transport: SageMakerTransport) -> Target:
+def describe_target(transport: SageMakerTransport, *, variant: str | None = None) -> Target:
     """Ask AWS for the instances of an endpoint and whether they are scaled.
 
     Calls DescribeEndpoint, DescribeEndpointConfig and DescribeScalableTargets. A call that is denied becomes
     a note.
 
+    Args:
+        transport: Transport of the endpoint.
+        variant: Variant that answers all requests. Default: all variants share them.
+
     Raises:
-        InvalidValueError: the endpoint is not in service.
+        InvalidValueError: the endpoint is not in service, or has no such variant.
     """
     name, notes = transport.endpoint_name, []
     variants: list[dict[str, Any]] = []
     try:
-        variants = _describe_variants(transport, name)
+        variants = _only(_describe_variants(transport, name), variant)
     except InvocationError as error:
         notes.append(f"The instances of {name} are unknown, because AWS did not describe it: {error}.")
     try:
@@ -56,6 +62,24 @@ def describe_target(transport: SageMakerTransport) -> Target:
     )
 
 
+def find_stand_ins(endpoint_url: str, endpoint: str, *, variant: str | None = None) -> dict[str, str]:
+    """Ask a local run which models of an endpoint are run by stand-ins, and by what.
+
+    The result is empty if a program other than ``local up`` answers at the URL.
+
+    Args:
+        endpoint_url: URL of the local run.
+        endpoint: Name of the endpoint.
+        variant: Variant or inference component that answers all requests. Default: all.
+    """
+    try:
+        servers = ask_gateway(endpoint_url, "/stand-ins").get(endpoint, {})
+        found = [models for name, models in servers.items() if variant in (None, name)]
+        return {model: str(what) for models in found for model, what in models.items()}
+    except (LocalEndpointError, AttributeError):
+        return {}
+
+
 def _describe_variants(transport: SageMakerTransport, name: str) -> list[dict[str, Any]]:
     endpoint = transport.call("describe_endpoint", service="sagemaker", EndpointName=name)
     status = endpoint["EndpointStatus"]
@@ -71,6 +95,15 @@ def _describe_variants(transport: SageMakerTransport, name: str) -> list[dict[st
         {**variant, "InstanceType": types.get(variant["VariantName"]) or _only_type(variant)}
         for variant in endpoint.get("ProductionVariants", ())
     ]
+
+
+def _only(variants: list[dict[str, Any]], name: str | None) -> list[dict[str, Any]]:
+    found = [each for each in variants if name in (None, each["VariantName"])]
+    if not found and variants:
+        names = [each["VariantName"] for each in variants]
+        hint = did_you_mean(name or "", names, f"the variants are {', '.join(names)}")
+        raise InvalidValueError(f"--target-variant: the endpoint has no variant {name!r}; {hint}")
+    return found
 
 
 def _only_type(variant: dict[str, Any]) -> str | None:

@@ -7,9 +7,10 @@ from typing import Any
 import boto3
 import pytest
 from botocore.stub import Stubber
+from null_server import run_null_server
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.load_test.target import describe_target
+from constructs_triton.measuring.load_test.target import describe_target, find_stand_ins
 from constructs_triton_client import SageMakerTransport
 
 TIME = "2026-01-05T00:00:00"
@@ -92,6 +93,21 @@ def test_suspended_scaling_is_safe_and_mixed_types_are_unknown(stubs: Any) -> No
     assert (target.instance_type, target.instance_count, target.is_scaled) == (None, 4, False)
 
 
+def test_one_variant_is_described_alone(stubs: Any) -> None:
+    """Its instances share the load, and only its scaling matters; another name gets a suggestion."""
+    transport, sagemaker, scaling = stubs
+    for _ in range(2):
+        sagemaker.add_response("describe_endpoint", endpoint(Blue=1, Green=3))
+        sagemaker.add_response("describe_endpoint_config", config(Blue="ml.g5.xlarge", Green="ml.c7i.xlarge"))
+    expected = {"ServiceNamespace": "sagemaker", "ResourceIds": ["endpoint/pets/variant/Green"]}
+    scaling.add_response("describe_scalable_targets", {"ScalableTargets": []}, expected)
+    with sagemaker, scaling:
+        target = describe_target(transport, variant="Green")
+        with pytest.raises(InvalidValueError, match=r"--target-variant: .* no variant 'Gren'; did you mean"):
+            describe_target(transport, variant="Gren")
+    assert (target.instance_type, target.instance_count) == ("ml.c7i.xlarge", 3)
+
+
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [({"ml.g6.xlarge": 0, "ml.g5.xlarge": 2}, "ml.g5.xlarge"), ({"a": 1, "b": 1}, None)],
@@ -110,6 +126,15 @@ def test_type_of_an_endpoint_with_pools_is_the_one_that_runs(
     scaling.add_response("describe_scalable_targets", {"ScalableTargets": []})
     with sagemaker, scaling:
         assert describe_target(transport).instance_type == expected
+
+
+@pytest.mark.parametrize("answer", [b"no JSON", b"[]", b'{"pets": 3}', b'{"pets": {"A": 3}}', b"{}"])
+def test_another_program_has_no_stand_ins(answer: bytes) -> None:
+    """A container, or a proxy of your own, is tested as it is."""
+    with run_null_server() as server:
+        server.answer = answer
+        assert find_stand_ins(server.url, "pets") == {}
+    assert find_stand_ins(server.url, "pets") == {}
 
 
 def test_denied_calls_become_notes(stubs: Any) -> None:
