@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from programs import PROJECT, synthesize_app
 from triton_server import needs_server
 
 from constructs_triton.local import LocalEndpoint
+from constructs_triton_client import TritonClient
 
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -31,10 +33,11 @@ pytestmark = [
     needs_server,
     pytest.mark.skipif(not (CHROMIUM or IS_REQUIRED), reason="needs a browser: apt-get install chromium"),
 ]
+PICTURES = os.environ.get("PAGE_PICTURES")
 AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
 #: A seven, as fractions of the pad.
 SEVEN = ((0.25, 0.15), (0.75, 0.15), (0.62, 0.4), (0.5, 0.65), (0.42, 0.88))
-DRAWING_SCRIPT = """([box, name, text]) => {
+DROP_SCRIPT = """([box, name, text]) => {
     const transfer = new DataTransfer();
     transfer.items.add(new File([Uint8Array.from(atob(text), (each) => each.charCodeAt(0))], name));
     box.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
@@ -142,6 +145,19 @@ def output(page: Page, name: str) -> str:
     return row.locator("td").last.inner_text()
 
 
+def traffic(local: LocalEndpoint, seconds: int = 25) -> None:
+    """Send batches of digits for a while, so that a picture of the page has figures."""
+    client = TritonClient.for_endpoint("digits", endpoint_url=local.endpoint_url)
+    images, _ = a_held_out_digit()
+    generator = np.random.default_rng(1)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for _ in range(int(generator.integers(2, 12))):
+            batch = np.full((int(generator.integers(1, 9)), 1), images, dtype=object)
+            client.infer({"image": batch})
+        time.sleep(0.5)
+
+
 def a_held_out_digit() -> tuple[bytes, int]:
     """A PNG file that the network was not trained on, and its digit."""
     from split import encode_png, held_out_images
@@ -157,6 +173,8 @@ def test_drawn_digit_is_classified(
     demo: LocalEndpoint, open_page: Open, tmp_path: Path, scheme: str, width: int
 ) -> None:
     """A digit drawn in the browser is classified, on a desktop and a phone, in both colour schemes."""
+    if PICTURES:
+        traffic(demo)
     page = open_page(demo, width, scheme)
     draw(page)
     send(page)
@@ -167,7 +185,7 @@ def test_drawn_digit_is_classified(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert serious_findings(page) == []
     page.evaluate("scrollTo(0, 0)")
-    folder = Path(os.environ.get("PAGE_PICTURES") or tmp_path)
+    folder = Path(PICTURES or tmp_path)
     page.screenshot(path=folder / f"page_{scheme}_{width}.png", full_page=True)
 
 
@@ -186,7 +204,7 @@ def test_dropped_picture_is_sent_as_it_is(demo: LocalEndpoint, open_page: Open) 
     png, digit = a_held_out_digit()
     page = open_page(demo)
     box = page.locator(".drop").element_handle()
-    page.evaluate(DRAWING_SCRIPT, [box, "digit.png", base64.b64encode(png).decode()])
+    page.evaluate(DROP_SCRIPT, [box, "digit.png", base64.b64encode(png).decode()])
     expect(page.locator("img.preview")).to_be_visible()
     send(page)
     assert output(page, "label") == str(digit)
@@ -215,15 +233,19 @@ def run_calls(page: Page, folder: Path, expected: str) -> None:
         download.value.save_as(folder / download.value.suggested_filename)
     page.evaluate("document.querySelectorAll('#calls details').forEach((each) => { each.open = true; })")
     python, curl, cli = (page.locator(f"#call-{name}").inner_text() for name in ("python", "curl", "cli"))
+    assert shutil.which("aws"), "the AWS CLI is missing: apt-get install awscli"
     printed = run([sys.executable, "-c", python], folder)
     assert expected in printed
-    plain = expected.strip("[]b'")
-    assert plain in run(["bash", "-c", curl], folder)
-    assert shutil.which("aws"), "the AWS CLI is missing: apt-get install awscli"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    run(["bash", "-ec", cli], folder, environment)
-    (answer,) = folder.glob("answer.*")
-    assert plain in answer.read_text()
+    answers = []
+    for script in (curl, cli):
+        printed = run(["bash", "-ec", script], folder, environment)
+        written = list(folder.glob("answer.*"))
+        answers.append(printed.encode() + b"".join(each.read_bytes() for each in written))
+        for each in written:
+            each.unlink()
+    plain = expected.strip("[]'").removeprefix("b'").replace("\\x89", "").encode()
+    assert [plain in each for each in answers] == [True, True]
 
 
 def run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> str:
@@ -282,6 +304,64 @@ def test_page_is_loaded_again_in_the_middle(demo: LocalEndpoint, open_page: Open
     expect(page.locator("#try-title")).to_contain_text("Try sentiment of catalog")
     expect(page.locator("#charts tbody tr").first).to_be_visible()
     expect(page.locator("#connection")).to_have_text("live")
+
+
+#: Returns the mean of each channel, and a PNG file of two pixels.
+SEEING_MODEL = """
+import base64
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+PNG = base64.b64decode("{png}")
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [self.answer(pb_utils.get_input_tensor_by_name(each, "image").as_numpy()) for each in requests]
+
+    def answer(self, image):
+        scores = image.mean(axis=(2, 3)).astype(np.float16)
+        picture = np.full((len(image), 1), PNG, dtype=object)
+        outputs = [pb_utils.Tensor("scores", scores), pb_utils.Tensor("seen", picture)]
+        return pb_utils.InferenceResponse(outputs)
+"""
+SEEING_CONFIG = """
+backend: "python"
+max_batch_size: 4
+input [ { name: "image" data_type: TYPE_FP32 dims: [ 3, 8, 8 ] } ]
+output [ { name: "scores" data_type: TYPE_FP16 dims: [ 3 ] label_filename: "colors.txt" },
+         { name: "seen" data_type: TYPE_STRING dims: [ 1 ] } ]
+"""
+
+
+def test_pixels_have_the_layout_and_scale_that_are_chosen(open_page: Open, tmp_path: Path) -> None:
+    """A picture becomes numbers in the layout and on the scale that the user chose; the answer has labels."""
+    from PIL import Image
+
+    Image.new("RGB", (20, 10), (255, 102, 0)).save(tmp_path / "orange.png")
+    png = base64.b64encode((tmp_path / "orange.png").read_bytes()).decode()
+    files = {
+        "config.pbtxt": SEEING_CONFIG,
+        "1/model.py": SEEING_MODEL.replace("{png}", png),
+        "colors.txt": "red\ngreen\nblue\n",
+    }
+    archive = write_archive(tmp_path / "seeing.tar.gz", below("seeing", files))
+    with LocalEndpoint.from_repository(archive, ui=True) as local:
+        page = open_page(local)
+        page.get_by_text("Fill from a picture").click()
+        page.locator("input[type=file]").set_input_files(tmp_path / "orange.png")
+        expect(page.locator("fieldset .note", has_text="Choose the layout")).to_be_visible()
+        page.get_by_label("Layout").select_option("NCHW")
+        page.get_by_label("Scale").select_option("unit")
+        expect(page.locator("fieldset")).to_contain_text("orange.png as 8")
+        send(page)
+        assert output(page, "scores") == "1, 0.399902, 0"
+        assert page.locator(".scores tbody th").all_inner_texts() == ["red", "green", "blue"]
+        assert page.locator("img.output").evaluate("(each) => each.naturalWidth") == 20
+        page.get_by_label("Layout").select_option("NHWC")
+        expect(page.locator("fieldset .note", has_text="A picture needs 1 or 3 channels")).to_be_visible()
+        page.get_by_label("Layout").select_option("NCHW")
+        run_calls(page, tmp_path / "calls", "b'\\x89PNG")
 
 
 def test_tokens_are_shown_as_they_come(open_page: Open) -> None:

@@ -31,6 +31,7 @@ _MEMORY_SECONDS = 5.0
 #: How long statistics are kept while no call arrives: each reading writes lines to a verbose log.
 _STATISTICS_SECONDS = 10.0
 _FRESH_SECONDS = 0.8
+_MOST_TARGETS = 1000
 #: SageMaker's status of an error of the container.
 _MODEL_ERROR = 424
 
@@ -92,7 +93,8 @@ class Observer:
     async def _server(self, endpoint: RunningEndpoint, running: LocalVariant) -> dict[str, object]:
         known = self._servers.setdefault(running.server.directory, _Server())
         await asyncio.to_thread(self._measure, running, known)
-        targets = [self._target(endpoint, running, name) for name in targets_of(running)]
+        names = await asyncio.to_thread(targets_of, running)
+        targets = [self._target(endpoint, running, *each) for each in list(names.items())[:_MOST_TARGETS]]
         await _count(running, known, [each["calls"] for each in targets])
         await asyncio.to_thread(_explain, running, known, [each["failed"] for each in targets])
         state = _state_of(running)
@@ -106,6 +108,8 @@ class Observer:
             "memory_bytes": known.memory_bytes,
             "no_statistics": known.no_statistics,
             "targets": targets,
+            "targets_left_out": len(names) - len(targets),
+            "stand_ins": dict(running.server.stand_ins),
             "models": [_model(each, known.model_bytes) for each in known.statistics],
             "diagnoses": known.diagnoses,
             **running.server.identity(),
@@ -120,7 +124,9 @@ class Observer:
             session = running.server.identity().get("process_id")
             known.model_bytes = _by_model(stub_bytes(session)) if isinstance(session, int) else {}
 
-    def _target(self, endpoint: RunningEndpoint, running: LocalVariant, name: str) -> dict[str, Any]:
+    def _target(
+        self, endpoint: RunningEndpoint, running: LocalVariant, name: str, model: str
+    ) -> dict[str, Any]:
         """Return the state and figures of what callers choose: a variant, component or target model."""
         figures = self.figures.target(endpoint.spec.name, name)
         has_failed = figures["failed_status"] == _MODEL_ERROR
@@ -128,7 +134,7 @@ class Observer:
         failed = str(figures["failed"]) if has_failed else ""
         return {
             "name": name,
-            "model": _model_name(running, name),
+            "model": model,
             "state": state,
             **figures,
             "failed": failed,
@@ -148,12 +154,22 @@ class Observer:
         yield "local up", self.messages.after(numbers.get("local up", 0))
 
 
-def targets_of(running: LocalVariant) -> list[str]:
-    """Return what callers can choose of a server: its target models, or its own name."""
-    if running.multi_model is None:
-        return [running.spec.name]
-    names = dict.fromkeys(running.multi_model.archive_names())
-    return list(names | dict.fromkeys(running.multi_model.loaded_models))
+def targets_of(running: LocalVariant) -> dict[str, str]:
+    """Return what callers can choose of a server, with the model that it is; empty if unknown.
+
+    That is each target model, with its name in ``index.json``, or the server's own name, with its only model.
+    """
+    container = running.server.container
+    if running.multi_model is not None:
+        names = {archive: name for index in container.indexed.values() for name, archive in index.items()}
+        targets = dict.fromkeys((*running.multi_model.archive_names(), *running.multi_model.loaded_models))
+        return {target: names.get(target, "") for target in targets}
+    try:
+        found = [each.name for each in (running.server.models_directory.parent / "model").iterdir()]
+    except OSError:  # the server is being replaced
+        found = []
+    only = found[0] if len(found) == 1 else ""
+    return {running.spec.name: container.environment.get(DEFAULT_MODEL) or only}
 
 
 async def _count(running: LocalVariant, known: _Server, calls: Sequence[int]) -> None:
@@ -170,16 +186,6 @@ async def _count(running: LocalVariant, known: _Server, calls: Sequence[int]) ->
         known.statistics = await running.server.statistics()
     except LocalEndpointError as error:
         known.no_statistics = str(error)
-
-
-def _model_name(running: LocalVariant, target: str) -> str:
-    """Return the name of a target model in ``index.json``, else the only model of a server; or nothing."""
-    container = running.server.container
-    if running.multi_model is not None:
-        names = {archive: name for index in container.indexed.values() for name, archive in index.items()}
-        return names.get(target, "")
-    found = [each.name for each in (running.server.models_directory.parent / "model").iterdir()]
-    return container.environment.get(DEFAULT_MODEL) or (found[0] if len(found) == 1 else "")
 
 
 def _kind(endpoint: RunningEndpoint, running: LocalVariant) -> str:

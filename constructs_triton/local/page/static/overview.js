@@ -80,7 +80,8 @@ export class Overview {
     setText(memory, bytes(endpoint.servers.reduce((all, each) => all + each.memory_bytes, 0)));
     const count = endpoint.servers.reduce((all, each) => all + each.targets.length, 0);
     const starts = endpoint.servers.reduce((all, each) => all + each.starts - 1, 0);
-    const parts = [endpoint.stack, count > 1 ? `${count} models` : "", endpoint.is_asynchronous ? "asynchronous" : "", starts > 0 ? `started again ${starts} ×` : ""];
+    const left = endpoint.servers.reduce((all, each) => all + each.targets_left_out, 0);
+    const parts = [endpoint.stack, count > 1 ? `${count} models` : "", left ? `${left} more are not listed` : "", endpoint.is_asynchronous ? "asynchronous" : "", starts > 0 ? `started again ${starts} ×` : ""];
     setText(note, parts.filter(Boolean).join(", "));
   }
 

@@ -26,7 +26,10 @@ setText(byId("address"), location.host);
 // The events of the run.
 
 const events = new EventSource("events");
-events.addEventListener("open", () => setState(byId("connection"), "live"));
+events.addEventListener("open", () => {
+  setState(byId("connection"), "live");
+  logs.forEach((lines) => lines.splice(0)); // a new connection sends the log from its beginning
+});
 events.addEventListener("error", () => setState(byId("connection"), "not connected"));
 on("state", showState);
 on("rows", (rows) => { charts.add(rows); if (selected) charts.show(selected.endpoint.name); });
@@ -43,8 +46,29 @@ function showState(latest) {
   const targets = targetsOf(state);
   const found = targets.find((each) => each.key === selected?.key);
   if (!found && targets.length) select(remembered(targets) ?? targets[0].key);
-  else if (found) showSelected(found);
+  else if (found) {
+    const isReplaced = startOf(found.server) !== startOf(selected.server);
+    showSelected(found);
+    if (isReplaced) refresh();
+  }
   showDiagnoses();
+}
+
+const startOf = (server) => JSON.stringify([server.process_id ?? server.container, server.starts]);
+
+/** Read the form again after a server was replaced; the fields keep what was written if they are the same. */
+async function refresh() {
+  const key = selected.key;
+  const { read, isRead } = await readForm(selected);
+  if (!isRead || selected.key !== key || JSON.stringify(read) === JSON.stringify(form)) return;
+  form = read;
+  buildForm();
+}
+
+async function readForm({ endpoint, server, target }) {
+  const query = new URLSearchParams({ endpoint: endpoint.name, server: server.name, target: target.name });
+  const response = await fetch(`form?${query}`);
+  return { read: await response.json(), isRead: response.ok };
 }
 
 /** Return the target that was selected before the page was loaded again. */
@@ -65,11 +89,9 @@ async function select(key) {
   byId("calls").replaceChildren();
   byId("form").replaceChildren(h("p", { class: "note" }, "Reading the configuration …"));
   showSelected(found);
-  const query = new URLSearchParams({ endpoint: found.endpoint.name, server: found.server.name, target: found.target.name });
-  const response = await fetch(`form?${query}`);
-  const read = await response.json();
+  const { read, isRead } = await readForm(found);
   if (selected.key !== key) return;
-  if (!response.ok) {
+  if (!isRead) {
     byId("form").replaceChildren(h("p", { class: "bad" }, read.error));
     return;
   }

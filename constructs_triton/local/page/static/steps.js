@@ -39,16 +39,18 @@ export class Steps {
     for (const step of form?.steps ?? []) (layers[step.layer] ??= []).push(step);
     const longest = Math.max(...[...models.values()].map((each) => (each.queue_ms + each.compute_ms) / (each.requests || 1)), 1e-9);
     byId("graph").replaceChildren(h("ol", { class: "layers" }, ...layers.filter(Boolean).map((layer) =>
-      h("li", {}, ...layer.map((step) => stepCard(step, models.get(step.model), longest, server.no_statistics))))));
+      h("li", {}, ...layer.map((step) => stepCard(step, models.get(step.model), longest, server))))));
     byId("batches").replaceChildren(batchTable([...models.values()], server.no_statistics));
   }
 }
 
-function stepCard(step, model, longest, why) {
+function stepCard(step, model, longest, server) {
+  const runsAs = server.stand_ins[step.model];
+  const standIn = runsAs ? h("p", { class: "tensors" }, `stand-in: ${runsAs}`) : null;
   const reads = step.reads.length ? h("p", { class: "tensors" }, `${step.reads.join(", ")} → ${step.writes.join(", ")}`) : null;
   const called = step.called_by ? h("p", { class: "tensors" }, `called by ${step.called_by}`) : null;
-  const times = why || !model ? h("p", { class: "note" }, "not available") : stepTimes(model, longest);
-  return h("div", { class: "step" }, h("h3", {}, step.model), reads, called, times);
+  const times = server.no_statistics || !model ? h("p", { class: "note" }, "not available") : stepTimes(model, longest);
+  return h("div", { class: "step" }, h("h3", {}, step.model), reads, called, standIn, times);
 }
 
 function stepTimes(model, longest) {
