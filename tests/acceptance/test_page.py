@@ -42,7 +42,7 @@ DROP_SCRIPT = """([box, name, text]) => {
     transfer.items.add(new File([Uint8Array.from(atob(text), (each) => each.charCodeAt(0))], name));
     box.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
 }"""
-LIMIT = 8_000
+LIMIT = 30_000
 
 
 @pytest.fixture(scope="module")

@@ -122,7 +122,8 @@ class Observer:
             known.measured_at = time.monotonic()
             known.memory_bytes = running.server.memory_bytes()
             session = running.server.identity().get("process_id")
-            known.model_bytes = _by_model(stub_bytes(session)) if isinstance(session, int) else {}
+            found = stub_bytes(session) if isinstance(session, int) else {}
+            known.model_bytes = _by_model(found, _folders(running))
 
     def _target(
         self, endpoint: RunningEndpoint, running: LocalVariant, name: str, model: str
@@ -222,19 +223,26 @@ def _model(statistics: ModelStatistics, bytes_by_model: Mapping[str, int]) -> di
         "failures": statistics.failure.count,
         "queue_ms": statistics.queue.nanoseconds / 1e6,
         "compute_ms": (compute + statistics.compute_output.nanoseconds) / 1e6,
-        "inferences": statistics.inferences,
-        "executions": statistics.executions,
         "batches": {str(size): count for size, count in sorted(statistics.batches.items())},
     }
 
 
-def _by_model(bytes_by_path: Mapping[str, int]) -> dict[str, int]:
-    """Return sizes by the folder of the model, of which a path ends ``MODEL/1/model.py``."""
+def _folders(running: LocalVariant) -> dict[str, str]:
+    """Return the loaded target models by the name of the folder that has their files."""
+    container = running.multi_model
+    if container is None:
+        return {}
+    return {container.unpacked(name).parent.name: name for name in container.loaded_models}
+
+
+def _by_model(bytes_by_path: Mapping[str, int], folders: Mapping[str, str]) -> dict[str, int]:
+    """Return sizes by model, from paths that end ``MODEL/1/model.py``; or by the target model of a folder."""
     sizes: dict[str, int] = {}
     for path, size in bytes_by_path.items():
         parts = Path(path).parts
-        if len(parts) > 2:
-            sizes[parts[-3]] = sizes.get(parts[-3], 0) + size
+        named = next((folders[part] for part in parts if part in folders), "")
+        name = named or (parts[-3] if len(parts) > 2 else "")
+        sizes[name] = sizes.get(name, 0) + size
     return sizes
 
 

@@ -34,13 +34,14 @@ function shortValues({ datatype, values }) {
   return h("span", { class: "values" }, shown.join(", ") + more);
 }
 
-/** Return the highest values of a vector of scores, with the labels of the model's label file. */
+/** Return the highest values of a vector that has labels, or whose values are shares of 1. */
 function scores(output, labels) {
   const size = output.shape.at(-1);
   const isVector = /^(FP|BF)/.test(output.datatype) && size > 1 && size <= MOST_CLASSES && output.values.length === size;
-  if (!isVector) return null;
+  const isShare = isVector && output.values.every((each) => each >= 0 && each <= 1);
+  const total = isShare ? output.values.reduce((all, each) => all + each, 0) : 0;
+  if (!isVector || (!labels.length && Math.abs(total - 1) > 0.01)) return null;
   const order = output.values.map((value, index) => [value, index]).sort((one, other) => other[0] - one[0]).slice(0, MOST_SCORES);
-  const isShare = output.values.every((each) => each >= 0 && each <= 1);
   const top = order[0][0];
   const rows = order.map(([value, index]) => [
     labels[index] ?? String(index),

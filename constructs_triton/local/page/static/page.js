@@ -97,19 +97,19 @@ async function select(key) {
   }
   form = read;
   buildForm();
-  steps.show(selected.server, form);
+  steps.show(selected, form);
   charts.show(selected.endpoint.name);
 }
 
 function showSelected(found) {
   selected = found;
-  const { endpoint, target, server } = found;
+  const { endpoint, server, target } = found;
   const title = titleOf(server, target);
   const of = title === endpoint.name ? "" : ` of ${endpoint.name}`;
   setText(byId("try-title"), `Try ${title}${of}${endpoint.servers.length > 1 ? `, ${kindOf(server, target)}` : ""}`);
   setState(byId("selected-state"), target.state);
   showFailure(target);
-  steps.show(server, form);
+  steps.show(found, form);
 }
 
 function showFailure(target) {
@@ -122,7 +122,8 @@ function showFailure(target) {
 
 function diagnosis(found) {
   if (!found) return null;
-  return h("dl", { class: "diagnosis" }, h("dt", {}, "Cause"), h("dd", {}, found.cause), h("dt", {}, "Fix"), h("dd", {}, found.fix));
+  return h("dl", { class: "diagnosis" }, h("dt", {}, "Cause"), h("dd", {}, found.cause), h("dt", {}, "Fix"), h("dd", {}, found.fix),
+    ...found.other_causes.flatMap((each) => [h("dt", {}, "Or"), h("dd", {}, each)]));
 }
 
 // The form.

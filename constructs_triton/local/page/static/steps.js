@@ -2,22 +2,22 @@
 
 import { byId, bytes, h, milliseconds, setText, table } from "./dom.js";
 
-const COUNTS = ["requests", "failures", "queue_ms", "compute_ms", "inferences", "executions"];
+const COUNTS = ["requests", "failures", "queue_ms", "compute_ms"];
 
 export class Steps {
   constructor() {
     this.begin = new Map(); // counters at the time of "Count from now", by server and model
-    this.server = null;
+    this.selected = null; // {server, target} of the latest state
     byId("restart-counts").addEventListener("click", () => this.#restart());
   }
 
   #restart() {
-    for (const model of this.server?.models ?? []) this.begin.set(this.#key(model), model);
-    this.show(this.server, this.form);
+    for (const model of this.selected?.server.models ?? []) this.begin.set(this.#key(model), model);
+    if (this.selected) this.show(this.selected, this.form);
   }
 
   #key(model) {
-    return JSON.stringify([this.server.process_id, model.name, model.version]);
+    return JSON.stringify([this.selected.server.process_id, model.name, model.version]);
   }
 
   /** Return a model's counters since the begin; a model that was loaded again counts from zero. */
@@ -28,11 +28,13 @@ export class Steps {
     return { ...model, ...Object.fromEntries(COUNTS.map((name) => [name, model[name] - begin[name]])), batches: Object.fromEntries(batches.filter(([, count]) => count > 0)) };
   }
 
-  show(server, form) {
-    this.server = server;
+  show(selected, form) {
+    this.selected = selected;
     this.form = form;
-    if (!server) return;
+    const { server, target } = selected;
     const models = new Map(server.models.map((each) => [each.name, this.#since(each)]));
+    // Triton calls a model of a multi-model container by the name of its archive.
+    if (server.is_multi_model && form && models.has(target.name)) models.set(form.model, models.get(target.name));
     setText(byId("steps-note"), server.no_statistics ? `Times are not available: ${server.no_statistics}` : "Means of a request, from the server's own statistics.");
     byId("restart-counts").hidden = Boolean(server.no_statistics);
     const layers = [];
@@ -40,7 +42,7 @@ export class Steps {
     const longest = Math.max(...[...models.values()].map((each) => (each.queue_ms + each.compute_ms) / (each.requests || 1)), 1e-9);
     byId("graph").replaceChildren(h("ol", { class: "layers" }, ...layers.filter(Boolean).map((layer) =>
       h("li", {}, ...layer.map((step) => stepCard(step, models.get(step.model), longest, server))))));
-    byId("batches").replaceChildren(batchTable([...models.values()], server.no_statistics));
+    byId("batches").replaceChildren(batchTable(server, server.models.map((each) => models.get(each.name))));
   }
 }
 
@@ -76,12 +78,17 @@ function svgBar(parts) {
   return svg;
 }
 
-function batchTable(models, why) {
+function batchTable(server, models) {
+  const why = server.no_statistics;
+  const titles = new Map(server.targets.map((each) => [each.name, each.model || each.name]));
   if (why || !models.length) return h("p", { class: "note" }, why ? "Batch sizes are not available." : "No model is loaded yet.");
   const rows = models.map((each) => {
-    const sizes = Object.entries(each.batches).map(([size, count]) => `${size} × ${count}`).join(", ");
+    const counts = Object.entries(each.batches);
+    const executions = counts.reduce((all, [, count]) => all + count, 0);
+    const mean = counts.reduce((all, [size, count]) => all + Number(size) * count, 0) / executions;
+    const sizes = counts.map(([size, count]) => `${size} × ${count}`).join(", ");
     const per = (sum) => (each.requests ? milliseconds(sum / each.requests) : "–");
-    return [each.name, each.requests, each.failures, per(each.queue_ms), per(each.compute_ms), each.executions ? (each.inferences / each.executions).toFixed(1) : "–", sizes || "–", bytes(each.memory_bytes)];
+    return [titles.get(each.name) ?? each.name, each.requests, each.failures, per(each.queue_ms), per(each.compute_ms), executions ? mean.toFixed(1) : "–", sizes || "–", bytes(each.memory_bytes)];
   });
   const columns = [["Model"], ["Requests", "number"], ["Failed", "number"], ["Queue", "number"], ["Compute", "number"], ["Mean batch", "number"], ["Batch size × executions"], ["Own process", "number"]];
   return table("Models of this server", columns, rows);
