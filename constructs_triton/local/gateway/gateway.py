@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import aiohttp
 from aiohttp import web
@@ -42,15 +42,22 @@ from constructs_triton.local.gateway.request_checks import refuse_foreign_reques
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, model_error, validation_error
 
-if TYPE_CHECKING:
-    from constructs_triton.local.page.application import Page
-
-__all__ = ["CHOSEN", "gateway_application"]
+__all__ = ["CHOSEN", "GatewayPage", "gateway_application"]
 
 #: The key of a request's variant or component beside the parts of its path, for who records the request.
 CHOSEN = "chosen"
 _TARGET_VARIANT_HEADER = "X-Amzn-SageMaker-Target-Variant"
 _Relay = Callable[[web.Request, aiohttp.ClientResponse, str], Awaitable[web.StreamResponse]]
+
+
+class GatewayPage(Protocol):
+    """A web page at the address of the gateway."""
+
+    def middleware(self) -> Middleware:
+        """Return what sees each request of the gateway."""
+
+    def serve(self, application: web.Application, endpoints: Mapping[str, RunningEndpoint]) -> None:
+        """Add the routes of the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +235,7 @@ def _stream_timeout(variant: LocalVariant) -> aiohttp.ClientTimeout:
 def gateway_application(
     endpoints: Mapping[str, RunningEndpoint],
     bucket_folder: Path | None = None,
-    page: Page | None = None,
+    page: GatewayPage | None = None,
 ) -> web.Application:
     """Return the web application that serves these endpoints.
 
@@ -237,7 +244,7 @@ def gateway_application(
     keep_freed_memory()
     gateway = _Gateway(endpoints, bucket_folder)
     # Without a page nothing is recorded, so a run without one does no work for it.
-    recorders: list[Middleware] = [] if page is None else [page.record.middleware()]
+    recorders: list[Middleware] = [] if page is None else [page.middleware()]
     application = web.Application(
         client_max_size=INVOCATION_PAYLOAD_BYTES, middlewares=[refuse_foreign_requests, *recorders]
     )

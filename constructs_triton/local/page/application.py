@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import PurePath
 
 from aiohttp import web
-from aiohttp.typedefs import Handler
+from aiohttp.typedefs import Handler, Middleware
 
 from constructs_triton.errors import ConstructsTritonError
 from constructs_triton.local.gateway.local_variant import LocalVariant
@@ -57,16 +57,20 @@ class Page:
     """The page of one run. Create it first: it records the calls and the messages from then on."""
 
     def __init__(self) -> None:
-        self.record = CallRecord()
+        self._record = CallRecord()
         self.messages = Messages()
         self._stopping = asyncio.Event()
         self._endpoints: Mapping[str, RunningEndpoint] = {}
         self._files = _static_files()
 
+    def middleware(self) -> Middleware:
+        """Return what records each call of the gateway."""
+        return self._record.middleware()
+
     def serve(self, application: web.Application, endpoints: Mapping[str, RunningEndpoint]) -> None:
         """Add the page to the gateway's application, which checks the origin of each request."""
         self._endpoints = endpoints
-        self._observer = Observer(endpoints, Figures(self.record), self.messages)
+        self._observer = Observer(endpoints, Figures(self._record), self.messages)
         page = web.Application(middlewares=[_secure])
         page.router.add_get("/events", self._events)
         page.router.add_get("/form", self._form)

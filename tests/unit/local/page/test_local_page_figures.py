@@ -55,8 +55,8 @@ def test_last_call_decides_whether_a_target_has_failed() -> None:
     error = json.dumps({"Message": "long", "OriginalMessage": '{"error": "own words"}'}).encode()
     failed = figures_of(call(999), call(999, status=424, error=error)).target("e", "v")
     assert (failed["failed"], failed["failed_status"], failed["errors"]) == ("own words", 424, 1)
-    mended = figures_of(call(999, status=424, error=error), call(999)).target("e", "v")
-    assert (mended["failed"], mended["errors"]) == (None, 1)
+    fixed = figures_of(call(999, status=424, error=error), call(999)).target("e", "v")
+    assert (fixed["failed"], fixed["errors"]) == (None, 1)
 
 
 @pytest.mark.parametrize(
