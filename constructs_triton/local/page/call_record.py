@@ -16,7 +16,7 @@ from aiohttp.typedefs import Handler, Middleware
 from constructs_triton.local.gateway.gateway import CHOSEN
 from constructs_triton.local.gateway.multi_model import TARGET_MODEL_HEADER
 
-__all__ = ["Call", "CallRecord", "original_message"]
+__all__ = ["Call", "CallRecord", "original_message", "original_status"]
 
 #: Calls that are kept while no page is open.
 _MOST_CALLS = 20_000
@@ -82,6 +82,14 @@ def _error(response: web.StreamResponse) -> bytes:
     if response.status < 400 or not isinstance(response, web.Response):
         return b""
     return response.body[:_MOST_ERROR_BYTES] if isinstance(response.body, bytes) else b""
+
+
+def original_status(error: bytes) -> int | None:
+    """Return the status of the container in an error of it, 0 if it did not answer; ``None`` for others."""
+    try:
+        return int(json.loads(error)["OriginalStatusCode"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def original_message(error: bytes) -> str:

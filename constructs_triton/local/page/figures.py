@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from constructs_triton.local.page.call_record import Call, CallRecord, original_message
+from constructs_triton.local.page.call_record import Call, CallRecord, original_message, original_status
 
 __all__ = ["Figures", "percentile"]
 
@@ -92,7 +92,7 @@ class Figures:
             "calls_per_second": _rate(found.recent, self._clock()),
             "milliseconds": _milliseconds(latencies),
             "failed": None if found.last_error is None else original_message(found.last_error.error),
-            "failed_status": None if found.last_error is None else found.last_error.status,
+            "failed_status": None if found.last_error is None else original_status(found.last_error.error),
         }
 
     def errors(self) -> list[dict[str, object]]:

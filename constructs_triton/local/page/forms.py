@@ -117,8 +117,8 @@ def _ensemble_steps(folder: ModelFolder) -> Iterable[dict[str, object]]:
         yield {
             "model": step.model_name,
             "layer": layers[step.index],
-            "reads": list(step.input_map.values()),
-            "writes": list(step.output_map.values()),
+            "reads": sorted(set(step.input_map.values())),
+            "writes": sorted(set(step.output_map.values())),
             "called_by": "",
         }
 

@@ -32,8 +32,6 @@ _MEMORY_SECONDS = 5.0
 _STATISTICS_SECONDS = 10.0
 _FRESH_SECONDS = 0.8
 _MOST_TARGETS = 1000
-#: SageMaker's status of an error of the container.
-_MODEL_ERROR = 424
 
 
 @dataclass(slots=True)
@@ -130,7 +128,7 @@ class Observer:
     ) -> dict[str, Any]:
         """Return the state and figures of what callers choose: a variant, component or target model."""
         figures = self.figures.target(endpoint.spec.name, name)
-        has_failed = figures["failed_status"] == _MODEL_ERROR
+        has_failed = _has_failed(running, name, figures["failed_status"])
         state = "failed" if has_failed else _target_state(running, name)
         failed = str(figures["failed"]) if has_failed else ""
         return {
@@ -201,6 +199,14 @@ def _state_of(running: LocalVariant) -> str:
     if isinstance(running, LocalComponent) and running.copies.are_zero:
         return "zero copies"
     return "ready"
+
+
+def _has_failed(running: LocalVariant, name: str, status: object) -> bool:
+    """Whether the status of an error is the model's fault: with 4xx a loaded model refused one request."""
+    if not isinstance(status, int):
+        return False
+    is_loaded = running.multi_model is None or name in running.multi_model.loaded_models
+    return status == 0 or status >= 500 or not is_loaded
 
 
 def _target_state(running: LocalVariant, name: str) -> str:

@@ -177,6 +177,15 @@ async def test_failed_call_is_in_the_events(tmp_path: Path) -> None:
 
 
 @in_loop
+async def test_refused_request_is_no_failure_of_the_model(tmp_path: Path) -> None:
+    """A model that refuses a request with a status below 500 stays ready."""
+    async with page_of_a_run(tmp_path, status=400) as client:
+        assert (await client.post("/endpoints/e/invocations", data=b"x")).status == 424
+        (server,) = (await first_events(client, 2))["state"]["endpoints"][0]["servers"]
+        assert (server["targets"][0]["state"], server["targets"][0]["errors"]) == ("ready", 1)
+
+
+@in_loop
 async def test_next_success_makes_the_model_ready_again(tmp_path: Path) -> None:
     """A call that succeeds ends the state "failed"."""
     async with page_of_a_run(tmp_path) as client:

@@ -52,9 +52,11 @@ def test_rate_is_of_whole_seconds() -> None:
 
 def test_last_call_decides_whether_a_target_has_failed() -> None:
     """An error before the last call counts as an error, and is no failure any more."""
-    error = json.dumps({"Message": "long", "OriginalMessage": '{"error": "own words"}'}).encode()
+    error = json.dumps(
+        {"Message": "long", "OriginalStatusCode": 500, "OriginalMessage": '{"error": "own words"}'}
+    ).encode()
     failed = figures_of(call(999), call(999, status=424, error=error)).target("e", "v")
-    assert (failed["failed"], failed["failed_status"], failed["errors"]) == ("own words", 424, 1)
+    assert (failed["failed"], failed["failed_status"], failed["errors"]) == ("own words", 500, 1)
     fixed = figures_of(call(999, status=424, error=error), call(999)).target("e", "v")
     assert (fixed["failed"], fixed["errors"]) == (None, 1)
 

@@ -50,7 +50,7 @@ def test_steps_of_an_ensemble_are_in_order(tmp_path: Path) -> None:
     found = ModelRepository.from_directory(SAMPLES / "alerts")
     steps = form_of(found, "alerts")["steps"]
     assert [(each["model"], each["layer"]) for each in steps] == [("smooth", 0), ("compare", 1)]
-    assert steps[1]["reads"] == ["readings", "expected"]
+    assert steps[1]["reads"] == ["expected", "readings"]
 
 
 def test_ensemble_with_a_cycle_has_steps(tmp_path: Path) -> None:
