@@ -43,7 +43,7 @@ export class Charts {
     const seconds = Array.from({ length: SECONDS }, (_, index) => last - SECONDS + 1 + index);
     if (!this.plots.length) this.#create();
     CHARTS.forEach((chart, index) => {
-      const lines = chart.lines.map(([, column]) => seconds.map((second) => known.get(second)?.[column] ?? chart.empty));
+      const lines = drawn(chart).map(([, column]) => seconds.map((second) => known.get(second)?.[column] ?? chart.empty));
       this.plots[index].setData([seconds, ...lines]);
       this.#table(chart, index, known);
     });
@@ -74,6 +74,9 @@ export class Charts {
   }
 }
 
+/** The first line of a chart is drawn last, so that higher percentiles do not hide it. */
+const drawn = (chart) => [...chart.lines].reverse();
+
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function legend(chart) {
@@ -92,6 +95,6 @@ function options(chart, width) {
       { ...axis, size: 58, space: 28, values: (_, values) => values.map((value) => (value === null ? "" : chart.format(value))) },
     ],
     scales: { y: { range: (_, __, high) => [0, Math.max(high ?? 0, chart.empty === 0 ? 1 : 0.1) * 1.1] } },
-    series: [{}, ...chart.lines.map(([label, , variable]) => ({ label, stroke: color(variable), width: 1.5, points: { size: 4, show: chart.empty === null }, spanGaps: false }))],
+    series: [{}, ...drawn(chart).map(([label, , variable]) => ({ label, stroke: color(variable), width: 1.5, spanGaps: false }))],
   };
 }

@@ -50,9 +50,9 @@ export function bytes(count) {
 
 export function milliseconds(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  if (value === 0) return "0 ms";
-  if (value >= 1000) return `${(value / 1000).toFixed(2)} s`;
-  return `${value >= 100 ? Math.round(value) : value.toPrecision(2)} ms`;
+  if (value === 0) return "0\u00a0ms";
+  if (value >= 1000) return `${(value / 1000).toFixed(2)}\u00a0s`;
+  return `${value >= 100 ? Math.round(value) : value.toPrecision(2)}\u00a0ms`;
 }
 
 export const rate = (value) => (value === 0 ? "0" : value >= 10 ? value.toFixed(0) : value.toFixed(1));

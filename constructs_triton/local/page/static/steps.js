@@ -86,7 +86,7 @@ function batchTable(server, models) {
     const counts = Object.entries(each.batches);
     const executions = counts.reduce((all, [, count]) => all + count, 0);
     const mean = counts.reduce((all, [size, count]) => all + Number(size) * count, 0) / executions;
-    const sizes = counts.map(([size, count]) => `${size} × ${count}`).join(", ");
+    const sizes = counts.map(([size, count]) => `${size}\u00a0×\u00a0${count}`).join(", ");
     const per = (sum) => (each.requests ? milliseconds(sum / each.requests) : "–");
     return [titles.get(each.name) ?? each.name, each.requests, each.failures, per(each.queue_ms), per(each.compute_ms), executions ? mean.toFixed(1) : "–", sizes || "–", bytes(each.memory_bytes)];
   });
