@@ -31,6 +31,8 @@ _MEMORY_SECONDS = 5.0
 #: How long statistics are kept while no call arrives: each reading writes lines to a verbose log.
 _STATISTICS_SECONDS = 10.0
 _FRESH_SECONDS = 0.8
+#: Pause after a reading, in times of its duration: the server answers for each model by itself.
+_LEAST_PAUSE = 10
 _MOST_TARGETS = 1000
 
 
@@ -42,6 +44,7 @@ class _Server:
     statistics: Sequence[ModelStatistics] = ()
     no_statistics: str = ""
     counted_at: float = -_STATISTICS_SECONDS
+    counting_seconds: float = 0.0
     counted: tuple[object, ...] = ()
     memory_bytes: int = 0
     model_bytes: Mapping[str, int] = field(default_factory=dict)
@@ -174,7 +177,8 @@ def targets_of(running: LocalVariant) -> dict[str, str]:
 async def _count(running: LocalVariant, known: _Server, calls: Sequence[int]) -> None:
     """Read the server's statistics if there were calls, a start, or none for some time."""
     now = (running.server.generation, running.server.is_ready, *calls)
-    if now == known.counted and time.monotonic() - known.counted_at < _STATISTICS_SECONDS:
+    wait = _STATISTICS_SECONDS if now == known.counted else _LEAST_PAUSE * known.counting_seconds
+    if time.monotonic() - known.counted_at < wait:
         return
     known.counted, known.counted_at = now, time.monotonic()
     known.statistics, known.no_statistics = (), ""
@@ -185,6 +189,7 @@ async def _count(running: LocalVariant, known: _Server, calls: Sequence[int]) ->
         known.statistics = await running.server.statistics()
     except LocalEndpointError as error:
         known.no_statistics = str(error)
+    known.counting_seconds = time.monotonic() - known.counted_at
 
 
 def _kind(endpoint: RunningEndpoint, running: LocalVariant) -> str:

@@ -62,7 +62,9 @@ async function refresh() {
   const { read, isRead } = await readForm(selected);
   if (!isRead || selected.key !== key || JSON.stringify(read) === JSON.stringify(form)) return;
   form = read;
+  const written = new Map(fields.map((each) => [each.tensor.name, each.text.value]));
   buildForm();
+  for (const each of fields) each.text.value = written.get(each.tensor.name) ?? "";
 }
 
 async function readForm({ endpoint, server, target }) {
