@@ -13,12 +13,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from browser_page import PICTURES, browsing, needs_browser, opened_page, serious_findings
 from local_assembly import AssemblyBuilder, adding_ensemble, adding_model, below, write_archive
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from programs import PROJECT, synthesize_app
 from triton_server import needs_server
 
@@ -26,15 +26,8 @@ from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
 
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-IS_REQUIRED = bool(os.environ.get("CONSTRUCTS_TRITON_REQUIRE_SERVER"))
-pytestmark = [
-    pytest.mark.e2e,
-    needs_server,
-    pytest.mark.skipif(not (CHROMIUM or IS_REQUIRED), reason="needs a browser: apt-get install chromium"),
-]
-PICTURES = os.environ.get("PAGE_PICTURES")
-AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
+BUDGET_MINUTES = 3
+pytestmark = [pytest.mark.e2e, needs_server, needs_browser, pytest.mark.usefixtures("budget")]
 #: A seven, as fractions of the pad.
 SEVEN = ((0.25, 0.15), (0.75, 0.15), (0.62, 0.4), (0.5, 0.65), (0.42, 0.88))
 DROP_SCRIPT = """([box, name, text]) => {
@@ -42,17 +35,13 @@ DROP_SCRIPT = """([box, name, text]) => {
     transfer.items.add(new File([Uint8Array.from(atob(text), (each) => each.charCodeAt(0))], name));
     box.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
 }"""
-LIMIT = 30_000
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Headless Chromium of the system."""
-    with sync_playwright() as playwright:
-        # Chromium's sandbox does not start as root. The only pages are those of this test.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with browsing() as browser:
         yield browser
-        browser.close()
 
 
 Open = Callable[..., Page]
@@ -62,35 +51,18 @@ Open = Callable[..., Page]
 def open_page(browser: Browser) -> Iterator[Open]:
     """Opens the page of a run; an error of its scripts, or a request to another host, fails the test."""
     problems: list[str] = []
-    contexts = []
+    pages: list[Page] = []
 
-    def open_page(local: LocalEndpoint, width: int = 1440, scheme: Any = "light") -> Page:
-        size: Any = {"width": width, "height": 900 if width > 600 else 844}
-        context = browser.new_context(
-            viewport=size, color_scheme=scheme, locale="en-US", accept_downloads=True
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(LIMIT)
-        expect.set_options(timeout=LIMIT)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on(
-            "console", lambda line: problems.append(line.text) if "Content Security" in line.text else None
-        )
-        page.on("request", lambda request: _check_host(request.url, problems))
-        page.goto(local.description["page"])
+    def open_page(local: LocalEndpoint, width: int = 1440, scheme: str = "light") -> Page:
+        page = opened_page(browser, local.description["page"], problems, width=width, scheme=scheme)
+        pages.append(page)
         page.wait_for_selector("#send")
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.context.close()
     assert problems == []
-
-
-def _check_host(url: str, problems: list[str]) -> None:
-    if not url.startswith(("http://127.0.0.1:", "blob:http://127.0.0.1:")):
-        problems.append(f"a request to {url}")
 
 
 @pytest.fixture(scope="module")
@@ -187,16 +159,6 @@ def test_drawn_digit_is_classified(
     page.evaluate("scrollTo(0, 0)")
     folder = Path(PICTURES or tmp_path)
     page.screenshot(path=folder / f"page_{scheme}_{width}.png", full_page=True)
-
-
-def serious_findings(page: Page) -> list[str]:
-    """What axe-core finds that is serious or critical, each with the first element."""
-    page.evaluate(AXE.read_text())
-    found = page.evaluate(
-        "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice'] })"
-    )
-    serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
-    return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in serious]
 
 
 def test_dropped_picture_is_sent_as_it_is(demo: LocalEndpoint, open_page: Open) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib.resources import files
-from pathlib import PurePath
 
 from aiohttp import web
-from aiohttp.typedefs import Handler, Middleware
+from aiohttp.typedefs import Middleware
 
 from constructs_triton.errors import ConstructsTritonError
 from constructs_triton.local.gateway.local_variant import LocalVariant
@@ -22,35 +19,13 @@ from constructs_triton.local.page.figures import HISTORY_SECONDS, Figures
 from constructs_triton.local.page.forms import model_form
 from constructs_triton.local.page.log_tail import Messages
 from constructs_triton.local.page.observation import Observer
+from constructs_triton.local.page.page_files import HEADERS, PageFiles, event, secure
 
-__all__ = ["CONTENT_SECURITY_POLICY", "Page", "event"]
+__all__ = ["Page"]
 
 _INTERVAL_SECONDS = 1.0
 #: Rows of the charts that each event repeats, so that the second that was incomplete is sent again.
 _REPEATED_SECONDS = 3
-#: No script, style, picture or connection of another host, and nothing inside the HTML.
-CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_HEADERS = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-cache",
-}
-_TYPES = {
-    ".html": "text/html",
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".svg": "image/svg+xml",
-    ".txt": "text/plain",
-}
-
-
-def event(name: str, data: object) -> bytes:
-    """Return a server-sent event with the data as one line of JSON."""
-    return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()
 
 
 class Page:
@@ -59,9 +34,9 @@ class Page:
     def __init__(self) -> None:
         self._record = CallRecord()
         self.messages = Messages()
+        self._files = PageFiles("index.html")
         self._stopping = asyncio.Event()
         self._endpoints: Mapping[str, RunningEndpoint] = {}
-        self._files = _static_files()
 
     def middleware(self) -> Middleware:
         """Return what records each call of the gateway."""
@@ -71,10 +46,10 @@ class Page:
         """Add the page to the gateway's application, which checks the origin of each request."""
         self._endpoints = endpoints
         self._observer = Observer(endpoints, Figures(self._record), self.messages)
-        page = web.Application(middlewares=[_secure])
+        page = web.Application(middlewares=[secure])
         page.router.add_get("/events", self._events)
         page.router.add_get("/form", self._form)
-        page.router.add_get("/{name:[a-zA-Z0-9._-]*}", self._file)
+        self._files.add_to(page)
         page.on_shutdown.append(self._stop)
         for short in ("/", PAGE_PATH.rstrip("/")):
             application.router.add_get(short, _to_page)
@@ -82,13 +57,6 @@ class Page:
 
     async def _stop(self, _: web.Application) -> None:
         self._stopping.set()
-
-    async def _file(self, request: web.Request) -> web.Response:
-        name = request.match_info["name"] or "index.html"
-        if name not in self._files:
-            raise web.HTTPNotFound
-        kind = _TYPES[PurePath(name).suffix]
-        return web.Response(body=self._files[name], content_type=kind, charset="utf-8")
 
     async def _form(self, request: web.Request) -> web.Response:
         """Answer with the form of a target; the query names the endpoint, its server and the target."""
@@ -104,7 +72,7 @@ class Page:
         return web.json_response({**form, **_call_of(endpoint, running)})
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/event-stream"})
+        response = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         await response.prepare(request)
         with suppress(ConnectionError):
             await self._send_events(response)
@@ -142,24 +110,6 @@ def _call_of(endpoint: RunningEndpoint, running: LocalVariant) -> dict[str, obje
         "is_multi_model": running.multi_model is not None,
         "is_shadow": not is_component and running.spec.name not in endpoint.variants,
     }
-
-
-def _static_files() -> dict[str, bytes]:
-    folder = files("constructs_triton.local.page") / "static"
-    return {each.name: each.read_bytes() for each in folder.iterdir() if PurePath(each.name).suffix in _TYPES}
-
-
-@web.middleware
-async def _secure(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Add the headers of the page to each response, also to errors."""
-    try:
-        response = await handler(request)
-    except web.HTTPException as error:
-        error.headers.update(_HEADERS)
-        raise
-    if not response.prepared:
-        response.headers.update(_HEADERS)
-    return response
 
 
 async def _to_page(_: web.Request) -> web.Response:

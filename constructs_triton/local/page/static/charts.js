@@ -2,22 +2,23 @@
 
 import { byId, clock, h, milliseconds, table } from "./dom.js";
 
-const SECONDS = 300;
 const HEIGHT = 150;
 const SHOWN_ROWS = 6;
 /** Columns of a row that the server sends: time, calls, errors and the percentiles in milliseconds. */
 const [TIME, CALLS, ERRORS, P50, P95, P99] = [0, 1, 2, 3, 4, 5];
 
-const CHARTS = [
-  { title: "Requests per second", lines: [["requests", CALLS, "--line-1"], ["errors", ERRORS, "--bad"]], format: (value) => String(value), empty: 0 },
-  { title: "Latency", lines: [["p50", P50, "--line-1"], ["p95", P95, "--line-2"], ["p99", P99, "--line-3"]], format: milliseconds, empty: null },
+const chartsOf = (requests, latency) => [
+  { title: requests, lines: [["requests", CALLS, "--line-1"], ["errors", ERRORS, "--bad"]], format: (value) => String(value), empty: 0 },
+  { title: latency, lines: [["p50", P50, "--line-1"], ["p95", P95, "--line-2"], ["p99", P99, "--line-3"]], format: milliseconds, empty: null },
 ];
 
 export class Charts {
-  constructor() {
+  /** `seconds` is the time that the charts show, `step` that of a row. */
+  constructor({ seconds = 300, step = 1, requests = "Requests per second", latency = "Latency" } = {}) {
+    Object.assign(this, { seconds, step, charts: chartsOf(requests, latency) });
     this.rows = new Map(); // by endpoint: rows by second
     this.plots = [];
-    this.places = CHARTS.map((chart) => {
+    this.places = this.charts.map((chart) => {
       const plot = h("div", { class: "plot", role: "img", "aria-label": chart.title });
       const figures = h("div", { class: "scrolls" });
       byId("charts").append(h("div", { class: "chart" }, h("h3", {}, chart.title, legend(chart)), h("div", { class: "chart-row" }, plot, figures)));
@@ -32,17 +33,18 @@ export class Charts {
     for (const [name, rows] of Object.entries(rowsByEndpoint)) {
       const known = this.rows.get(name) ?? new Map();
       rows.forEach((row) => known.set(row[TIME], row));
-      for (const second of known.keys()) if (second < Date.now() / 1000 - SECONDS) known.delete(second);
+      for (const second of known.keys()) if (second < Date.now() / 1000 - this.seconds) known.delete(second);
       this.rows.set(name, known);
     }
   }
 
   show(endpoint) {
     const known = this.rows.get(endpoint) ?? new Map();
-    const last = Math.floor(Date.now() / 1000) - 1;
-    const seconds = Array.from({ length: SECONDS }, (_, index) => last - SECONDS + 1 + index);
+    const last = (Math.floor(Date.now() / 1000 / this.step) - 1) * this.step;
+    const count = this.seconds / this.step;
+    const seconds = Array.from({ length: count }, (_, index) => last - (count - 1 - index) * this.step);
     if (!this.plots.length) this.#create();
-    CHARTS.forEach((chart, index) => {
+    this.charts.forEach((chart, index) => {
       const lines = drawn(chart).map(([, column]) => seconds.map((second) => known.get(second)?.[column] ?? chart.empty));
       this.plots[index].setData([seconds, ...lines]);
       this.#table(chart, index, known);
@@ -54,13 +56,13 @@ export class Charts {
     const columns = [["Time"], ...chart.lines.map(([name]) => [name, "number"])];
     const cells = rows.map((row) => [clock(row[TIME]), ...chart.lines.map(([, column]) => chart.format(row[column]))]);
     const { figures, plot } = this.places[index];
-    figures.replaceChildren(rows.length ? table(`${chart.title}, last seconds with requests`, columns, cells) : h("p", { class: "note" }, "No requests yet."));
-    plot.setAttribute("aria-label", `${chart.title} of the last five minutes; the table has the last seconds`);
+    figures.replaceChildren(rows.length ? table(`${chart.title}, last rows with requests`, columns, cells) : h("p", { class: "note" }, "No requests yet."));
+    plot.setAttribute("aria-label", `${chart.title} over time; the table has the last rows`);
   }
 
   #create() {
     this.plots.forEach((plot) => plot.destroy());
-    this.plots = CHARTS.map((chart, index) => new uPlot(options(chart, this.#width(index)), [[], ...chart.lines.map(() => [])], this.places[index].plot));
+    this.plots = this.charts.map((chart, index) => new uPlot(options(chart, this.#width(index)), [[], ...chart.lines.map(() => [])], this.places[index].plot));
   }
 
   #width(index) {

@@ -16,7 +16,8 @@ from fake_container import connected, fake_server, in_loop, running_server
 from constructs_triton.local.gateway.gateway import gateway_application
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
-from constructs_triton.local.page.application import CONTENT_SECURITY_POLICY, Page, event
+from constructs_triton.local.page.application import Page
+from constructs_triton.local.page.page_files import CONTENT_SECURITY_POLICY, event
 from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
 CONTAINER = ContainerSpec("m", "", "s3://bucket/m.tar.gz", archive=Path("m.tar.gz"))
