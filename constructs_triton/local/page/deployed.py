@@ -144,7 +144,8 @@ def metric_rows(
     ]
     if not queries:
         return {}
-    request = {"MetricDataQueries": queries, "StartTime": now - _HISTORY, "EndTime": now}
+    minute = now.replace(second=0, microsecond=0)
+    request = {"MetricDataQueries": queries, "StartTime": minute - _HISTORY, "EndTime": minute}
     for result in reader.read("cloudwatch", "get_metric_data", **request).get("MetricDataResults", []):
         position, index = map(int, result["Id"][1:].split("_"))
         rows = values[names[position]]

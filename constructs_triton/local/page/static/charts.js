@@ -32,7 +32,7 @@ export class Charts {
   add(rowsByEndpoint) {
     for (const [name, rows] of Object.entries(rowsByEndpoint)) {
       const known = this.rows.get(name) ?? new Map();
-      rows.forEach((row) => known.set(row[TIME], row));
+      rows.forEach((row) => known.set(Math.floor(row[TIME] / this.step) * this.step, row));
       for (const second of known.keys()) if (second < Date.now() / 1000 - this.seconds) known.delete(second);
       this.rows.set(name, known);
     }
