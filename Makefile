@@ -81,9 +81,10 @@ acceptance: coverage ## the slow tests that `make test` leaves out, in under 50 
 docs: $(INSTALLED) ## build the documentation site in build/site; a warning or a dead link is an error
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation
 
-# NAMES="pack synth" runs only those and keeps the other parts of the page.
+# NAMES="pack synth" runs only those and keeps the other parts of the page. AGAINST=<commit> installs that commit in
+# build/benchmarks and runs the benchmarks of both in turns, which takes 20 minutes.
 bench: $(INSTALLED) $(NODE_INSTALLED) ## run all benchmarks, which takes minutes, and write docs/benchmarks.md
-	$(BIN)/python tools/benchmarks_page.py $(NAMES)
+	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m benchmarking $(if $(AGAINST),--against $(AGAINST)) $(NAMES)
 
 # PAGES names single pages. The commands of the tutorial use port 8080.
 docs-update: $(INSTALLED) $(NODE_INSTALLED) ## run the commands that the pages show, and write their output

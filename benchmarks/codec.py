@@ -3,6 +3,10 @@
 For each case it prints the microseconds of this library, and how many times longer the others take. A ratio
 below 1 means that the other is faster. The cases are images, batches of images, strings and half-precision
 arrays. BF16 cannot be sent in JSON.
+
+Strings of different lengths are decoded more slowly than from JSON, which C reads in one call. Each element
+of BYTES begins with its length, so where it begins is known only after the one before it. In Python that is
+two reads for each. Finding the lengths with NumPy and then splitting once was a tenth faster, not twice.
 """
 
 from __future__ import annotations

@@ -53,6 +53,7 @@ CHAPTERS = {
     "python_backend": "Python backend",
     "python_environment": "Packed Python environments and imports",
     "environment_packages": "Packages of packed Python environments",
+    "environment_use": "How images use packed Python environments",
     "model_file": "Model files",
     "onnx": "ONNX models",
     "torchscript": "TorchScript models",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.images import image_version
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.facts.published import load
 from constructs_triton.facts.versions import is_at_least
@@ -26,14 +27,18 @@ __all__ = [
     "Certainty",
     "InferenceAmi",
     "ami_of_cuda",
+    "cuda_mismatch",
     "default_inference_ami",
     "given_ami_version",
     "inference_ami_names",
+    "is_same_cuda",
     "newest_ami",
 ]
 
 Certainty = Literal["observed", "inferred"]
 _NAME = re.compile(r"al\d+-ami-sagemaker-inference-[a-z0-9-]+")
+# NVIDIA Triton release notes: 22.12 has CUDA 11.8, 23.01 has 12.0, 25.08 has 13.0.
+_CUDA_12_SINCE, _CUDA_13_SINCE = "23.01", "25.08"
 _CUDA = re.compile(r"(\d+)\.\d+")
 
 
@@ -116,6 +121,61 @@ def given_ami_version(given: InferenceAmi | str | None) -> str | None:
     return None if given is None else InferenceAmi.of(str(given)).version
 
 
+def cuda_mismatch(version: str | None, image: str | None, instance_type: InstanceType) -> Finding | None:
+    """Return a warning if a chosen AMI is for another major version of CUDA than a Triton image.
+
+    A driver that is too old cannot run the image. AWS reports failures without logs for newer ones, too: its
+    tests choose the AMI with the CUDA major version of the container.
+
+    Args:
+        version: Name of the chosen AMI; ``None`` for SageMaker's default.
+        image: Triton release of the image; ``None`` if it is not known.
+        instance_type: Instance type.
+    """
+    if version is None or image is None or is_token(image) or instance_type.has_gpu is False:
+        return None
+    ami, needed = InferenceAmi.of(version), _cuda_major_of_image(image)
+    if ami.cuda is None or needed not in (12, 13) or _cuda_major(ami) == needed:
+        return None
+    right = ami_of_cuda(f"{needed}.0")
+    is_older = _cuda_major(ami) < needed
+    effect = (
+        "needs a newer driver, so the container does not start"
+        if is_older
+        else "may not start on it: AWS reports endpoints that stay in Creating, without logs, for other "
+        "containers of that version"
+    )
+    return Finding(
+        "inference-ami-of-other-cuda",
+        Severity.WARNING,
+        "inference_ami_version",
+        f"{ami} is for CUDA {ami.cuda}, and image {image} with CUDA {needed} {effect}",
+        f"remove inference_ami_version, or set it to {right}"
+        + ("" if is_older else ", or acknowledge this if the endpoint starts"),
+        source="github aws/deep-learning-containers test/test_utils/constants.py: the AMI that matches the "
+        "container's CUDA major version; pull request 6187; NVIDIA: CUDA compatibility",
+    )
+
+
+def is_same_cuda(ami: InferenceAmi, other: str | None) -> bool:
+    """Return whether two AMIs have the same major version of CUDA, as far as it is known."""
+    second = None if other is None else InferenceAmi.of(other)
+    return (
+        ami.cuda is not None
+        and second is not None
+        and second.cuda is not None
+        and (_cuda_major(ami) == _cuda_major(second))
+    )
+
+
+def _cuda_major_of_image(version: str) -> int:
+    """The major version of CUDA in a Triton release, by what its default AMI is."""
+    known = image_version(version).cuda
+    if known is not None:
+        return int(known.partition(".")[0])
+    return 13 if is_at_least(version, _CUDA_13_SINCE) else 12 if is_at_least(version, _CUDA_12_SINCE) else 11
+
+
 def inference_ami_names() -> tuple[str, ...]:
     """Return the names in the service model."""
     return tuple(load("inference_ami")["images"])
@@ -125,7 +185,7 @@ def ami_of_cuda(cuda_version: str) -> InferenceAmi:
     """Return the AMI for a container with a CUDA version, such as ``"13.0"``.
 
     It is the newest AMI of the same CUDA major version: NVIDIA supports containers of any minor version on a
-    driver of the same major version. Containers of older major versions run on newer drivers.
+    driver of the same major version. If there is none, it is that of the next major version.
 
     Raises:
         InvalidValueError: not a version, or one that is newer than all AMIs of the table.

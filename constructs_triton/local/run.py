@@ -24,7 +24,6 @@ from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.options import DEFAULT_WAKE_SECONDS, RunOptions
 from constructs_triton.local.readiness import finish
 from constructs_triton.local.running_container import ContainerRunner, RunningContainer
-from constructs_triton.local.sources.bucket_archives import with_archives_of
 from constructs_triton.local.sources.sources import read_source
 from constructs_triton.local.sources.specs import ComponentSpec, EndpointSpec, VariantSpec, variants_of
 from constructs_triton.local.watch import changes
@@ -162,7 +161,12 @@ class LocalRun:
                 calls=options.calls,
             )
             folder = options.bucket_folder
-            return specs if folder is None else [with_archives_of(each, folder) for each in specs]
+            if folder is None:
+                return specs
+
+            from constructs_triton.local.sources.bucket_archives import with_archives_of
+
+            return [with_archives_of(each, folder) for each in specs]
 
         from constructs_triton.local.sources.deployed import read_deployed_endpoints
 

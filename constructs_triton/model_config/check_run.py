@@ -71,7 +71,9 @@ def _repository_findings(context: RepositoryContext) -> Iterator[tuple[Rule, Fin
 
 def _limited_model_findings(model: ModelUnderCheck) -> list[tuple[Rule, Finding]]:
     with limited_suggestions():
-        return list(_model_findings(model))
+        found = list(_model_findings(model))
+    model.forget_sources()
+    return found
 
 
 def _model_findings(model: ModelUnderCheck) -> Iterator[tuple[Rule, Finding]]:
@@ -83,11 +85,11 @@ def _model_findings(model: ModelUnderCheck) -> Iterator[tuple[Rule, Finding]]:
                 yield rule, _finding(rule, problem, model.config_place, model.folder.locate(problem.field))
 
 
-def _first_problems(rule: Rule, model: ModelUnderCheck) -> Iterator[Problem]:
-    problems = iter(rule.function(model))
-    yield from islice(problems, _MOST_PROBLEMS)
-    if next(problems, None) is not None:
-        yield _MORE
+def _first_problems(rule: Rule, model: ModelUnderCheck) -> list[Problem]:
+    problems = list(islice(rule.function(model), _MOST_PROBLEMS + 1))
+    if len(problems) > _MOST_PROBLEMS:
+        problems[-1] = _MORE
+    return problems
 
 
 def _finding(rule: Rule, problem: Problem, path: str, place: tuple[int, int] | None) -> Finding:

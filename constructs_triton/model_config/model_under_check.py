@@ -75,6 +75,12 @@ class RepositoryContext:
         return {name: ModelUnderCheck(folder, self) for name, folder in self.folders.items()}
 
     @cached_property
+    def backends(self) -> frozenset[str]:
+        """The values of ``backend`` in the configurations of all models."""
+        configs = (folder.config for folder in self.folders.values())
+        return frozenset(config.backend for config in configs if config is not None)
+
+    @cached_property
     def decoupled(self) -> frozenset[str]:
         """Models that are decoupled, or have a decoupled step at any depth."""
         users: dict[str, list[str]] = {}
@@ -170,10 +176,15 @@ class ModelUnderCheck:
             return False
         return self.config is None or not _declares_everything(self.config)
 
-    @property
+    @cached_property
     def python_sources(self) -> tuple[PythonSource, ...]:
         """The Python model files of the versions to load that exist and can be parsed within seconds."""
         return tuple(filter(None, self._python_files.values()))
+
+    def forget_sources(self) -> None:
+        """Free the syntax trees. The garbage collector would visit those of a thousand models many times."""
+        for name in ("python_sources", "_python_files"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def _python_files(self) -> dict[str, PythonSource | None]:

@@ -11,11 +11,12 @@ import ast
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.folder import ModelFolder
-from constructs_triton.model_config.python_source import is_over_budget
+from constructs_triton.model_config.python_source import is_over_budget, nodes_of
 
 __all__ = ["CallSite", "ModelCalls", "NamedTensor", "find_calls", "find_tensors"]
 
@@ -59,10 +60,10 @@ def find_calls(folder: ModelFolder, declared: Sequence[str] | None = None) -> Mo
     sites: dict[str, CallSite] = {}
     unknown: list[CallSite] = []
     for path, tree in _sources(folder):
-        strings = _assigned_strings(tree)
-        for call in _calls_of(tree, _REQUEST):
+        module = _Module(tree)
+        for call in module.calls(_REQUEST):
             site = CallSite(path, call.lineno)
-            names = _names(_argument(call, _MODEL_NAME_POSITION, "model_name"), strings)
+            names = module.names(_argument(call, _MODEL_NAME_POSITION, "model_name"))
             if names is None:
                 unknown.append(site)
             for name in names or ():
@@ -83,13 +84,12 @@ def find_tensors(tree: ast.Module) -> Iterator[NamedTensor]:
 
     The tensors of a called model are created in the same way. Names are known as in :func:`find_calls`.
     """
-    strings = _assigned_strings(tree)
-    calls_models = next(_calls_of(tree, _REQUEST), None) is not None
-    for call in _calls_of(tree, _INPUT):
-        for name in _names(_argument(call, 1, "name"), strings) or ():
+    module = _Module(tree)
+    for call in module.calls(_INPUT):
+        for name in module.names(_argument(call, 1, "name")) or ():
             yield NamedTensor(True, name, call.lineno)
-    for call in () if calls_models else _calls_of(tree, _TENSOR):
-        for name in _names(_argument(call, 0, "name"), strings) or ():
+    for call in () if module.calls(_REQUEST) else module.calls(_TENSOR):
+        for name in module.names(_argument(call, 0, "name")) or ():
             yield NamedTensor(False, name, call.lineno)
 
 
@@ -153,7 +153,7 @@ def _imported(folder: ModelFolder, path: str, version: str, tree: ast.Module) ->
 
 def _module_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield the level and name of each imported module, and of each name that may be a module."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import):
             yield from ((0, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -165,13 +165,43 @@ def _module_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
 # Requests.
 
 
-def _calls_of(tree: ast.Module, name: str) -> Iterator[ast.Call]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            function = node.func
-            called = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-            if called == name:
-                yield node
+class _Module:
+    """The calls in a module, and the strings that its names can have."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._nodes = nodes_of(tree)
+
+    def calls(self, name: str) -> list[ast.Call]:
+        """Return the calls of a function or method of this name."""
+        calls = (node for node in self._nodes if isinstance(node, ast.Call))
+        return [call for call in calls if _called_name(call.func) == name]
+
+    def names(self, value: ast.expr | None) -> Iterable[str] | None:
+        """Return the values that an expression can have, or ``None`` if they are not known."""
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            return [value.value]
+        if isinstance(value, ast.IfExp):
+            sides = [self.names(side) for side in (value.body, value.orelse)]
+            known = [side for side in sides if side is not None]
+            return [name for side in known for name in side] if len(known) == len(sides) else None
+        assigned = self._strings.get(_target(value))
+        return sorted(assigned) if assigned else None
+
+    @cached_property
+    def _strings(self) -> dict[str, set[str] | None]:
+        """The strings that are assigned to each variable and attribute; ``None`` for other values."""
+        found: dict[str, set[str] | None] = {}
+        for target, value in _bindings(self._nodes):
+            known = found.setdefault(target, set())
+            if isinstance(value, ast.Constant) and isinstance(value.value, str) and known is not None:
+                known.add(value.value)
+            else:
+                found[target] = None
+        return found
+
+
+def _called_name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def _argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
@@ -182,32 +212,8 @@ def _argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     return call.args[position] if len(call.args) > position else None
 
 
-def _names(value: ast.expr | None, strings: dict[str, set[str] | None]) -> Iterable[str] | None:
-    """Return the values that an expression can have, or ``None`` if they are not known."""
-    if isinstance(value, ast.Constant) and isinstance(value.value, str):
-        return [value.value]
-    if isinstance(value, ast.IfExp):
-        sides = [_names(side, strings) for side in (value.body, value.orelse)]
-        known = [side for side in sides if side is not None]
-        return [name for side in known for name in side] if len(known) == len(sides) else None
-    assigned = strings.get(_target(value))
-    return sorted(assigned) if assigned else None
-
-
-def _assigned_strings(tree: ast.Module) -> dict[str, set[str] | None]:
-    """Return the strings that are assigned to each variable and attribute; ``None`` for other values."""
-    found: dict[str, set[str] | None] = {}
-    for target, value in _bindings(tree):
-        known = found.setdefault(target, set())
-        if isinstance(value, ast.Constant) and isinstance(value.value, str) and known is not None:
-            known.add(value.value)
-        else:
-            found[target] = None
-    return found
-
-
-def _bindings(tree: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:
-    for node in ast.walk(tree):
+def _bindings(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr | None]]:
+    for node in nodes:
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 yield from _assigned(target, node.value)

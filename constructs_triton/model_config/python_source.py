@@ -7,11 +7,11 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from typing import NamedTuple
 
-__all__ = ["Import", "PythonSource", "is_over_budget"]
+__all__ = ["Import", "PythonSource", "is_over_budget", "nodes_of"]
 
 _MAX_PIECES = 100_000
 # Before Python 3.12, the parser looks for each expression of an f-string from the string's beginning.
@@ -19,6 +19,9 @@ _MAX_BRACES_TIMES_BYTES = 1_500_000_000
 _PIECE = re.compile(rb"\w+|[^\s\w]|\n")
 _MODEL = "TritonPythonModel"
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+# Beside strings and numbers, also the operators, and whether a name is read or written.
+_FIELDS_WITHOUT_NODES = frozenset(("attr", "ctx", "id", "kind", "op", "ops", "type_comment"))
 
 
 def is_over_budget(content: bytes) -> bool:
@@ -28,6 +31,30 @@ def is_over_budget(content: bytes) -> bool:
     if content.count(b"{") * len(content) > _MAX_BRACES_TIMES_BYTES:
         return True
     return sum(1 for _ in islice(_PIECE.finditer(content), _MAX_PIECES + 1)) > _MAX_PIECES
+
+
+def nodes_of(*roots: ast.AST, without: tuple[type[ast.AST], ...] = ()) -> list[ast.AST]:
+    """Return the nodes below and including ``roots``, level by level, without operators.
+
+    This is several times as fast as ``ast.walk``, which calls two generators for each node. Nodes of the
+    types ``without`` are left out, with all below them.
+    """
+    found = [node for node in roots if not isinstance(node, without)]
+    for node in found:
+        for name in _fields_with_nodes(node._fields):
+            value = getattr(node, name, None)
+            if type(value) is list:
+                found += [
+                    each for each in value if isinstance(each, ast.AST) and not isinstance(each, without)
+                ]
+            elif isinstance(value, ast.AST) and not isinstance(value, without):
+                found.append(value)
+    return found
+
+
+@cache
+def _fields_with_nodes(fields: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in fields if name not in _FIELDS_WITHOUT_NODES)
 
 
 class Import(NamedTuple):
@@ -85,7 +112,7 @@ class PythonSource:
         """Whether the module has, or may have, a ``TritonPythonModel``."""
         if self.tree is None or _MODEL in self._classes:
             return True
-        return any(_may_bind_model(node) for node in ast.walk(self.tree))
+        return any(map(_may_bind_model, nodes_of(self.tree)))
 
     @cached_property
     def imports(self) -> tuple[Import, ...]:
@@ -136,7 +163,7 @@ class PythonSource:
         if method.encode() not in self.content:
             return True
         # Any binding of the name inside the class counts, for example by def or by assignment.
-        return not any(_binds(child, method) for child in ast.walk(node))
+        return not any(_binds(child, method) for child in nodes_of(node))
 
 
 def _imports(node: ast.AST, *, is_loaded: bool) -> Iterator[Import]:
@@ -169,7 +196,7 @@ def _line_that_returns_none(function: ast.FunctionDef) -> int | None:
     It is the line of ``return`` or ``return None``, or of the function if its end can be reached. A generator
     has no such line, nor has a body that only contains ``pass`` or ``...``.
     """
-    nodes = list(_own_nodes(function.body))
+    nodes = nodes_of(*function.body, without=_SCOPES)
     if all(_is_placeholder(each) for each in function.body) or any(
         isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes
     ):
@@ -187,16 +214,6 @@ def _is_placeholder(statement: ast.stmt) -> bool:
 
 def _is_none(value: ast.expr | None) -> bool:
     return value is None or (isinstance(value, ast.Constant) and value.value is None)
-
-
-def _own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the nodes of a body, without those of functions and classes in it."""
-    stack = list(body)
-    while stack:
-        node = stack.pop()
-        if not isinstance(node, _SCOPES):
-            yield node
-            stack += ast.iter_child_nodes(node)
 
 
 def _reaches_end(body: Sequence[ast.stmt]) -> bool:
@@ -221,7 +238,7 @@ def _continues(statement: ast.stmt) -> bool:
 
 def _is_endless(loop: ast.While) -> bool:
     is_true = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
-    return is_true and not any(isinstance(node, ast.Break) for node in _own_nodes(loop.body))
+    return is_true and not any(isinstance(node, ast.Break) for node in nodes_of(*loop.body, without=_SCOPES))
 
 
 def _matches_all(statement: ast.Match) -> bool:

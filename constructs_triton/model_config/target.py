@@ -66,6 +66,10 @@ class Target:
     ``gpus``
         Model and compute capability of each GPU that loads the repository, on an endpoint with several
         instance types.
+    ``is_uncompressed``
+        Whether the models are stored as files in S3, which has no modes and no links.
+    ``python_path``
+        Value of ``PYTHONPATH`` in the containers, if it is set.
     ``has_orchestrator``
         Whether TensorRT-LLM starts its own processes, by ``TRTLLM_ORCHESTRATOR``.
     """
@@ -84,6 +88,8 @@ class Target:
     has_response_cache: bool | None = None
     has_network_isolation: bool | None = None
     has_orchestrator: bool | None = None
+    is_uncompressed: bool = False
+    python_path: str | None = None
     gpu_model: str | None = None
     compute_capability: str | None = None
     gpus: tuple[tuple[str | None, str | None], ...] = ()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -88,6 +89,7 @@ def infer(message: MessageReader, cpu_release: str = "") -> Inference:
     )
 
 
+@cache  # find_spec looks into every folder of sys.path
 def _is_onnx_installed() -> bool:
     return find_spec("onnx") is not None
 

@@ -16,10 +16,11 @@ from typing import Any
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.untrusted.json_files import read_json
 
-__all__ = ["MANIFEST_FILE", "PlanManifest", "read_manifest"]
+__all__ = ["MANIFEST_FILE", "PlanManifest", "manifest_of", "read_manifest"]
 
 MANIFEST_FILE = "plan.json"
 _FORMAT = 1
+_ONLY_PLAN = "model.plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,11 @@ class PlanManifest:
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the file."""
         return {"format": _FORMAT, **asdict(self), "arguments": list(self.arguments)}
+
+
+def manifest_of(plan: str) -> str:
+    """Return the name of a plan's manifest in the folder of the model, such as ``T4.plan.json``."""
+    return MANIFEST_FILE if plan == _ONLY_PLAN else f"{plan}.json"
 
 
 def read_manifest(path: Path) -> PlanManifest | None:

@@ -87,7 +87,10 @@ class ArchiveCache:
             is_own = self._shares_files if is_link else known.copy == found.copy
             if not is_own or not known.matches(archive):
                 return False
-            found.write(record)
+            if found == known:
+                os.utime(record)  # it was used now
+            else:
+                found.write(record)
         except (OSError, ValueError):
             return False
         return True

@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from typing import IO
 
@@ -164,11 +165,15 @@ def _call(
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
+@cache
+def _memory_file() -> int:
+    return os.open("/proc/self/statm", os.O_RDONLY)
+
+
 def _limit_memory(more_bytes: int) -> None:
     import resource
 
     with suppress(OSError, ValueError):  # not Linux, or a lower limit of the user
-        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - no path in a small process
-            used = int(file.read().split()[0]) * resource.getpagesize()
+        used = int(os.pread(_memory_file(), 100, 0).split()[0]) * resource.getpagesize()
         _, highest = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (used + more_bytes, highest))

@@ -35,6 +35,8 @@ pytestmark = [
 UNCHANGED = ("bert_benchmark", "resnet_autoscaling")
 #: Examples whose apps name the version of the image, and whose endpoints do not scale.
 OWN_IMAGE = ("generate", "shadow")
+#: Examples whose models fit one image only, because a TensorRT plan does.
+ONE_IMAGE = ("compiled_plans",)
 APPS = [name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED]
 SCALED = "must be deregistered as scalable targets"
 WITH_COMPONENTS = "InstanceType cannot change while inference components use the endpoint"
@@ -68,7 +70,7 @@ def other_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folders of all apps with an older version of the image."""
     folder = tmp_path_factory.mktemp("images")
     with changed("image version", folder):
-        return synthesize_apps(folder, APPS)
+        return synthesize_apps(folder, [name for name in APPS if name not in ONE_IMAGE])
 
 
 def larger_instances(text: str) -> str:
@@ -127,7 +129,7 @@ def test_other_image_changes_what_cdk_diff_prints(versions: tuple[Path, Path], o
     assert expect_changes_of_cdk_diff(rehearsed(old, new), old, new) != set()
 
 
-@pytest.mark.parametrize("name", APPS)
+@pytest.mark.parametrize("name", [name for name in APPS if name not in ONE_IMAGE])
 def test_other_image_and_maximum_are_clean(
     name: str, versions: tuple[Path, Path], other_images: Path, tmp_path: Path
 ) -> None:

@@ -296,6 +296,16 @@ def pools_have_an_order_and_one_ami(found: Example) -> None:
     assert alarm["TreatMissingData"] == "breaching"
 
 
+def each_gpu_has_its_plan(found: Example) -> None:
+    (variant,) = configuration(found)["ProductionVariants"]
+    types = [each["InstanceType"] for each in variant["InstancePools"]]
+    assert types == ["ml.g5.xlarge", "ml.g4dn.xlarge"]
+    assert not any("ModelNameOverride" in each for each in variant["InstancePools"])
+    entries = [entry for each in found.app.node.find_all() for entry in each.node.metadata]
+    (warning,) = [str(each.data) for each in entries if each.type == "aws:cdk:warning"]
+    assert "the plans are stand-ins: run `constructs-triton compile`" in warning
+
+
 def queue_waits_for_the_first_type_with_capacity(found: Example) -> None:
     async_fleet_goes_to_zero(found)
     (variant,) = configuration(found)["ProductionVariants"]
@@ -311,6 +321,7 @@ PURPOSES: dict[str, Callable[[Example], None]] = {
     "basic": basic_is_five_resources,
     "blue_green_rollback": blue_green_creates_its_alarms_first,
     "called_models": called_model_is_loaded_beside_its_caller,
+    "compiled_plans": each_gpu_has_its_plan,
     "composition": composed_function_may_call_one_model,
     "ensemble": ensemble_is_served_by_name_and_scales_on_gpus,
     "existing_bucket": existing_bucket_is_granted_by_prefix,

@@ -113,8 +113,8 @@ def test_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.M
     if page.name != "tutorial.md":  # it creates its models
         shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
     if page.name == "compile.md":
-        plans = {**EXAMPLES["plan-gpu"].failing, "m/1/model.plan": plan("10.16.1.11")}
-        write(plans, tmp_path / "compiled" / "A10G")
+        for gpu, files in (("A10G", EXAMPLES["plan-gpu"].failing), ("T4", EXAMPLES["plan-gpu"].fixed)):
+            write({**files, "m/1/model.plan": plan("10.16.1.11")}, tmp_path / "compiled" / gpu)
     (tmp_path / "assets").symlink_to(PROJECT / "assets")
     monkeypatch.chdir(tmp_path)
     variables = {"CDK_OUTDIR": str(tmp_path / "cdk.out"), "DIGITS_ENDPOINT": "digits"}

@@ -92,6 +92,16 @@ EXAMPLES: dict[str, Example] = {
     "plan-version: cc_model_filenames": Example(
         _one(PLANS, "t4.plan", plan("8.6.1.6")), _one(PLANS, "t4.plan", plan("10.0.1.6")), OLD
     ),
+    "model-file-missing: GPU": Example(
+        _one(PLANS, "t4.plan", plan()),
+        _one(
+            f'{PLANS}cc_model_filenames {{ key: "8.9" value: "l40s.plan" }}\n',
+            "t4.plan",
+            plan(),
+            **{"m/1/l40s.plan": plan()},
+        ),
+        L40S,
+    ),
     "plan-gpu": Example(_compiled("A10G", "8.6"), _compiled("T4", "7.5"), T4),
     "plan-gpu: not a manifest": Example(
         {**_compiled("T4", "7.5"), "m/plan.json": "{}"}, _compiled("T4", "7.5"), T4

@@ -43,12 +43,26 @@ def _calling(name: str) -> Files:
 _ACTIVATE: Files = {"m/env/bin/activate": ""}
 
 
-def packed(*names: str, size: int = 0) -> bytes:
-    """A ``.tar`` with empty files of these names, and without the content of a last one of ``size`` bytes."""
+_WHEEL = "lib/python3.12/site-packages/tokenizers-0.22.1.dist-info/WHEEL"
+#: What lets Python find the packages of an environment.
+PYTHON = ("bin/activate", "bin/python3 -> /usr/bin/python3", "pyvenv.cfg")
+
+
+def packed(*names: str, size: int = 0, text: str = "") -> bytes:
+    """A ``.tar`` with files of these names, and without the content of a last one of ``size`` bytes.
+
+    The files are empty, or contain ``text``. A name such as ``"lib64 -> lib"`` is a link.
+    """
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as archive:
-        for name in names:
-            archive.addfile(tarfile.TarInfo(name))
+        for each in names:
+            name, _, target = each.partition(" -> ")
+            member = tarfile.TarInfo(name)
+            if target:
+                member.type, member.linkname = tarfile.SYMTYPE, target
+            else:
+                member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
         if size:
             large = tarfile.TarInfo("lib/large")
             large.size = size
@@ -107,7 +121,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     "python-environment-interpreter": _environment(
         packed("bin/activate", "lib/python3.12/site-packages/regex/__init__.py"),
-        packed("bin/activate", "bin/python3", "lib/python3.12/site-packages/regex/__init__.py"),
+        packed(*PYTHON, "lib/python3.12/site-packages/regex/__init__.py"),
         Target(default_model="m", image_version="26.05"),
     ),
     "python-environment-cuda": _environment(
@@ -131,14 +145,61 @@ EXAMPLES: dict[str, Example] = {
         Target(mode="multi-model", storage_gb=1),
         Target(mode="multi-model", storage_gb=30),
     ),
+    "python-environment-release": Example(
+        {**ENVIRONMENT_HERE, "m/env": packed("bin/activate")},
+        {**ENVIRONMENT_HERE, "m/env": packed("bin/activate")},
+        Target(default_model="m", image_version="21.08"),
+        Target(default_model="m", image_version="22.05"),
+    ),
+    "python-environment-release: folder": Example(
+        {**ENVIRONMENT_HERE, **_ACTIVATE},
+        {**ENVIRONMENT_HERE, "m/env": packed("bin/activate")},
+        Target(default_model="m", image_version="22.05"),
+    ),
+    "python-environment-folder": Example(
+        {**ENVIRONMENT_HERE, **_ACTIVATE},
+        {**ENVIRONMENT_HERE, "m/env": packed("bin/activate")},
+        Target(default_model="m", is_uncompressed=True),
+    ),
+    "python-environment-members": _environment(
+        packed(*PYTHON, "bin/../lib/python3.12/site-packages/regex.py"),
+        packed(*PYTHON, "lib/python3.12/site-packages/regex.py"),
+        Target(default_model="m", image_version="26.05"),
+    ),
+    "python-environment-members: absolute": _environment(
+        packed(*PYTHON, "/lib/python3.12/site-packages/regex.py"),
+        packed(*PYTHON, "./lib/python3.12/site-packages/regex.py"),
+        Target(default_model="m", image_version="26.05"),
+    ),
+    "python-environment-members: through a link": _environment(
+        packed(*PYTHON, "lib64 -> lib", "lib64/python3.12/site-packages/regex.py"),
+        packed(*PYTHON, "lib64 -> lib", "lib/python3.12/site-packages/regex.py"),
+        Target(default_model="m", image_version="26.05"),
+    ),
+    "python-environment-compiled": _environment(
+        packed(*PYTHON, "lib/python3.12/site-packages/regex/_regex.cpython-312-darwin.so"),
+        packed(*PYTHON, "lib/python3.12/site-packages/regex/_regex.cpython-312-x86_64-linux-gnu.so"),
+        Target(default_model="m", image_version="26.05"),
+    ),
+    "python-environment-compiled: wheel": _environment(
+        packed(*PYTHON, _WHEEL, text="Tag: cp39-abi3-macosx_11_0_arm64\n"),
+        packed(*PYTHON, _WHEEL, text="Tag: cp39-abi3-manylinux_2_17_x86_64\nTag: cp39-abi3-linux_x86_64\n"),
+        Target(default_model="m", image_version="26.05"),
+    ),
+    "python-environment-pythonpath": Example(
+        {**ENVIRONMENT_HERE, **_ACTIVATE},
+        {**ENVIRONMENT_HERE, **_ACTIVATE},
+        Target(default_model="m", python_path="/opt/packages"),
+        Target(default_model="m"),
+    ),
     "python-environment-relative": Example(
         one(HEAD + ENVIRONMENT % "env.tar.gz"),
         {**ENVIRONMENT_HERE, **_ACTIVATE},
         Target(default_model="m"),
     ),
     "python-environment-version": Example(
-        {**ENVIRONMENT_HERE, **_ACTIVATE, "m/env/bin/python3": "", "m/env/lib/python3.8": None},
-        {**ENVIRONMENT_HERE, **_ACTIVATE, "m/env/bin/python3": "", "m/env/lib/python3.12": None},
+        {**ENVIRONMENT_HERE, "m/env": packed(*PYTHON, "lib/python3.8/site-packages/regex/__init__.py")},
+        {**ENVIRONMENT_HERE, "m/env": packed(*PYTHON, "lib/python3.12/site-packages/regex/__init__.py")},
         Target(default_model="m", image_version="26.05"),
     ),
     "python-cpu-only-inputs": added(
@@ -171,9 +232,7 @@ EXAMPLES: dict[str, Example] = {
         one(HEAD, **{"m/1/model.py": "import transformers\n" + CLASS}),
         {
             **one(HEAD + ENVIRONMENT % HERE, **{"m/1/model.py": "import transformers\n" + CLASS}),
-            "m/env": packed(
-                "bin/activate", "bin/python3", "lib/python3.12/site-packages/transformers/__init__.py"
-            ),
+            "m/env": packed(*PYTHON, "lib/python3.12/site-packages/transformers/__init__.py"),
         },
         Target(default_model="m", image_version="26.05"),
     ),

@@ -13,12 +13,13 @@ from constructs_triton.model_files import describe
 from constructs_triton.model_files.model_file import ModelFile
 from constructs_triton.untrusted.regular_files import open_regular
 
-__all__ = ["OnnxModelFile"]
+__all__ = ["FaultyModelError", "OnnxModelFile"]
 
 _CHUNK_BYTES = 1 << 20
 # TensorRT reads other operator sets than ONNX Runtime, so faults of those do not count.
+_MISSING = "model-file-missing"
 _FAULTS = (
-    "model-file-missing",
+    _MISSING,
     "model-file-format",
     "onnx-not-a-model",
     "onnx-external-data",
@@ -29,6 +30,10 @@ _EXPORT = """is not an ONNX file; export it where your model's code is, with a d
   batch = torch.export.Dim("batch")
   program = torch.onnx.export(model, (example,), dynamo=True, dynamic_shapes=({0: batch},))
   program.save("model.onnx")"""
+
+
+class FaultyModelError(InvalidValueError):
+    """The file was read, and is no complete ONNX model."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +47,16 @@ class OnnxModelFile:
         """Read the signature of a file.
 
         Raises:
-            InvalidValueError: it is not an ONNX model, or a part of it is missing.
+            FaultyModelError: it is not an ONNX model, or a part of it is missing.
+            InvalidValueError: it does not exist, or is a file of PyTorch.
         """
         if path.suffix in _TORCH:
             raise InvalidValueError(f"{path}: {_EXPORT}")
         described = describe(path, model_format="onnx")
         lines = [f"{path}: {each.message}; {each.hint}" for each in described.faults if each.code in _FAULTS]
         if lines:
-            raise InvalidValueError("\n".join(lines))
+            is_read = all(each.code != _MISSING for each in described.faults)
+            raise (FaultyModelError if is_read else InvalidValueError)("\n".join(lines))
         return cls(described)
 
     @property

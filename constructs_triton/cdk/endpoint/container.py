@@ -10,13 +10,22 @@ from constructs import Construct
 
 from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.options.environment_layers import Environment, settle_environment
-from constructs_triton.cdk.options.image import DlcImage, PackageImage, TritonImage, check_image, is_cpu_image
+from constructs_triton.cdk.options.image import (
+    DlcImage,
+    PackageImage,
+    TritonImage,
+    check_image,
+    is_cpu_image,
+    moving_tag,
+)
+from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.compatibility import VariantFacts, check_compatibility
 from constructs_triton.facts.environment import variables
 from constructs_triton.facts.inference_ami import (
     FOR_THE_IMAGE,
     InferenceAmi,
+    cuda_mismatch,
     default_inference_ami,
     given_ami_version,
 )
@@ -80,6 +89,8 @@ def settle_container(
         volume_size_gb=volume_gb,
         has_gpu_load_limit=_GPU_LOAD_LIMIT in rendered,
     )
+    moving = moving_tag(chosen)
+    found += [] if moving is None else [moving]
     warnings = _warnings([*_compatibility_findings(chosen, facts), *found, *ami_findings])
     target = replace(
         _target(models, instance_type, chosen, rendered, volume_gb),
@@ -119,7 +130,9 @@ def _inference_ami(
     image: TritonImage, instance_type: InstanceType, given: InferenceAmi | str | None
 ) -> tuple[str | None, list[Finding]]:
     if given is not FOR_THE_IMAGE:
-        return given_ami_version(given), []
+        version = given_ami_version(given)
+        mismatch = cuda_mismatch(version, image.triton_version, instance_type)
+        return version, [] if mismatch is None else [mismatch]
     choice = default_inference_ami(image.triton_version, instance_type)
     return choice.version, [choice.finding] if choice.finding else []
 
@@ -147,6 +160,8 @@ def _target(
         is_prebuilt_image=isinstance(image, DlcImage),
         shm_default_byte_size=int(shm_bytes) if shm_bytes.isdecimal() else None,
         has_orchestrator=environment.get("TRTLLM_ORCHESTRATOR") == "1",
+        is_uncompressed=models.compression_type is CompressionType.NONE,
+        python_path=environment.get("PYTHONPATH"),
         has_response_cache="--cache-config" in environment.get(variables()["additional_args"].name, ""),
     )
 

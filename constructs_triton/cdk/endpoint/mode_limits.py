@@ -13,6 +13,7 @@ from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.options.capacity_reservation import PREFERENCES
 from constructs_triton.cdk.options.data_capture import DataCapture, unknown_capture_modes
 from constructs_triton.cdk.options.deployment import Deployment
+from constructs_triton.cdk.options.image import DlcImage
 from constructs_triton.cdk.options.variant_options import STRATEGIES, TritonVariant
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.validation.enum_values import unknown_value
@@ -49,7 +50,7 @@ def check_mode(options: EndpointOptions, variants: Sequence[SettledVariant]) -> 
         options["async_inference"],
         options["shadow_variant"],
     )
-    unknown = list(_unknown_values(capture, variants))
+    unknown = [*_unknown_values(capture, variants), *_observability_warnings(options, variants)]
     if variants[0].container.models.serves_many:
         _refuse_on_multi_model(options["compression_type"], shadow, options["metrics_config"])
         return [*unknown, *_multi_model_warnings(capture, asynchronous, variants)]
@@ -80,6 +81,28 @@ def _unknown_values(capture: DataCapture | None, variants: Sequence[SettledVaria
                 PREFERENCES,
                 f"{model}CapacityReservationPreference",
             )
+
+
+def _observability_warnings(
+    options: EndpointOptions, variants: Sequence[SettledVariant]
+) -> Iterator[Finding]:
+    """Yield a warning if detailed observability is asked for, and Triton's own metrics are not published."""
+    metrics = options["metrics_config"]
+    if metrics is None or metrics.enable_detailed_observability is not True or options["container_metrics"]:
+        return
+    if not any(isinstance(each.container.image, DlcImage) for each in variants):
+        return  # your own image may serve them
+    yield Finding(
+        "detailed-observability-without-triton",
+        Severity.WARNING,
+        "metrics_config.enable_detailed_observability",
+        "SageMaker reads metrics of the container from /metrics on port 8080, which Triton for SageMaker "
+        "does not serve, so only those of GPUs and hosts are published",
+        "set container_metrics=True for the metrics of Triton, which multi-model endpoints do not support, "
+        "or acknowledge this if those of GPUs and hosts are enough",
+        source="SageMaker API reference: MetricsConfig, ContainerMetricsConfig; triton server "
+        "sagemaker_server.cc",
+    )
 
 
 def _refuse_on_multi_model(

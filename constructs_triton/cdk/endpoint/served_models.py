@@ -36,6 +36,7 @@ class ServedModels(ABC):
     repository: TritonModelRepository
     mode: Literal["single", "multi-model"]
     model_cache_setting: str | None
+    compression_type: CompressionType | None = None
     metrics_name: str | None = None
 
     @property

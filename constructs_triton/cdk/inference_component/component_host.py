@@ -17,8 +17,10 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.inference_ami import (
     FOR_THE_IMAGE,
     InferenceAmi,
+    cuda_mismatch,
     default_inference_ami,
     given_ami_version,
+    is_same_cuda,
     newest_ami,
 )
 from constructs_triton.facts.instance_types import InstanceType
@@ -226,14 +228,17 @@ class CreatedHost(ComponentHost):
         """Yield a warning for each image that may not start on the AMI that all components have."""
         if len(self.types) > 1:
             yield from ami_findings(self.given_ami, self._versions(self.images))
-        if self.given_ami is not FOR_THE_IMAGE:
-            return
         chosen = self.inference_ami_version()
+        if self.given_ami is not FOR_THE_IMAGE:
+            versions = sorted({image.triton_version or "" for image in self.images})
+            mismatches = [cuda_mismatch(chosen, each or None, self.known_type) for each in versions]
+            yield from (each for each in mismatches if each is not None)
+            return
         for version in sorted({image.triton_version or "" for image in self.images}):
             yield from self._triton_findings(version, chosen)
         for ami in {each.version: each for each in self.amis}.values():
-            # A driver of the table runs all older versions of CUDA; of another one nothing is known.
-            if ami.version != chosen and not ami.is_known:
+            # The driver of another CUDA major version may not run the container; see cuda_mismatch.
+            if ami.version != chosen and not is_same_cuda(ami, chosen):
                 yield _different_amis(f"an image needs the inference AMI {ami}", chosen)
 
     def _triton_findings(self, version: str, chosen: str | None) -> Iterator[Finding]:

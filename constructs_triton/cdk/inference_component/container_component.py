@@ -28,7 +28,11 @@ from constructs_triton.cdk.inference_component.created_component import (
 )
 from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
 from constructs_triton.cdk.options.image import ContainerImage
-from constructs_triton.cdk.options.serving_image import ServingImage, bind_serving_image
+from constructs_triton.cdk.options.serving_image import (
+    ServingImage,
+    bind_serving_image,
+    serving_image_findings,
+)
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_source import stored_models
 from constructs_triton.cdk.validation.durations import seconds
@@ -187,13 +191,14 @@ def _check_ami(place: ComponentPlace, image: ServingImage) -> None:
 
 def _findings(place: ComponentPlace, options: ContainerComponentOptions) -> list[Finding]:
     if options["model_data"] is not None or place.host.enable_network_isolation is not True:
-        return []
+        return serving_image_findings(options["image"])
     return [
+        *serving_image_findings(options["image"]),
         Finding(
             "container-cannot-download",
             Severity.WARNING,
             "model_data",
             "the endpoint has network isolation, so the container cannot download a model",
             "set model_data to the files of the model in S3, or acknowledge this if the image contains them",
-        )
+        ),
     ]

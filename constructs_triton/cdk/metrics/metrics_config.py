@@ -28,8 +28,9 @@ class MetricsConfig:
         Whether metrics of each instance and accelerator are published. Not supported on multi-model
         endpoints. Default: no.
     ``enable_detailed_observability``
-        Whether SageMaker collects metrics from the container, the GPUs and the host. Default: yes for new
-        endpoint configurations.
+        Whether SageMaker collects metrics of the GPUs, the hosts and the container. Default: yes for new
+        endpoint configurations. Containers must serve Prometheus metrics on port 8080, which Triton does not;
+        ``container_metrics=True`` publishes them.
 
     Raises:
         InvalidValueError: another frequency.

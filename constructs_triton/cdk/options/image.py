@@ -17,6 +17,7 @@ from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import images, limits
 from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.findings import Finding, Severity
 from constructs_triton.tokens import is_token
 
 __all__ = [
@@ -27,8 +28,10 @@ __all__ = [
     "bind_image",
     "check_image",
     "is_cpu_image",
+    "moving_tag",
 ]
 
+_LATEST = "latest"
 _PULL_ACTIONS = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
 
 
@@ -61,6 +64,10 @@ class TritonImage(ABC):
 
     triton_version: str | None
 
+    def _given_tag(self) -> str | None:
+        """The tag of an image of your own; ``None`` for a digest, and for images that the library names."""
+        return None
+
     @staticmethod
     def dlc(version: str = images.DEFAULT_VERSION) -> TritonImage:
         """The prebuilt Triton image of AWS. The instance type decides between GPU and CPU image.
@@ -85,13 +92,14 @@ class TritonImage(ABC):
 
     @staticmethod
     def from_ecr_repository(
-        repository: ecr.IRepository, tag_or_digest: str = "latest", *, triton_version: str | None = None
+        repository: ecr.IRepository, tag_or_digest: str = _LATEST, *, triton_version: str | None = None
     ) -> TritonImage:
         """Your own image in ECR.
 
         Args:
             repository: Repository of the image.
-            tag_or_digest: Tag or ``sha256:...`` digest.
+            tag_or_digest: Tag or ``sha256:...`` digest. ``latest`` is a warning, because a new image under
+                the same tag changes no template.
             triton_version: Version of the Triton image it is built on, ``YY.MM``, for checks. Default: not
                 known.
         """
@@ -152,6 +160,22 @@ def check_image(image: TritonImage, scope: Construct) -> None:
             images.require_regions(image.triton_version)
 
 
+def moving_tag(image: TritonImage) -> Finding | None:
+    """Return a warning if the tag of an image is ``latest``, under which another image may be pushed."""
+    given = image._given_tag()
+    if given is None or is_token(given) or given != _LATEST:
+        return None
+    return Finding(
+        "image-tag-latest",
+        Severity.WARNING,
+        "image",
+        'the tag is "latest", so a new image under this tag changes no template and is not deployed, and the '
+        "next deployment of something else may deploy it",
+        'push images under tags that never change, and name one: from_ecr_repository(repository, "26.05-1")',
+        source="SageMaker API reference: DeployedImage, ResolvedImage",
+    )
+
+
 def is_cpu_image(image: TritonImage, instance_type: InstanceType) -> bool | None:
     """Whether an image has no CUDA on instances of a type; ``None`` if that is not known."""
     if not isinstance(image, DlcImage):
@@ -197,6 +221,9 @@ class _EcrImage(TritonImage):
         uri = self.repository.repository_uri_for_tag_or_digest(self.tag_or_digest)
         return ContainerImage(uri, self.repository.repository_arn)
 
+    def _given_tag(self) -> str | None:
+        return None if self.tag_or_digest.startswith("sha256:") else self.tag_or_digest
+
 
 @dataclass(frozen=True, slots=True)
 class _RegistryImage(TritonImage):
@@ -205,6 +232,10 @@ class _RegistryImage(TritonImage):
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
         return ContainerImage(self.uri)
+
+    def _given_tag(self) -> str | None:
+        name = self.uri.rpartition("/")[2]
+        return None if is_token(self.uri) or "@" in name else name.partition(":")[2] or _LATEST
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ from aws_cdk import Aws
 from aws_cdk import aws_ecr as ecr
 from constructs import Construct
 
-from constructs_triton.cdk.options.image import ContainerImage, TritonImage, bind_image
+from constructs_triton.cdk.options.image import ContainerImage, TritonImage, bind_image, moving_tag
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.inference_ami import InferenceAmi, ami_of_cuda
 from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.findings import Finding
 
 __all__ = ["ServingImage", "bind_serving_image"]
 
@@ -122,6 +123,12 @@ class _ServingImage(ServingImage):
             arn = f"arn:{Aws.PARTITION}:ecr:{region}:{account}:repository/{name}"
             return ContainerImage(bound.uri, arn)
         return bound
+
+
+def serving_image_findings(image: ServingImage) -> list[Finding]:
+    """Return warnings about an image."""
+    moving = moving_tag(image.image) if isinstance(image, _ServingImage) else None
+    return [] if moving is None else [moving]
 
 
 def _ami(cuda_version: str | None, inference_ami_version: InferenceAmi | str | None) -> InferenceAmi | None:

@@ -25,7 +25,8 @@ _PACKS = ("HIPAA.Security", "NIST.800.53.R4", "NIST.800.53.R5", "PCI.DSS.321", "
 
 def mark_as_own(construct: Construct) -> None:
     """Mark a construct whose resources this library creates, before it has children."""
-    construct.node.set_context(_OWNER, construct.node.path)
+    node = construct.node
+    node.set_context(_OWNER, node.path)
 
 
 def acknowledge_nag_findings(scope: Construct) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
@@ -19,11 +19,11 @@ from constructs_triton.cdk.permissions.statement_size import POLICY_FRAME, state
 from constructs_triton.errors import InvalidValueError
 
 __all__ = [
+    "MOST_CHARACTERS",
     "REPLACED_WITH_ITS_STATEMENTS",
     "RolePermissions",
     "accepts_policies",
     "fits",
-    "merge_statements",
     "removed_if_too_large",
 ]
 
@@ -32,6 +32,8 @@ _POLICY_CHARACTERS = 6_144
 _POLICIES_OF_A_ROLE = 10
 # During an update a role has the old and the new policies.
 _POLICIES_AT_REST = _POLICIES_OF_A_ROLE // 2
+#: The characters that the policies of a role can have together.
+MOST_CHARACTERS = _POLICIES_AT_REST * _POLICY_CHARACTERS
 
 # What the id of a part of a statement and the brackets of its resources add.
 _PART_NUMBER = len("Part99[]")
@@ -66,12 +68,14 @@ class RolePermissions(Construct):
     def __init__(
         self, scope: Construct, id: str, *, role: iam.IRole, statements: Sequence[iam.PolicyStatement] = ()
     ) -> None:
-        parts = _resolved_parts(Stack.of(scope), statements)
+        self._stack = Stack.of(scope)
+        parts = _resolved_parts(self._stack, statements)
         # Before the construct is added to the tree, so that its id can be used again after an error.
-        _check_count(f"{scope.node.path}/{id}", role, [], parts)
+        _check_count(lambda: f"{scope.node.path}/{id}", role, [], parts)
         super().__init__(scope, id)
         mark_as_own(self)
         self._role = role
+        self._resolved_role = self._stack.resolve(role.role_arn)
         self._policies: list[iam.ManagedPolicy] = []
         self._statements: list[list[dict[str, Any]]] = []
         self._references: list[dict[str, str]] = []
@@ -83,45 +87,51 @@ class RolePermissions(Construct):
         Raises:
             InvalidValueError: the role cannot have that many policies.
         """
-        parts = _resolved_parts(Stack.of(self), statements)
-        _check_count(self.node.path, self._role, self._statements, parts)
+        parts = _resolved_parts(self._stack, statements)
+        _check_count(lambda: self.node.path, self._role, self._statements, parts)
         self._put(parts)
 
     def _put(self, parts: Sequence[_Part]) -> None:
+        """Add the parts to the policies, with one call to the CDK for each policy and not for each part."""
+        added: dict[int, list[iam.PolicyStatement]] = {}
         for statement, resolved in parts:
-            self._put_part(statement, resolved)
-        role = Stack.of(self).resolve(self._role.role_arn)
-        for policy, contents, references in zip(
-            self._policies, self._statements, self._references, strict=True
-        ):
-            resource = policy.node.default_child
-            if isinstance(resource, iam.CfnManagedPolicy):
-                resource.description = _description([role, *contents], references)
+            place = _place(self._statements, resolved)
+            added.setdefault(place, []).append(statement)
+            if place == len(self._statements):
+                self._references.append({})
+            _add_to(self._statements, place, resolved)
+            self._references[place].update(_references(self._stack, statement, resolved))
+        for place, statements in added.items():
+            contents = [self._resolved_role, *self._statements[place]]
+            self._put_into(place, statements, _description(contents, self._references[place]))
 
-    def _put_part(self, statement: iam.PolicyStatement, resolved: dict[str, Any]) -> None:
-        place = _place(self._statements, resolved)
+    def _put_into(self, place: int, statements: list[iam.PolicyStatement], description: str) -> None:
         if place == len(self._policies):
-            self._policies.append(self._make_policy(statement))
-            self._references.append({})
-        else:
-            self._policies[place].add_statements(statement)
-        _add_to(self._statements, place, resolved)
-        self._references[place].update(_references(Stack.of(self), statement, resolved))
-
-    def _make_policy(self, statement: iam.PolicyStatement) -> iam.ManagedPolicy:
-        _attached[self._role] = _attached.get(self._role, 0) + 1
-        number = len(self._policies) + 1
-        name = "Resource" if number == 1 else f"Resource{number}"
-        return iam.ManagedPolicy(self, name, roles=[self._role], statements=[statement])
+            _attached[self._role] = _attached.get(self._role, 0) + 1
+            name = "Resource" if place == 0 else f"Resource{place + 1}"
+            self._policies.append(
+                iam.ManagedPolicy(
+                    self, name, roles=[self._role], statements=statements, description=description
+                )
+            )
+            return
+        policy = self._policies[place]
+        policy.add_statements(*statements)
+        resource = policy.node.default_child
+        if isinstance(resource, iam.CfnManagedPolicy):
+            resource.description = description
 
 
 def _check_count(
-    path: str, role: iam.IRole, present: Sequence[Sequence[dict[str, Any]]], parts: Sequence[_Part]
+    path: Callable[[], str],
+    role: iam.IRole,
+    present: Sequence[Sequence[dict[str, Any]]],
+    parts: Sequence[_Part],
 ) -> None:
     added = len(_packed(present, parts)) - len(present)
     if added and _attached.get(role, 0) + added > _POLICIES_AT_REST:
         raise InvalidValueError(
-            f"{path}: a role can have {_POLICIES_OF_A_ROLE} managed policies, and an update "
+            f"{path()}: a role can have {_POLICIES_OF_A_ROLE} managed policies, and an update "
             f"doubles them for a while; this role needs more than {_POLICIES_AT_REST} policies of "
             f"{_POLICY_CHARACTERS} characters; use a separate role for each endpoint, or grant the "
             "permissions yourself and set role=role.without_policy_updates()"
@@ -159,25 +169,42 @@ def accepts_policies(scope: Construct, role: iam.IRole) -> bool:
     return bool(Stack.of(scope).resolve(resource.roles))
 
 
-def merge_statements(statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:
-    """Merge statements that differ in their resources only, and give each statement its own id.
+def _merged(statements: Sequence[iam.PolicyStatement]) -> list[_Part]:
+    """Merge statements that differ in their resources only; return each with its JSON, which has tokens.
 
-    IAM refuses a policy in which two statements have the same id.
+    A statement is read with one call to the CDK.
     """
-    merged: dict[str, iam.PolicyStatement] = {}
+    merged: dict[str, _Part] = {}
     for statement in statements:
-        allowed = json.dumps([statement.sid, sorted(statement.actions), statement.conditions], sort_keys=True)
+        contents = statement.to_statement_json()
+        others = {**contents, "Action": sorted(_listed(contents["Action"])), "Resource": None}
+        allowed = json.dumps(others, sort_keys=True)
         if allowed in merged:
-            known = merged[allowed]
-            added = [each for each in statement.resources if each not in known.resources]
-            merged[allowed] = known.copy(resources=[*known.resources, *added])
+            known, found = merged[allowed]
+            resources = list(dict.fromkeys((*_listed(found["Resource"]), *_listed(contents["Resource"]))))
+            merged[allowed] = known.copy(resources=resources), {**found, "Resource": _unlisted(resources)}
         else:
-            merged[allowed] = statement
-    return _with_distinct_ids(list(merged.values()))
+            merged[allowed] = statement, contents
+    return list(merged.values())
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _unlisted(values: list[Any]) -> Any:
+    """Return values as the CDK writes them in a statement: an only one without a list."""
+    return values[0] if len(values) == 1 else values
 
 
 def _resolved_parts(stack: Stack, statements: Sequence[iam.PolicyStatement]) -> list[_Part]:
-    return [part for each in merge_statements(statements) for part in _parts(each, stack)]
+    merged = list(_with_distinct_ids(_merged(statements)))
+    found = stack.resolve([contents for _, contents in merged]) if merged else []
+    return [
+        part
+        for (statement, contents), resolved in zip(merged, found, strict=True)
+        for part in _parts(statement, contents, resolved)
+    ]
 
 
 def _packed(
@@ -190,46 +217,48 @@ def _packed(
     return policies
 
 
-def _with_distinct_ids(statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:
+def _with_distinct_ids(statements: Sequence[_Part]) -> Iterator[_Part]:
+    """Give each statement its own id: IAM refuses a policy in which two statements have the same id."""
     counts: Counter[str] = Counter()
-    result = []
-    for statement in statements:
-        sid = statement.sid
-        if sid is not None:
-            counts[sid] += 1
-            statement = statement if counts[sid] == 1 else statement.copy(sid=f"{sid}{counts[sid]}")  # noqa: PLW2901
-        result.append(statement)
-    return result
+    for statement, contents in statements:
+        sid = contents.get("Sid", "")
+        counts[sid] += 1
+        if not sid or counts[sid] == 1:
+            yield statement, contents
+        else:
+            distinct = f"{sid}{counts[sid]}"
+            yield statement.copy(sid=distinct), {**contents, "Sid": distinct}
 
 
-def _parts(statement: iam.PolicyStatement, stack: Stack) -> Iterator[_Part]:
+def _parts(
+    statement: iam.PolicyStatement, contents: Mapping[str, Any], resolved: dict[str, Any]
+) -> Iterator[_Part]:
     """Split a statement that is too long for one policy between its resources."""
-    resolved = _resolved(stack, statement)
     if _policy_length([resolved]) <= _POLICY_CHARACTERS:
         yield statement, resolved
         return
-    resources = statement.resources
+    resources, resolved_resources = _listed(contents["Resource"]), _listed(resolved["Resource"])
     frame = statement_length({**resolved, "Resource": ""})
-    lengths = [statement_length({**resolved, "Resource": each}) - frame for each in stack.resolve(resources)]
+    lengths = [statement_length({**resolved, "Resource": each}) - frame for each in resolved_resources]
     room = _POLICY_CHARACTERS - POLICY_FRAME - frame - _PART_NUMBER
-    for number, part in enumerate(_filled(resources, lengths, room), start=1):
-        sid = statement.sid if number == 1 or statement.sid is None else f"{statement.sid}Part{number}"
-        copy = statement.copy(sid=sid, resources=part)
-        yield copy, _resolved(stack, copy)
+    for number, part in enumerate(_filled(lengths, room), start=1):
+        sid = contents.get("Sid")
+        sid = sid if number == 1 or sid is None else f"{sid}Part{number}"
+        copy = statement.copy(sid=sid, resources=resources[part])
+        named = {} if sid is None else {"Sid": sid}
+        yield copy, {**resolved, **named, "Resource": _unlisted(resolved_resources[part])}
 
 
-def _filled(resources: Sequence[str], lengths: Sequence[int], room: int) -> Iterator[list[str]]:
-    """Yield the resources in groups that take at most ``room`` characters, in order."""
-    part: list[str] = []
-    used = 0
-    for resource, length in zip(resources, lengths, strict=True):
+def _filled(lengths: Sequence[int], room: int) -> Iterator[slice]:
+    """Yield groups of resources that take at most ``room`` characters, in order."""
+    begin = used = 0
+    for number, length in enumerate(lengths):
         taken = length + len('"",')
-        if part and used + taken > room:
-            yield part
-            part, used = [], 0
-        part.append(resource)
+        if number > begin and used + taken > room:
+            yield slice(begin, number)
+            begin, used = number, 0
         used += taken
-    yield part
+    yield slice(begin, len(lengths))
 
 
 def _place(policies: Sequence[Sequence[dict[str, Any]]], statement: dict[str, Any]) -> int:
@@ -279,11 +308,6 @@ def _is_reference(value: Any) -> bool:
         case list():
             return any(_is_reference(each) for each in value)
     return False
-
-
-def _resolved(stack: Stack, statement: iam.PolicyStatement) -> dict[str, Any]:
-    resolved: dict[str, Any] = stack.resolve(statement.to_statement_json())
-    return resolved
 
 
 def _policy_length(statements: Sequence[dict[str, Any]]) -> int:

@@ -36,7 +36,8 @@ def in_own_account(scope: Construct, bucket_name: str) -> Conditions | None:
     another account, so there is no condition for it.
     """
     stack = Stack.of(scope)
-    account = "AWS::AccountId" if is_token(stack.account) else stack.account
+    account = stack.account
+    account = "AWS::AccountId" if is_token(account) else account
     if account not in str(stack.resolve(bucket_name)):
         return None
     return {"StringEquals": {"aws:ResourceAccount": Aws.ACCOUNT_ID}}

@@ -16,7 +16,7 @@ from blake3 import blake3
 from constructs import Construct, IDependable
 
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account, via_s3
-from constructs_triton.cdk.repository.archive_assets import StackAssets, asset_directory
+from constructs_triton.cdk.repository.archive_assets import StackAssets
 from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.target import Target
@@ -52,9 +52,9 @@ class ModelLocation:
     ``url`` is the address of an archive, or of a prefix. ``is_compressed`` is ``False`` for a prefix with
     uncompressed models. The sizes are those of an archive or of files that are loaded at start; they are
     ``None`` if they are not known at synth; with ``downloads_weights`` a model downloads more when it starts.
-    ``dependencies`` are created before the endpoint's models.
-    ``encryptions`` may encrypt models with another key, after their readers may decrypt with it. With a
-    ``model_package_name``, models and image are those of the package, and ``url`` is empty.
+    ``dependencies`` are created before the endpoint's models. ``encryptions`` may encrypt models with another
+    key, after their readers may decrypt with it. With a ``model_package_name``, models and image are those of
+    the package, and ``url`` is empty.
     """
 
     url: str
@@ -148,15 +148,15 @@ class LocalModels(LoadedModels):
         """Write the archive of a model into ``directory``, named after its digest."""
 
     def locate(self, model_name: str, scope: Construct) -> ModelLocation:
-        archive = self.archive(model_name, asset_directory(scope))
-        asset = StackAssets(scope).add_archive(archive, self.contents_of(model_name))
+        assets, models = StackAssets(scope), self.contents_of(model_name)
+        archive = self.archive(model_name, assets.directory)
+        asset = assets.add_archive(archive, models)
         statement = iam.PolicyStatement(
             sid="LoadModel",
             actions=["s3:GetObject"],
             resources=[asset.object_arn],
             conditions=in_own_account(scope, asset.bucket_name),
         )
-        models = self.contents_of(model_name)
         return ModelLocation(
             asset.model_data_url,
             (statement,),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -13,7 +13,11 @@ from typing import Any, Protocol
 from aws_cdk import aws_s3 as s3
 
 from constructs_triton.artifacts.environments.placement import Environments, place_environments
-from constructs_triton.artifacts.plans.compiled_folder import compiled_repository
+from constructs_triton.artifacts.plans.several_gpus import (
+    GpuRepositories,
+    combine_gpus,
+    compiled_repositories,
+)
 from constructs_triton.cdk.repository.loaded_models import (
     ArchivePrefix,
     LoadedModels,
@@ -101,20 +105,30 @@ class ModelSource(ABC):
         return _ModelFile(Path(fspath(path)), name, max_batch_size, with_warmup, fields)
 
     @classmethod
-    def from_compiled(cls, path: str | PathLike[str], *, instance_type: InstanceType) -> ModelSource:
+    def from_compiled(
+        cls, path: str | PathLike[str], *, instance_type: InstanceType | Sequence[InstanceType]
+    ) -> ModelSource:
         """Use the models that ``constructs-triton compile`` has written for the GPU of an instance type.
 
         The folder has a repository for each model of GPU. The checks compare the plan with the endpoint's
         instance type. Synthesis compiles nothing: a missing plan is an error with the command to run.
 
+        With several instance types, the archive has the plan of each GPU, and ``config.pbtxt`` in it chooses
+        by compute capability, with ``cc_model_filenames``.
+
         Args:
             path: The folder of ``compile --output``.
-            instance_type: Instance type of the endpoint.
+            instance_type: Instance type of the endpoint, or those of its pools or variants.
 
         Raises:
-            InvalidValueError: the folder has no models for this GPU, or the GPU is not known.
+            InvalidValueError: the folder has no models for a GPU, the GPU is not known, or two GPUs have the
+                same compute capability, such as L4 and L40S.
         """
-        return _Directory(compiled_repository(Path(fspath(path)), instance_type), None)
+        types = [instance_type] if isinstance(instance_type, InstanceType) else list(instance_type)
+        repositories = compiled_repositories(Path(fspath(path)), types)
+        if len(repositories) == 1:
+            return _Directory(next(iter(repositories.values())), None)
+        return _Compiled(repositories)
 
     @classmethod
     def from_builder(
@@ -249,6 +263,16 @@ class _Directory(ModelSource):
 
     def _load(self, composition: CompositionOptions) -> LoadedModels:
         return _packed(self.path, composition, self.python_environments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled(ModelSource):
+    repositories: GpuRepositories
+
+    def _load(self, composition: CompositionOptions) -> LoadedModels:
+        combined = combine_gpus(self.repositories, scratch_directory())
+        combined.compose(composition)
+        return PackedModels(combined, named=next(iter(self.repositories.values())).parent)
 
 
 @dataclass(frozen=True, slots=True)

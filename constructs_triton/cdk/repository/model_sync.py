@@ -12,7 +12,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
-from constructs_triton.cdk.permissions.role_permissions import RolePermissions, fits
+from constructs_triton.cdk.permissions.role_permissions import MOST_CHARACTERS, RolePermissions, fits
 from constructs_triton.cdk.repository.archive_assets import LIST_LABEL, ArchiveAsset, StackAssets, label_of
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
 from constructs_triton.cdk.repository.model_keys import ModelKeys
@@ -32,6 +32,9 @@ from constructs_triton.custom_resource_handlers.model_sync.properties import Syn
 from constructs_triton.model_repository.packing import ARCHIVE_SUFFIX
 
 __all__ = ["ModelSync", "ModelSyncFunction", "S3Archive"]
+
+# An ARN has at most 1,100 characters, since a key of S3 has at most 1,024, and a role has room for 30,720.
+_FEW = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,7 @@ class ModelSync(Construct):
         scope: Construct,
         id: str,
         *,
+        assets: StackAssets,
         bucket: s3.IBucket,
         prefix: str,
         keys: ModelKeys,
@@ -119,7 +123,7 @@ class ModelSync(Construct):
         given_archives = [stored for _, stored in stored_archives.values()]
         given_buckets = _distinct([stored.bucket for stored in given_archives])
         manifest = _manifest(archives, stored_archives, given_buckets)
-        asset = StackAssets(self).add_json(manifest.to_json(), manifest.digest, label_of(LIST_LABEL, scope))
+        asset = assets.add_json(manifest.to_json(), manifest.digest, label_of(LIST_LABEL, scope))
         properties = SyncProperties(
             source_bucket=asset.bucket_name,
             manifest_key=asset.object_key,
@@ -138,7 +142,12 @@ class ModelSync(Construct):
         ]
         asset_keys = [archive.object_key for _, archive in archives.values()]
         statements = _with_read_statement(
-            self, asset.bucket_name, asset.object_key, asset_keys, other_statements
+            self,
+            asset.bucket_name,
+            asset.object_key,
+            asset_keys,
+            other_statements,
+            are_few=len(archives) + len(stored_archives) <= _FEW,
         )
         self.resource = sync_function.create_resource(
             self, RESOURCE_TYPE, statements, keys.with_keys(properties)
@@ -174,12 +183,18 @@ def _with_read_statement(
     manifest_key: str,
     archive_keys: Sequence[str],
     statements: Sequence[iam.PolicyStatement],
+    *,
+    are_few: bool,
 ) -> list[iam.PolicyStatement]:
-    """Add a statement to read the list and each archive by its key, or by a pattern if that is too long."""
+    """Add a statement to read the list and each archive by its key, or by a pattern if that is too long.
+
+    The statements for a few archives always fit.
+    """
     keys = sorted(set(archive_keys))
-    exact = [read_statement(scope, bucket_name, [*keys, manifest_key]), *statements]
-    if fits(scope, exact):
-        return exact
+    if sum(map(len, keys)) < MOST_CHARACTERS:  # else thousands of keys would be resolved in vain
+        exact = [read_statement(scope, bucket_name, [*keys, manifest_key]), *statements]
+        if are_few or fits(scope, exact):
+            return exact
     patterns = sorted({f"{key[: key.rfind('/') + 1]}*{ARCHIVE_SUFFIX}" for key in keys})
     return [read_statement(scope, bucket_name, [*patterns, manifest_key]), *statements]
 

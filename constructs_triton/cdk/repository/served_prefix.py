@@ -11,7 +11,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets, asset_directory
+from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets
 from constructs_triton.cdk.repository.loaded_models import ArchivePrefix, LocalModels
 from constructs_triton.cdk.repository.model_bucket import create_bucket
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
@@ -197,12 +197,12 @@ class ServedPrefix:
     def _create_sync(self) -> ModelSync:
         entries, targets = self._catalog.entries(), self.target_models
         refuse_collisions(targets)
-        assets, directory = StackAssets(self._scope), asset_directory(self._scope)
+        assets = StackAssets(self._scope)
         archives: dict[str, tuple[str, ArchiveAsset]] = {}
         stored: dict[str, tuple[str, S3Archive]] = {}
         for name, (loaded, model) in entries.items():
             if isinstance(loaded, LocalModels):
-                asset = assets.add_archive(loaded.archive(model, directory), loaded.contents_of(model))
+                asset = assets.add_archive(loaded.archive(model, assets.directory), loaded.contents_of(model))
                 archives[name] = (targets[name], asset)
             else:
                 stored[name] = (targets[name], S3Archive(loaded.bucket, loaded.key))
@@ -212,6 +212,7 @@ class ServedPrefix:
         return ModelSync(
             self._scope,
             "Sync",
+            assets=assets,
             bucket=self.bucket,
             prefix=self.prefix,
             keys=self.keys,

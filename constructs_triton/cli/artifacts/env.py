@@ -1,4 +1,4 @@
-"""``constructs-triton env build``: build a Python environment for the Python backend."""
+"""``constructs-triton env``: build Python environments for the Python backend, and show their contents."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from constructs_triton.artifacts.environments.building import BuiltEnvironment, 
 from constructs_triton.artifacts.environments.lock import lock_path, read_lock_file
 from constructs_triton.artifacts.environments.requirements import read_requirements
 from constructs_triton.artifacts.environments.target import EnvironmentTarget, image_target
+from constructs_triton.cli.artifacts.env_show import add_show_arguments, run_show
 from constructs_triton.facts.images import DEFAULT_VERSION
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
@@ -18,8 +19,8 @@ _LARGE_BYTES = 2 * 10**9
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``env`` and its action, ``build``."""
-    parser.description = "Build Python environments for models of the Python backend."
+    """Declare the arguments of ``env`` and its actions."""
+    parser.description = "Build Python environments for the Python backend, and show what they contain."
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     build_parser = actions.add_parser(
         "build",
@@ -50,6 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also write the environment to this .tar or .tar.gz file",
     )
     _add_options(build_parser)
+    show_parser = actions.add_parser(
+        "show",
+        help="show what an environment contains",
+        description="Print the packages of an environment with their versions and licenses, the libraries "
+        "that they bundle, the sizes, and the digest of the lock file. Nothing is unpacked or run.",
+    )
+    add_show_arguments(show_parser)
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +90,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Build the environment, and print where it is and what it contains."""
+    """Run the action."""
+    return run_show(arguments) if arguments.action == "show" else _build(arguments)
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    """Build the environment, and print where it is."""
     target = image_target(arguments.image_version)
     requirements = read_requirements(arguments.requirements, _extras(arguments, target))
     built = build(

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from constructs_triton.artifacts.plans.job_request import JobRequest, chosen_kind, job_name
 from constructs_triton.artifacts.plans.job_settings import JobSettings, account_of_role
-from constructs_triton.artifacts.plans.onnx_model import OnnxModelFile
+from constructs_triton.artifacts.plans.onnx_model import FaultyModelError, OnnxModelFile
 from constructs_triton.artifacts.plans.options import BuildOptions
 from constructs_triton.artifacts.plans.plan_build import BuildImage, PlanBuild, group_by_gpu
 from constructs_triton.artifacts.plans.plan_config import derived_config, existing_config, usual_batch
 from constructs_triton.artifacts.plans.shapes import input_ranges, read_input_ranges, shape_arguments
 from constructs_triton.cli.compile.arguments import BUCKET_VARIABLE, ROLE_VARIABLE
+from constructs_triton.cli.program.exit_codes import FoundWrongError
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.facts.compatibility import VariantFacts, check_compatibility
 from constructs_triton.facts.images import image_uri, image_version, version_of_image
@@ -104,7 +105,7 @@ def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation
     image, release = _image(arguments, settings.region)
     warnings = tuple(_compatibility(groups, release))
     path, config_path = _paths(arguments)
-    model = OnnxModelFile.read(path)
+    model = _read(path)
     given = read_input_ranges(arguments.inputs)
     config = _config(arguments, model, config_path, image.tensorrt, given)
     batch = usual_batch(config, arguments.opt_batch_size)
@@ -184,6 +185,13 @@ def _paths(arguments: argparse.Namespace) -> tuple[Path, Path | None]:
         if (version / "model.onnx").exists():
             return version / "model.onnx", config
     raise InvalidValueError(f"{model}: has no 1/model.onnx; pass the path of the ONNX file, and --config")
+
+
+def _read(path: Path) -> OnnxModelFile:
+    try:
+        return OnnxModelFile.read(path)
+    except FaultyModelError as error:
+        raise FoundWrongError(str(error)) from None
 
 
 def _config(

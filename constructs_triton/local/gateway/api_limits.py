@@ -7,7 +7,7 @@ sensitive value is left out of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -35,8 +35,8 @@ def check_headers(operation: str, headers: Mapping[str, str]) -> None:
     wrong = [
         f"Value {'' if shape.metadata.get('sensitive') else repr(value[:_SHOWN]) + ' '}at '{name}' failed to "
         f"satisfy constraint: Member must {constraint}"
-        for name, shape in _header_members(operation)
-        if (value := headers.get(shape.serialization["name"])) is not None
+        for header, name, shape in _header_members(operation)
+        if (value := headers.get(header)) is not None
         if (constraint := _broken_constraint(shape, value)) is not None
     ]
     if wrong:
@@ -73,10 +73,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern.replace(r"\z", r"\Z"))
 
 
-def _header_members(operation: str) -> Iterator[tuple[str, Shape]]:
-    for name, shape in _members(operation).items():
-        if shape.serialization.get("location") == "header":
-            yield name[0].lower() + name[1:], shape
+@cache
+def _header_members(operation: str) -> tuple[tuple[str, str, Shape], ...]:
+    """Return each header of a request, with its name in messages."""
+    return tuple(
+        (shape.serialization["name"], name[0].lower() + name[1:], shape)
+        for name, shape in _members(operation).items()
+        if shape.serialization.get("location") == "header"
+    )
 
 
 @cache

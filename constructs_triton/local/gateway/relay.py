@@ -26,12 +26,17 @@ _TO_CONTAINER = ("Content-Type", "Content-Length", "Accept")
 _SAGEMAKER_PREFIX = "x-amzn-sagemaker-"
 _CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 _CONNECTION_CHECK_SECONDS = 0.1
+# Up to this, waiting for the whole body takes less time than a task that passes on its pieces.
+_SMALL_BODY_BYTES = 64 * 2**10
 
 
 async def relay(request: web.Request, answer: aiohttp.ClientResponse, variant: str) -> web.StreamResponse:
-    """Send the container's response on, piece by piece as it arrives."""
+    """Send the container's response on, piece by piece as it arrives, or at once if it is small."""
+    length = answer.content_length
+    if length is not None and length <= _SMALL_BODY_BYTES:
+        return web.Response(body=await answer.read(), headers=_headers_to_caller(answer.headers, variant))
     response = web.StreamResponse(headers=_headers_to_caller(answer.headers, variant))
-    response.content_length = answer.content_length
+    response.content_length = length
     await response.prepare(request)
     try:
         async for piece in _pieces(answer.content):
@@ -99,9 +104,9 @@ async def _pieces(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 
 async def body_of(request: web.Request, *, is_copied: bool) -> bytes | AsyncIterator[bytes]:
-    """Return the body to relay as it arrives, or as bytes if ``is_copied`` to several containers."""
+    """Return the body to relay as it arrives, or as bytes if it is small or ``is_copied`` to others."""
     length = request.content_length
-    if length is not None and length <= INVOCATION_PAYLOAD_BYTES and not is_copied:
+    if length is not None and _SMALL_BODY_BYTES < length <= INVOCATION_PAYLOAD_BYTES and not is_copied:
         return _pieces(request.content)
     try:
         return await request.read()

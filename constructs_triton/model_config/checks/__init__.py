@@ -23,7 +23,7 @@ from constructs_triton.model_config.checks import (
     torchscript,
     warmup,
 )
-from constructs_triton.model_config.checks.environments import environment_packages
+from constructs_triton.model_config.checks.environments import environment_packages, environment_use
 from constructs_triton.model_config.checks.generation import gpu_memory, tensorrt_llm, vllm
 from constructs_triton.model_config.rules import RULES
 
@@ -34,6 +34,7 @@ __all__ = [
     "ensemble",
     "ensemble_steps",
     "environment_packages",
+    "environment_use",
     "gpu_memory",
     "instances",
     "layout",

@@ -10,7 +10,7 @@ from constructs_triton.findings import Severity
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_files.model_file import FaultCode
-from constructs_triton.model_files.plan_manifest import MANIFEST_FILE, PlanManifest, read_manifest
+from constructs_triton.model_files.plan_manifest import PlanManifest, manifest_of, read_manifest
 
 __all__: list[str] = []
 
@@ -35,8 +35,17 @@ def missing(model: ModelUnderCheck) -> Iterator[Problem]:
     Case matters, and a link must lead to a file. ``python-model-file`` checks models of the Python backend.
     """
     is_named = model.config is not None and bool(model.config.default_model_filename)
+    chosen = {} if model.config is None else dict(model.config.cc_model_filenames)
+    capability = model.target.compute_capability
     for problem in _problems(model, "model-file-missing"):
-        yield problem._replace(field=("default_model_filename",), path=None) if is_named else problem
+        if chosen and capability is not None and capability not in chosen:
+            hint = (
+                f"compile the model for the endpoint's GPU ({_gpu(model.target.gpu_model, capability)}), and "
+                "add its plan to cc_model_filenames"
+            )
+            yield problem._replace(field=("cc_model_filenames",), path=None, hint=hint)
+        else:
+            yield problem._replace(field=("default_model_filename",), path=None) if is_named else problem
 
 
 @rule("model-file-format", "model", needs_files=True, source="openvino, fil, dali and tensorflow backends")
@@ -138,7 +147,7 @@ def plan_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     except InvalidValueError as error:
         _, _, rest = str(error).partition(": ")
         message, _, hint = rest.partition("; ")
-        yield Problem(message, hint=hint, path=model.folder.relative(MANIFEST_FILE))
+        yield Problem(message, hint=hint, path=model.folder.relative(manifest_of(_plan(model))))
         return
     wanted = model.target.compute_capability
     if manifest is None or wanted in (None, manifest.compute_capability):
@@ -168,11 +177,18 @@ def plan_gpu_model(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def _manifest(model: ModelUnderCheck) -> PlanManifest | None:
     """The manifest of the plan to load; ``None`` without one, or if the plan was replaced by another."""
-    manifest = read_manifest(model.folder.directory / MANIFEST_FILE)
+    plan = _plan(model)
+    manifest = read_manifest(model.folder.directory / manifest_of(plan))
     if manifest is None:
         return None
-    sizes = {model.folder.size_of(version, "model.plan") for version in model.versions_to_load}
+    sizes = {model.folder.size_of(version, plan) for version in model.versions_to_load}
     return manifest if manifest.plan_bytes in sizes else None
+
+
+def _plan(model: ModelUnderCheck) -> str:
+    """The plan that the GPU of the endpoint loads: that of ``cc_model_filenames``, or the default one."""
+    by_capability = {} if model.config is None else dict(model.config.cc_model_filenames)
+    return str(by_capability.get(model.target.compute_capability, "model.plan"))
 
 
 def _gpu_problem(model: ModelUnderCheck, manifest: PlanManifest, found: str) -> Problem:
@@ -180,7 +196,7 @@ def _gpu_problem(model: ModelUnderCheck, manifest: PlanManifest, found: str) -> 
     return Problem(
         f"the plan was built for {built}, but {found}",
         hint="compile it again with --instance-type and the type of the endpoint",
-        path=model.folder.relative(MANIFEST_FILE),
+        path=model.folder.relative(manifest_of(_plan(model))),
     )
 
 

@@ -224,9 +224,9 @@ def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
     calls = model.context.calls.get(model.name)
     if calls is None:
         return
-    others = [name for name in model.context.folders if name != model.name]
     for name in calls.models:
         if name not in model.context.folders:
+            others = [each for each in model.context.folders if each != model.name]
             site = calls.sites.get(name)
             where = "calls" if site is not None else "is declared in calls to call"
             hint = did_you_mean(name, others, "add its folder beside the folder of this model")

@@ -27,6 +27,19 @@ _OWN_STUB = "triton_python_backend_stub"
 _UTILS = "triton_python_backend_utils"
 _STDLIB = sys.stdlib_module_names | {"asynchat", "asyncore", "distutils", "imp", "smtpd"}  # until Python 3.11
 _NUMPY_2_SINCE = "24.11"
+# Packages on PyPI that have another name than their module.
+_DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "faiss": "faiss-cpu",
+    "fitz": "pymupdf",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
 
 
 def _parts(model: ModelUnderCheck) -> list[str]:
@@ -252,8 +265,8 @@ def missing_import(model: ModelUnderCheck) -> Iterator[Problem]:
         reported.add(package)
         where = "packed environment" if model.parameter(PARAMETER) else "image"
         hint = (
-            f"add {package} to the requirements of a PythonEnvironment and run `constructs-triton env "
-            "build`, or use an image of your own"
+            f"add {_DISTRIBUTIONS.get(package, package)} to the requirements of a PythonEnvironment and run "
+            "`constructs-triton env build`, or use an image of your own"
         )
         yield Problem(f'the {where} has no package "{package}"', path=path, line=each.line, hint=hint)
 
@@ -274,7 +287,8 @@ def _foreign_imports(model: ModelUnderCheck) -> Iterator[tuple[str, Import]]:
     local = {name.partition(".")[0] for name in known}
     for source in model.python_sources:
         for each in source.imports:
-            if each.module.partition(".")[0] not in _STDLIB | local:
+            package = each.module.partition(".")[0]
+            if package not in _STDLIB and package not in local:
                 yield source.path, each
 
 

@@ -32,6 +32,7 @@ from constructs_triton import (
     InstanceType,
     MetricsConfig,
     TritonEnsembleEndpoint,
+    TritonImage,
     TritonMultiModelEndpoint,
     TritonVariant,
     TritonVpcEndpoints,
@@ -260,6 +261,30 @@ def test_enhanced_metrics_are_not_for_multi_model_endpoints(path: Path) -> None:
     assert config(synthesize(stack))["MetricsConfig"] == {"MetricPublishFrequencyInSeconds": 10}
     with pytest.raises(InvalidValueError, match="enable_enhanced_metrics: not supported on multi-model"):
         make_many(make_stack(), path, metrics_config=MetricsConfig(enable_enhanced_metrics=True))
+
+
+def test_detailed_observability_has_no_metrics_of_triton(path: Path) -> None:
+    """AWS's image serves no /metrics on port 8080, so a request for them is a warning."""
+    detailed = MetricsConfig(enable_detailed_observability=True)
+    code = "detailed-observability-without-triton"
+    own = TritonImage.from_registry("example.com/own:1", triton_version="26.05")
+    cases: list[tuple[MetricsConfig, dict[str, Any], bool]] = [
+        (detailed, {}, True),
+        (MetricsConfig(enable_detailed_observability=False), {}, False),
+        (detailed, {"container_metrics": True}, False),
+        (detailed, {"image": own}, False),
+    ]
+    for metrics, more, is_warned in cases:
+        stack = make_stack()
+        make_endpoint(stack, path, metrics_config=metrics, **more)
+        assert (code in warnings(stack)) is is_warned
+
+
+def test_chosen_ami_is_compared_with_the_image(path: Path) -> None:
+    """An AMI for CUDA 12 with an image of CUDA 13 is a warning that names the right one."""
+    stack = make_stack()
+    make_endpoint(stack, path, inference_ami_version="al2-ami-sagemaker-inference-gpu-3-1")
+    assert "or set it to al2023-ami-sagemaker-inference-gpu-4-1" in warnings(stack)
 
 
 def test_shadow_tests_are_for_real_time_endpoints(stack: cdk.Stack, path: Path) -> None:

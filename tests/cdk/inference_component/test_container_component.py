@@ -144,12 +144,12 @@ def test_image_may_be_built_from_a_folder(stack: cdk.Stack, tmp_path: Path) -> N
     ("triton", "other", "expected", "warned"),
     [
         ("26.05", {"cuda_version": "13.0"}, CUDA_13, False),
-        # The driver of the newer AMI runs CUDA 12 too.
-        ("26.05", {"cuda_version": "12.4"}, CUDA_13, False),
+        # AWS reports containers of CUDA 12 that do not start on the AMI for CUDA 13.
+        ("26.05", {"cuda_version": "12.4"}, CUDA_13, True),
         ("25.04", {"cuda_version": "13.0"}, CUDA_13, True),
         ("25.04", {"cuda_version": "11.8"}, CUDA_12, False),
         (None, {"cuda_version": "12.9"}, CUDA_12, False),
-        ("26.05", {"inference_ami_version": InferenceAmi.of(CUDA_12)}, CUDA_13, False),
+        ("26.05", {"inference_ami_version": InferenceAmi.of(CUDA_12)}, CUDA_13, True),
         ("26.05", {"inference_ami_version": "al2023-ami-sagemaker-inference-gpu-5-1"}, None, True),
     ],
     ids=short_id,

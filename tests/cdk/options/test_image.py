@@ -8,6 +8,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_ecr as ecr
+from aws_cdk.assertions import Annotations, Match
 from cdk_apps import add_repository, flat, make_stack, only, statements, synthesize, write_model
 
 from constructs_triton import InstanceType, TritonEndpoint, TritonImage
@@ -116,6 +117,30 @@ def test_own_ecr_repository(tmp_path: Path, tag_or_digest: str, separator: str) 
     template = synthesize(stack)
     assert image_of(template).endswith(f"/triton{separator}{tag_or_digest}")
     assert flat(statements(template)["PullImage"]["Resource"]).endswith(":repository/triton")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_moving"),
+    [
+        ("triton", True),
+        ("triton:latest", True),
+        ("triton:26.05-1", False),
+        (f"triton@sha256:{'0' * 64}", False),
+    ],
+)
+def test_tag_latest_is_a_warning(tmp_path: Path, name: str, is_moving: bool) -> None:
+    """A new image under the tag "latest" changes no template; a version or a digest does."""
+    stacks = [in_region("eu-west-1"), in_region("eu-west-1")]
+    repository = ecr.Repository.from_repository_name(stacks[0], "Repository", "triton")
+    reference = name.removeprefix("triton").lstrip(":@")
+    images = [
+        TritonImage.from_ecr_repository(repository, *filter(None, [reference])),
+        TritonImage.from_registry(f"123456789012.dkr.ecr.eu-west-1.amazonaws.com/{name}"),
+    ]
+    for stack, image in zip(stacks, images, strict=True):
+        make_endpoint(stack, tmp_path, image)
+        found = Annotations.from_stack(stack).find_warning("*", Match.string_like_regexp('.*tag is "latest"'))
+        assert len(found) == is_moving
 
 
 def test_registry_uri_is_used_unchanged(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk.assertions import Annotations, Match
 from cdk_apps import make_stack, resources, synthesize, write_model
+from check_examples.repositories import ENVIRONMENT
 from handmade_wheels import write_wheels
 
 from constructs_triton import (
@@ -100,6 +102,26 @@ def test_uncompressed_models_have_one_file(models: Path, environment: PythonEnvi
     synthesize(stack)
     directory = Path(cdk.Stage.of(stack).outdir)  # type: ignore[union-attr]
     assert any("first/env.tar" in path.read_text() for path in directory.glob("*.json"))
+
+
+def test_warnings_depend_on_the_endpoint(models: Path) -> None:
+    """PYTHONPATH of the container is a warning of the endpoint, and so is a folder that S3 changes."""
+    config = models / "first" / "config.pbtxt"
+    config.write_text(config.read_text() + ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/env")
+    (models / "first" / "env" / "bin").mkdir(parents=True)
+    (models / "first" / "env" / "bin" / "activate").touch()
+    stack = make_stack()
+    TritonEndpoint(
+        stack,
+        "One",
+        model_repository=TritonModelRepository(stack, "Models", source=ModelSource.from_directory(models)),
+        model="first",
+        compression_type=CompressionType.NONE,
+        environment={"PYTHONPATH": "/opt/packages"},
+        instance_type=MACHINE,
+    )
+    for text in ("loses its execute bit in S3", 'come before the environment, got "/opt/packages"'):
+        Annotations.from_stack(stack).has_warning("*", Match.string_like_regexp(f".*{text}.*"))
 
 
 def test_findings_name_the_users_folder(models: Path, environment: PythonEnvironment) -> None:

@@ -19,16 +19,22 @@ def write_wheel(
     files: Mapping[str, str] | None = None,
     requires: Sequence[str] = (),
     tag: str = "py3-none-any",
+    metadata: str = "",
 ) -> Path:
     """Write a wheel of a package with one module, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     information = f"{name}-{version}.dist-info"
-    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-    metadata += "".join(f"Requires-Dist: {each}\n" for each in requires)
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {name}",
+        f"Version: {version}",
+        *([metadata] if metadata else []),
+    ]
+    lines += [f"Requires-Dist: {each}" for each in requires]
     content = {
         f"{name}.py": f"VERSION = {version!r}\n",
         **(files or {}),
-        f"{information}/METADATA": metadata,
+        f"{information}/METADATA": "\n".join([*lines, ""]),
         f"{information}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n",
     }
     rows = [f"{path},sha256={_hash(text)},{len(text.encode())}" for path, text in content.items()]

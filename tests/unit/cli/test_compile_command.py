@@ -10,12 +10,21 @@ from pathlib import Path
 from time import sleep
 from types import SimpleNamespace
 
+import aws_cdk as cdk
 import boto3
 import pytest
+from aws_cdk.assertions import Annotations, Match
 from moto.logs.responses import LogsResponse
 from moto.sagemaker.exceptions import ValidationError
 from simulated_jobs import ROLE, SimulatedJobs, simulated_jobs, write_onnx
 
+from constructs_triton import (
+    InstancePool,
+    InstanceType,
+    ModelSource,
+    TritonEndpoint,
+    TritonModelRepository,
+)
 from constructs_triton.artifacts.plans import plan_job
 from constructs_triton.cli import main
 from constructs_triton.model_repository import ModelRepository
@@ -153,6 +162,47 @@ def test_several_gpus(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -
     ]
     assert plans[0]["instance_types"] == ["ml.g4dn.2xlarge", "ml.g4dn.xlarge"]
     assert plans[1]["instance_seconds"] == 7
+
+
+def test_plans_of_two_gpus_become_one_archive(
+    jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Two jobs run one after the other; each plan has its own key, and an endpoint gets both."""
+    jobs.gpus["ml.g5.xlarge"] = "NVIDIA A10G, 8.6, 580.65.06"
+    assert compile_model("--yes", "--instance-type", "ml.g5.2xlarge", "--json") == 0
+    plans = json.loads(capsys.readouterr().out)["plans"]
+    assert [each["manifest"]["gpu_model"] for each in plans] == ["T4", "A10G"]
+    assert len({each["manifest"]["key"] for each in plans}) == 2
+    first, second = (jobs.times(each["manifest"]["job"]) for each in plans)
+    assert first[1] <= second[0]
+    source = ModelSource.from_compiled("compiled", instance_type=types("ml.g4dn.2xlarge", "ml.g5.2xlarge"))
+    stack = cdk.Stack(cdk.App(outdir=str(tmp_path / "cdk.out")), "Test")
+    TritonEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=TritonModelRepository(stack, "Models", source=source),
+        instance_pools=[InstancePool(each) for each in types("ml.g4dn.2xlarge", "ml.g5.2xlarge")],
+    )
+    Annotations.from_stack(stack).has_no_error("*", Match.any_value())
+
+
+def test_first_plan_is_kept_if_the_second_fails(
+    jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A failed job leaves the plans of the other GPUs, so the next run starts only what is missing."""
+    words = ["--yes", "--instance-type", "ml.g5.2xlarge"]
+    assert compile_model(*words) == 1
+    assert "expected a GPU of compute capability 8.6" in capsys.readouterr().err
+    assert [each.name for each in Path("compiled").iterdir() if each.name != "logs"] == ["T4"]
+    jobs.gpus["ml.g5.xlarge"] = "NVIDIA A10G, 8.6, 580.65.06"
+    jobs.requests.clear()
+    assert compile_model(*words) == 0
+    assert len(jobs.requests) == 1
+    assert Path("compiled/A10G/bert/1/model.plan").is_file()
+
+
+def types(*names: str) -> list[InstanceType]:
+    return [InstanceType.of(name) for name in names]
 
 
 def test_job_of_another_run_is_joined(

@@ -144,7 +144,6 @@ def test_key_is_that_of_everything_that_determines_the_plan(
         ),
         ([".", *TYPE], ".: has no 1/model.onnx; pass the path of the ONNX file"),
         (["model.pt", *TYPE], "model.pt: is not an ONNX file; export it where your model's code is"),
-        (["text.onnx", *TYPE], "text.onnx: Protobuf parsing failed"),
         (
             ["bert.onnx", *TYPE, "--config", "none.pbtxt"],
             "none.pbtxt: cannot be read (no such file or directory)",
@@ -186,9 +185,17 @@ def test_wrong_arguments(
 ) -> None:
     """Each error names the option or the file, and the fix."""
     (folder / "model.pt").touch()
-    (folder / "text.onnx").write_text("version https://example.com\n")
     (folder / "py.pbtxt").write_text('backend: "python"\n')
     assert message in refused(capsys, *words)
+
+
+def test_model_that_is_wrong_has_exit_code_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that was read and is no model is wrong; one that does not exist could not be looked at."""
+    (folder / "text.onnx").write_text("version https://example.com\n")
+    assert "text.onnx: Protobuf parsing failed" in refused(capsys, "text.onnx", *TYPE, code=1)
+    (folder / "models" / "1").mkdir(parents=True)
+    (folder / "models" / "1" / "model.onnx").symlink_to("absent.onnx")
+    assert "models/1/model.onnx" in refused(capsys, "models/1/model.onnx", *TYPE, code=2)
 
 
 def test_role_and_region(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +224,7 @@ def test_external_data_is_uploaded(folder: Path, capsys: pytest.CaptureFixture[s
     assert {"path": "big/data/w.bin"} in job["uploads"].values()
     content = (folder / "big" / "m.onnx").read_bytes()
     (folder / "big" / "m.onnx").write_bytes(content.replace(b"data/w.bin", b"../../w.bi"))
-    assert "bi" in refused(capsys, *words)
+    assert "../../w.bi" in refused(capsys, *words, code=1)
 
 
 def test_dry_run_in_words(capsys: pytest.CaptureFixture[str]) -> None:

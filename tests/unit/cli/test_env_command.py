@@ -1,13 +1,16 @@
-"""``constructs-triton env build``."""
+"""``constructs-triton env``."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import tarfile
 from pathlib import Path
 
 import pytest
-from handmade_wheels import write_wheels
+from check_examples.python_backend import packed
+from handmade_wheels import write_wheel, write_wheels
 
 from constructs_triton.cli import main
 from constructs_triton.cli.artifacts import env
@@ -80,3 +83,54 @@ def test_a_large_environment_suggests_an_image(
     monkeypatch.setattr(env, "_LARGE_BYTES", 1)
     assert main(["env", "build", "requirements.txt", "--find-links", "wheels"]) == 0
     assert "see TritonImage.from_asset" in capsys.readouterr().err
+
+
+def test_show_prints_packages_with_licenses(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The license is that of the metadata: an expression, a short text or a classifier."""
+    licenses = {
+        "expression": "License-Expression: MIT",
+        "text": "License: BSD",
+        "none": "License: UNKNOWN\n more",
+    }
+    licenses["classifier"] = "Classifier: License :: OSI Approved :: Apache Software License"
+    for name, line in licenses.items():
+        write_wheel(project / "wheels", name, files={f"{name}.libs/libgomp.so.1": ""}, metadata=line)
+    (project / "requirements.txt").write_text("\n".join(licenses))
+    assert main(["env", "build", "requirements.txt", "-o", "env.tar.gz", "--find-links", "wheels"]) == 0
+    lock = (project / "requirements.py3.12.lock").read_bytes()
+    capsys.readouterr()
+    assert main(["env", "show", "env.tar.gz", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    found = {each["name"]: each["license"] for each in answer["packages"]}
+    assert found == {"classifier": "Apache Software License", "expression": "MIT", "none": "", "text": "BSD"}
+    assert answer["bundled_libraries"]["text.libs"] == ["libgomp.so.1"]
+    assert (answer["python"], answer["platform"]) == ("3.12", "x86_64-manylinux_2_39")
+    assert answer["lock_sha256"] == hashlib.sha256(lock).hexdigest()
+    assert main(["env", "show", "env.tar.gz"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == f"lock:  sha256 {answer['lock_sha256']}"
+    assert [each.split() for each in lines if each.startswith("none")] == [["none", "1.0", "not", "stated"]]
+    assert "  text.libs: libgomp.so.1" in lines
+
+
+def test_show_refuses_what_is_no_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An archive without packages or a damaged one is wrong; a path that does not exist was not looked at."""
+    (tmp_path / "empty.tar").write_bytes(packed("model/config.pbtxt"))
+    (tmp_path / "text.tar").write_bytes(b"no archive")
+    with tarfile.open(tmp_path / "large.tar", "w") as archive:
+        member = tarfile.TarInfo("lib/python3.12/site-packages/a-1.dist-info/METADATA")
+        member.size = (1 << 20) + 1
+        archive.addfile(member, io.BytesIO(bytes(member.size)))
+    for name, code, message in (
+        ("empty.tar", 1, "contains no Python packages; pass an archive of `constructs-triton env build`"),
+        ("text.tar", 1, "cannot be read"),
+        (
+            "large.tar",
+            1,
+            "METADATA must have at most 1048576 bytes, got 1048577; build the environment again",
+        ),
+        ("absent.tar", 2, "does not exist; pass an archive of `constructs-triton env build`"),
+        ("", 2, "is a folder; pass an archive of `constructs-triton env build`"),
+    ):
+        assert main(["env", "show", str(tmp_path / name)]) == code
+        assert message in capsys.readouterr().err

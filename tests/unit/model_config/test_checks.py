@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from check_examples import EXAMPLES, Files, code_of, write
-from check_examples.python_backend import packed
+from check_examples.python_backend import PYTHON, packed
 from check_examples.repositories import CLASS, ENVIRONMENT, HEAD, HERE, ONE_STEP, ensemble, one, pipe, step
 
 from constructs_triton.model_config import checks
@@ -165,6 +165,15 @@ def test_imports_that_the_image_lacks(
     ]
 
 
+def test_hint_names_the_package_and_not_the_module(tmp_path: Path) -> None:
+    """PyPI's scikit-learn contains the module sklearn; a package sklearn would not install."""
+    files = {**one(HEAD), "m/1/model.py": "import sklearn.svm\n" + CLASS}
+    (finding,) = _check(files, Target(default_model="m"), tmp_path).findings
+    assert finding.message == 'the image has no package "sklearn"'
+    assert finding.hint is not None
+    assert finding.hint.startswith("add scikit-learn to the requirements")
+
+
 @pytest.mark.parametrize(
     ("names", "codes"),
     [
@@ -176,7 +185,7 @@ def test_imports_that_the_environment_lacks(names: list[str], codes: set[str], t
     """The packages of an environment are known unless a ``.pth`` file adds folders."""
     files = {
         **one(HEAD + ENVIRONMENT % HERE),
-        "m/env": packed("bin/python3", *names),
+        "m/env": packed(*PYTHON[1:], *names),
         "m/1/model.py": _IMPORTS + CLASS,
     }
     report = _check(files, Target(default_model="m", image_version="26.05"), tmp_path)

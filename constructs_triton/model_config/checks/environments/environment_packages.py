@@ -39,17 +39,20 @@ _SYSTEM_LIBRARIES = {
     needs_files=True,
 )
 def environment_interpreter(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A packed environment for an image from 25.08 on contains ``bin/python3``.
+    """A packed environment for an image from 25.08 on contains ``bin/python3`` with its ``pyvenv.cfg``.
 
     Older images run ``bin/activate``, which can set ``PYTHONPATH``. Newer ones do not run it, so Python finds
-    the packages only from the place of ``bin/python3``: a link is enough.
+    the packages only from the place of ``bin/python3``. A link to the image's Python is enough, with
+    ``pyvenv.cfg`` in the folder above it. A complete Python, as conda-pack packs it, needs no such file.
     """
     version, found = model.target.image_version, environment_of(model)
     if found is None or not found.is_complete or found.python is None or found.has_interpreter:
         return
     if version is not None and is_at_least(version, _NOT_EXECUTED_SINCE):
         yield Problem(
-            f"{PARAMETER}: the environment has no bin/python3, so its packages are not found", PLACE
+            f"{PARAMETER}: the environment has no executable bin/python3 with pyvenv.cfg above it, so its "
+            "packages are not found",
+            PLACE,
         )
 
 

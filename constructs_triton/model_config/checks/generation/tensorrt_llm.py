@@ -27,8 +27,7 @@ _PLACEHOLDER = re.compile(r"\$\{\w+\}")
 
 def is_part_of_tensorrt_llm(model: ModelUnderCheck) -> bool:
     """Return whether the repository has a model of TensorRT-LLM, whose templates have defaults."""
-    backends = {each.config.backend for each in model.context.models.values() if each.config is not None}
-    return not backends.isdisjoint(("tensorrtllm", _BACKEND_PLACEHOLDER))
+    return not model.context.backends.isdisjoint(("tensorrtllm", _BACKEND_PLACEHOLDER))
 
 
 @rule("tensorrt-llm-placeholder", source=_DOCS)

@@ -69,11 +69,16 @@ def write_onnx(
 
 
 class SimulatedJobs:
-    """The jobs of an account. ``gpu`` is what ``nvidia-smi`` prints; ``None`` means that it fails."""
+    """The jobs of an account.
+
+    ``gpu`` is what ``nvidia-smi`` prints; ``None`` means that it fails. ``gpus`` has another text for some
+    instance types.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.gpu: str | None = "Tesla T4, 7.5, 580.65.06"
+        self.gpus: dict[str, str] = {}
         self.environment: dict[str, str] = {}
         self.requests: dict[str, dict[str, Any]] = {}
         self.refusal: tuple[str, str] | None = None
@@ -124,6 +129,11 @@ class SimulatedJobs:
 
     def status(self, name: str) -> str:
         return str(next(value for key, value in self._answers[name].items() if key.endswith("JobStatus")))
+
+    def times(self, name: str) -> tuple[datetime, datetime]:
+        """When a processing job started and ended."""
+        answer = self._answers[name]
+        return answer["ProcessingStartTime"], answer["ProcessingEndTime"]
 
     def stored_keys(self) -> list[str]:
         s3 = boto3.client("s3")
@@ -198,7 +208,10 @@ class SimulatedJobs:
     def _execute(self, name: str, kind: str, root: Path, command: list[str]) -> int:
         programs = root / "bin"
         programs.mkdir(parents=True)
-        smi = f'echo "{self.gpu}"' if self.gpu else 'echo "NVIDIA-SMI has failed"; exit 9'
+        request = self.requests[name]
+        resources = request.get("ResourceConfig") or request["ProcessingResources"]["ClusterConfig"]
+        gpu = self.gpus.get(resources["InstanceType"], self.gpu)
+        smi = f'echo "{gpu}"' if gpu else 'echo "NVIDIA-SMI has failed"; exit 9'
         _program(programs / "nvidia-smi", smi)
         _program(programs / "trtexec", f'exec "{sys.executable}" "{TRTEXEC}" "$@"')
         _program(programs / "entrypoint", 'echo "== Triton Inference Server =="; exec "$@"')

@@ -236,7 +236,15 @@ async def test_a_server_that_dies_before_it_answers_is_a_model_error(tmp_path: P
         assert (await run.client.get("/ping")).status == 200
 
 
-@pytest.mark.parametrize("length", [10, None])
+@in_loop
+async def test_a_server_that_dies_during_a_small_answer_is_a_model_error(tmp_path: Path) -> None:
+    """A small answer is received before it is passed on, so the caller has no status yet."""
+    async with running(tmp_path, dying_while_answering([b"part"], 10)) as run:
+        status, body = await run.invoke()
+        assert (status, body["OriginalStatusCode"]) == (424, 500)
+
+
+@pytest.mark.parametrize("length", [1_000_000, None])
 @in_loop
 async def test_a_server_that_dies_while_it_answers_breaks_the_connection(
     tmp_path: Path, length: int | None

@@ -1,5 +1,11 @@
 """What the tests share. The package constructs-triton brings the fixture triton_client."""
 
+import os
+
+# The CDK's checks of the template take most of the time of the tests. `cdk synth` and CI run them.
+# The CDK reads this variable when it is imported.
+os.environ.setdefault("CDK_VALIDATION", "false")
+
 import pytest
 from app import build_app
 

@@ -1,0 +1,1 @@
+"""Runs the benchmarks and writes ``docs/benchmarks.md``: ``make bench``."""
