@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
@@ -18,7 +19,7 @@ from constructs_triton.cli.local_run import status
 from constructs_triton.cli.verify import add_concurrency
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.local.call_example import call_example, invocation_url
-from constructs_triton.local.options import Option, RunOptions, run_options
+from constructs_triton.local.options import PAGE_PATH, Option, RunOptions, run_options
 from constructs_triton.local.stand_ins.replaced_models import find_stand_ins
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
@@ -155,7 +156,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_and_verify(options, arguments.verify, arguments.concurrency)
     if arguments.concurrency != 1:
         raise InvalidValueError("--concurrency: is about --verify; add --verify FILE, or remove it")
-    LocalRun(options, _report, _print_json if arguments.json else _print_ready).run()
+    show = _print_json if arguments.json else _print_ready
+    LocalRun(options, _report, partial(show, page=PAGE_PATH if options.ui else None)).run()
     return 0
 
 
@@ -204,8 +206,10 @@ def _report(text: str) -> None:
     print_note(*text.split("\n"))
 
 
-def _print_json(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
-    print_json({"url": url, "endpoints": [_describe(endpoint) for endpoint in endpoints]}, indent=None)
+def _print_json(url: str, endpoints: Sequence[RunningEndpoint], *, page: str | None = None) -> None:
+    address = {} if page is None else {"page": f"{url}{page}"}
+    described = [_describe(endpoint) for endpoint in endpoints]
+    print_json({"url": url, **address, "endpoints": described}, indent=None)
 
 
 def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
@@ -233,12 +237,14 @@ def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
     }
 
 
-def _print_ready(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
+def _print_ready(url: str, endpoints: Sequence[RunningEndpoint], *, page: str | None = None) -> None:
     for endpoint in endpoints:
         print_lines("", f"{endpoint.spec.name}  {invocation_url(url, endpoint)}")
         targets = [line for name in endpoint.variants for line in _variant_lines(name, endpoint)]
         components = [_component_line(each) for each in endpoint.components.values()]
         print_lines(*targets, *components, *call_example(url, endpoint).split("\n"))
+    if page is not None:
+        print_lines(f"look at it: {url}{page}", "")
     print_lines("ready (press Ctrl-C to stop)")
 
 
