@@ -8,16 +8,21 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, Self, Unpack
+from urllib.parse import urlsplit
 
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.model_statistics import ModelStatistics, parse_statistics
 from constructs_triton.local.options import LocalRunOptions, command_line, takes_run_options
 
 __all__ = ["LocalEndpoint", "SynthesizableApp"]
 
 _STOP_TIMEOUT_SECONDS = 30.0
+_ANSWER_TIMEOUT_SECONDS = 30.0
 
 
 class _CloudAssembly(Protocol):
@@ -190,6 +195,31 @@ class LocalEndpoint:
         """The output of ``local up --json``: endpoints, variants, process IDs, logs."""
         return self._ready
 
+    def statistics(self) -> dict[str, dict[str, tuple[ModelStatistics, ...]]]:
+        """Return what the servers have counted of each model: requests, batches, time in queue and compute.
+
+        The keys are the endpoint, and the variant or inference component. The counters begin when a model is
+        loaded; :func:`statistics_since` returns those between two readings. Each step of an ensemble and
+        each model that another one calls has an entry.
+
+        Raises:
+            LocalEndpointError: a server does not answer, or its statistics cannot be reached.
+        """
+        address = urlsplit(self.endpoint_url)
+        assert address.hostname is not None
+        with closing(
+            HTTPConnection(address.hostname, address.port, timeout=_ANSWER_TIMEOUT_SECONDS)
+        ) as caller:
+            try:
+                caller.request("GET", "/statistics")
+                answer = json.loads(caller.getresponse().read())
+            except (OSError, HTTPException, ValueError) as error:
+                raise LocalEndpointError(f"statistics: the local run does not answer ({error})") from None
+        return {
+            endpoint: {name: _statistics(each) for name, each in servers.items()}
+            for endpoint, servers in answer.items()
+        }
+
     @property
     def messages(self) -> str:
         """The messages of the run so far: containers' messages, changed models, restarts."""
@@ -197,6 +227,12 @@ class LocalEndpoint:
         # No seek: the gateway writes to the same open file at the same position.
         descriptor = self._messages.fileno()
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace").strip()
+
+
+def _statistics(answer: Mapping[str, Any]) -> tuple[ModelStatistics, ...]:
+    if "error" in answer:
+        raise LocalEndpointError(answer["error"])
+    return parse_statistics(answer["model_stats"])
 
 
 def _given(flag: str, value: str | None) -> list[str]:

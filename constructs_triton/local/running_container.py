@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 import aiohttp
 
+from constructs_triton.local.model_statistics import ModelStatistics
 from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
 __all__ = ["ContainerRunner", "Destination", "RunningContainer"]
@@ -71,6 +72,13 @@ class RunningContainer(Protocol):
 
     def memory_bytes(self) -> int:
         """Return how much memory the container's processes use."""
+
+    async def statistics(self) -> tuple[ModelStatistics, ...]:
+        """Return what the server has counted of each model since the model was loaded.
+
+        Raises:
+            LocalEndpointError: the server does not answer, or its statistics cannot be reached.
+        """
 
     async def start(self) -> None:
         """Start the container and wait until ``/ping`` answers 200.

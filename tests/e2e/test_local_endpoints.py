@@ -179,8 +179,10 @@ def test_binary_bodies_pass_through_both_ways(caller: Caller) -> None:
 def test_a_multi_model_endpoint_loads_on_first_use(
     local: LocalEndpoint, caller: Caller, target_model: str, constant: float
 ) -> None:
-    """A GPU model, one with its configuration at the root, and an ensemble: each loads when called."""
+    """A GPU model, one with its configuration at the root, and an ensemble: each loads, and is counted."""
     assert caller.add("Multi", 1.0, TargetModel=target_model) == 1 + constant
+    counted = {each.name: each.inferences for each in local.statistics()["Multi"]["AllTraffic"]}
+    assert counted[target_model] >= 1
 
 
 def test_gpu_instance_groups_run_on_the_cpu_and_are_reported(local: LocalEndpoint, caller: Caller) -> None:

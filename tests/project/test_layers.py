@@ -87,6 +87,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "local": (
         "options",
+        "model_statistics",
         "sources",
         "running_container",
         "http_session",

@@ -19,6 +19,7 @@ from constructs_triton.local.containers.exec_relay import ExecRelay
 from constructs_triton.local.containers.images import missing_image
 from constructs_triton.local.containers.run_arguments import CONTAINER_PORT, run_arguments
 from constructs_triton.local.http_session import open_session
+from constructs_triton.local.model_statistics import ModelStatistics
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.running_container import Destination
 from constructs_triton.local.server.local_model import prepare_models
@@ -127,6 +128,12 @@ class TritonContainer:
         except LocalEndpointError:
             return 0
         return sum(int(line.split()[1]) * 1024 for line in listing.splitlines() if line.startswith("Pss:"))
+
+    async def statistics(self) -> tuple[ModelStatistics, ...]:
+        """Raise ``LocalEndpointError``, because the image turns off the front end with statistics."""
+        raise LocalEndpointError(
+            f"{self.label}: an image's server has no statistics that can be reached; run without --engine"
+        )
 
     async def start(self) -> None:
         """Unpack the models, start the container, and wait until ``/ping`` answers 200.

@@ -115,6 +115,11 @@ class _Gateway:
         )
         return web.Response(status=200 if all(are_ready) else 503)
 
+    async def statistics(self, _: web.Request) -> web.Response:
+        """Answer with the statistics of each server's models. SageMaker has no such path."""
+        found = {name: await each.statistics() for name, each in self._endpoints.items()}
+        return web.json_response(found)
+
     async def _answer(self, request: web.Request, send: _Relay, operation: str) -> web.StreamResponse:
         try:
             check_headers(operation, request.headers)
@@ -222,6 +227,7 @@ def gateway_application(
     )
     application.router.add_post("/endpoints/{name}/async-invocations", gateway.invoke_async)
     application.router.add_get("/ping", gateway.ping)
+    application.router.add_get("/statistics", gateway.statistics)
     if bucket_folder is not None:
         add_bucket_routes(application, BucketFolder(bucket_folder))
     return application

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.gateway.inference_components import (
     LocalComponent,
     choose_component,
@@ -12,9 +14,17 @@ from constructs_triton.local.gateway.inference_components import (
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.runtime_errors import validation_error
 from constructs_triton.local.gateway.traffic import ShadowShare, TrafficShare
+from constructs_triton.local.running_container import RunningContainer
 from constructs_triton.local.sources.specs import EndpointSpec
 
 __all__ = ["RunningEndpoint"]
+
+
+async def _statistics(server: RunningContainer) -> dict[str, Any]:
+    try:
+        return {"model_stats": [each.to_dict() for each in await server.statistics()]}
+    except LocalEndpointError as error:
+        return {"error": str(error)}
 
 
 class RunningEndpoint:
@@ -34,6 +44,10 @@ class RunningEndpoint:
     def all_servers(self) -> list[LocalVariant]:
         """Return everything that has a server: production and shadow variants, or components."""
         return [*self.variants.values(), *(shadow for shadow, _ in self._shadows), *self.components.values()]
+
+    async def statistics(self) -> dict[str, Any]:
+        """Return what each variant or component counted of its models, or why that is unknown."""
+        return {each.spec.name: await _statistics(each.server) for each in self.all_servers()}
 
     def report(self, line: str) -> None:
         """Print a line about the endpoint for the user."""

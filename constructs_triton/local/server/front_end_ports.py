@@ -40,6 +40,10 @@ class FrontEndPorts:
             found = [self._front_end(server, *wanted, report) for wanted in _wanted(arguments)]
         return [each for each in found if each.port != each.wanted]
 
+    def port_of(self, server: str, name: str, arguments: Sequence[str]) -> int | None:
+        """Return the port of a front end after ``moved``; ``None`` if it is not turned on."""
+        return self._ports.get((server, name)) or dict(_wanted(arguments)).get(name)
+
     def _front_end(self, server: str, name: str, wanted: int, report: Callable[[str], None]) -> FrontEnd:
         port = self._ports.get((server, name))
         if port is None:

@@ -15,12 +15,13 @@ from typing import Any
 import aiohttp
 
 from constructs_triton.facts.limits import INVOCATION_TIMEOUT_SECONDS
+from constructs_triton.local.model_statistics import ModelStatistics
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.running_container import Destination
 from constructs_triton.local.server.backends import make_backends
 from constructs_triton.local.server.connection import ServerConnection
 from constructs_triton.local.server.front_end_ports import FrontEndPorts, reserve_port
-from constructs_triton.local.server.generate_front_end import GenerateFrontEnd
+from constructs_triton.local.server.http_front_end import HttpFrontEnd
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
 from constructs_triton.local.server.known_hangs import make_loadable
 from constructs_triton.local.server.local_model import fit_models
@@ -94,10 +95,14 @@ class TritonServer:
     #: Reserves ``port`` for this server if it listens on all interfaces.
     _reservation: socket.socket | None = field(init=False, default=None)
     _connection: ServerConnection | None = field(init=False, default=None)
-    _generate: GenerateFrontEnd | None = field(init=False, default=None)
+    _http: HttpFrontEnd = field(init=False)
     _invocations: Destination | None = field(init=False, default=None)
     _supervisor: SupervisorProcess | None = field(init=False, default=None)
     _watch: asyncio.Task[None] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        kind = used_inference_type(self.container, self.container.image)
+        self._http = HttpFrontEnd(kind, self.settings.invocation_timeout_seconds)
 
     @property
     def url(self) -> str:
@@ -176,6 +181,10 @@ class TritonServer:
         """The prefix of the names of this server's shared-memory regions."""
         return f"triton_{self.directory.name}"
 
+    async def statistics(self) -> tuple[ModelStatistics, ...]:
+        """Return what the server has counted of each model."""
+        return await self._http.statistics()
+
     async def start(self) -> None:
         """Unpack the models, start the server, and wait until ``/ping`` answers 200.
 
@@ -196,11 +205,7 @@ class TritonServer:
     def connect(self) -> None:
         """Open ``session``; the server may start later."""
         folder = self.directory if self.settings.has_private_addresses else None
-        timeout = self.settings.invocation_timeout_seconds
-        self._connection = ServerConnection(folder, timeout)
-        kind = used_inference_type(self.container, self.container.image)
-        if kind != "infer":
-            self._generate = GenerateFrontEnd(self.directory, kind, timeout)
+        self._connection = ServerConnection(folder, self.settings.invocation_timeout_seconds)
 
     async def stop(self) -> None:
         """Stop the server and its child processes, and delete its folder and shared memory."""
@@ -212,8 +217,7 @@ class TritonServer:
             await self._supervisor.close()
         if self._connection is not None:
             await self._connection.close()
-        if self._generate is not None:
-            await self._generate.close()
+        await self._http.close()
         self._release_port()
         if self.directory.name:  # exists if the supervisor was killed
             await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
@@ -269,9 +273,8 @@ class TritonServer:
         if why is not None:
             log = explain_failure(read_log(self.log), self.container.image)
             raise ContainerExitError(f"{self.label}: the Triton server {why}\n{log}")
-        if self._generate is not None:
-            model = request["environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"]
-            self._invocations = await self._generate.destination(model, self._note)
+        model = request["environment"].get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
+        self._invocations = await self._http.generate_destination(model, self._note)
         self.is_ready = True
 
     def _reserve_port(self) -> None:
@@ -296,8 +299,7 @@ class TritonServer:
         installation, python = self.settings.installation, self.settings.python
         has_network = not (self.container.is_isolated and self.settings.has_network_isolation)
         ports = self.settings.front_end_ports
-        # The HTTP front end that generates has a Unix socket, and no port.
-        wanted = (*command.arguments, "--allow-http=false") if self._generate else command.arguments
+        wanted = self._http.without_own_port(command.arguments)
         moved = ports.moved(self.label, wanted, self.settings.report) if has_network else []
         arguments = fit_caches(command.arguments, installation.caches, self.label, self.settings.report)
         return {
@@ -308,7 +310,7 @@ class TritonServer:
                 f"--backend-config=python,shm-region-prefix-name={self.shm_prefix}",
                 *_LOOPBACK_FLAGS,
                 *(f"--{each.name}-port={each.port}" for each in moved),
-                *(self._generate.prepare() if self._generate else ()),
+                *self._http.prepare(self.directory, ports.port_of(self.label, "http", wanted)),
             ],
             "environment": {
                 "HOME": str(self.directory / "home"),
@@ -327,11 +329,8 @@ class TritonServer:
 
     def _container_environment(self) -> dict[str, str]:
         """Return the container's environment, with values for this machine."""
-        environment = {
-            **self._fitted,
-            **self.container.environment,
-            "SAGEMAKER_BIND_TO_PORT": str(self.port),
-        }
+        port = {"SAGEMAKER_BIND_TO_PORT": str(self.port)}
+        environment = {**self._fitted, **self.container.environment, **port}
         if self.container.is_multi_model:
             environment["SAGEMAKER_MULTI_MODEL"] = "true"
         return environment

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from constructs_triton.local.server.generate_front_end import GenerateFrontEnd
+from constructs_triton.local.server.http_front_end import HttpFrontEnd
 
 
 async def found(folder: Path, metadata: str) -> tuple[str | None, list[str], list[str]]:
@@ -26,15 +26,15 @@ async def found(folder: Path, metadata: str) -> tuple[str | None, list[str], lis
     application.router.add_get("/{path:.*}", answer)
     runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
-    front_end = GenerateFrontEnd(folder, "generate_stream", 5.0)
-    assert front_end.prepare() == ("--allow-http=true", "--http-address=unix:http.sock")
+    front_end = HttpFrontEnd("generate_stream", 5.0)
+    assert front_end.prepare(folder) == ("--allow-http=true", "--http-address=unix:http.sock")
     descriptor = os.open(folder, os.O_PATH)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"/proc/self/fd/{descriptor}/http.sock")
     os.close(descriptor)
     await web.SockSite(runner, listener).start()
     try:
-        destination = await front_end.destination("a b", messages.append)
+        destination = await front_end.generate_destination("a b", messages.append)
     finally:
         await front_end.close()
         await runner.cleanup()
@@ -64,8 +64,9 @@ def test_a_server_that_does_not_answer_cannot_generate(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         messages: list[str] = []
-        front_end = GenerateFrontEnd(tmp_path, "generate", 5.0)
-        assert await front_end.destination("m", messages.append) is None
+        front_end = HttpFrontEnd("generate", 5.0)
+        front_end.prepare(tmp_path)
+        assert await front_end.generate_destination("m", messages.append) is None
         await front_end.close()
         assert len(messages) == 1
 
