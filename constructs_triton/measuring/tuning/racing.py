@@ -53,10 +53,11 @@ class CandidateRefusedError(ConstructsTritonError):
 
 
 class MeasuredStep(NamedTuple):
-    """Whether a rate was held, and the percentile of the latency in milliseconds."""
+    """Whether a rate was held, the percentile of the latency in milliseconds, and the first error."""
 
     is_held: bool
     latency_ms: float
+    error: str = ""
 
 
 #: Measures a candidate at a rate for some seconds.
@@ -133,7 +134,7 @@ class Race:
         self.best, self.rate = self.present, first_rate / 2**_HALVINGS
         rate = first_rate
         for _ in range(_HALVINGS):
-            if self._holds(self.present, rate):
+            if self._ask(self.present, rate).is_held:
                 self.rate = self._climb(self.present, rate)
                 self._note(Trial(self.present, Outcome.PRESENT, self.rate))
                 return
@@ -159,17 +160,19 @@ class Race:
 
     def _try(self, candidate: Candidate) -> Trial:
         bar = self.rate * self.settings.gain
-        if not self._holds(candidate, bar):
-            return Trial(candidate, Outcome.BELOW, bar)
+        step = self._ask(candidate, bar)
+        if not step.is_held:
+            return Trial(candidate, Outcome.BELOW, bar, step.error)
         rate = self._climb(candidate, bar)
         if rate < self.rate * sqrt(self.settings.gain):
             return Trial(candidate, Outcome.BELOW, bar, "a longer step did not confirm it")
         self.best, self.rate = candidate, rate
         return Trial(candidate, Outcome.BEST, rate)
 
-    def _holds(self, candidate: Candidate, rate: float) -> bool:
-        """Whether one of two short steps holds a rate: a busy machine may have disturbed the first."""
-        return self._short(candidate, rate).is_held or self._short(candidate, rate).is_held
+    def _ask(self, candidate: Candidate, rate: float) -> MeasuredStep:
+        """Measure a short step, and again if it missed: a busy machine may have disturbed it."""
+        step = self._short(candidate, rate)
+        return step if step.is_held else self._short(candidate, rate)
 
     def _short(self, candidate: Candidate, rate: float) -> MeasuredStep:
         return self._measure(candidate, rate, self.settings.step_seconds)
