@@ -54,6 +54,7 @@ class BundledServers:
             has_private_mounts=has_private_mounts(needed, report, is_wanted=options.uses_private_mounts),
             has_private_addresses=has_addresses,
             has_network_isolation=has_network_isolation(isolated, report, has_addresses=has_addresses),
+            is_exact=options.is_exact,
             stand_ins=_stand_ins(options, python),
             run_folders=(folder,),
         )

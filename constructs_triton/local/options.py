@@ -158,6 +158,15 @@ class LocalRunOptions(TypedDict, total=False):
             example="digits=my-triton:1",
         ),
     ]
+    is_exact: Annotated[
+        bool | None,
+        Option(
+            "--exact",
+            "",
+            "refuse models whose instance groups this machine cannot run, such as 4 instances on 2 CPUs, "
+            "instead of changing them, and do not set OMP_NUM_THREADS",
+        ),
+    ]
     uses_private_mounts: Annotated[
         bool | None,
         Option(
@@ -205,6 +214,7 @@ class RunOptions:
     bucket_folder: Path | None = None
     engine: str | None = None
     images: Mapping[str, str] = field(default_factory=dict)
+    is_exact: bool = False
     uses_private_mounts: bool = True
     allow_open_ports: bool = False
 

@@ -49,6 +49,8 @@ class EngineSettings:
     engine: ContainerEngine
     report: Callable[[str], None]
     invocation_timeout_seconds: float
+    #: Whether models whose instance groups this machine cannot run are refused.
+    is_exact: bool = False
     #: Folders of the whole run, which are deleted when it ends.
     run_folders: tuple[Path, ...] = ()
 
@@ -115,7 +117,7 @@ class TritonContainer:
 
     def prepare_target_model(self, model: Path, target_model: str) -> None:  # noqa: ARG002 - no stand-ins
         """Fit an unpacked model of a multi-model container to this machine."""
-        prepare_models(model, self.settings.report)
+        prepare_models(model, self.settings.report, is_exact=self.settings.is_exact)
 
     def load_url(self, directory: Path) -> str:
         """Return the ``url`` that loads the model in the folder ``model`` of ``directory``."""
@@ -196,7 +198,7 @@ class TritonContainer:
         self.models_directory.mkdir()
         if not self.container.is_multi_model:
             provide_models(self.container, self._single_model)
-            prepare_models(self._single_model, self.settings.report)
+            prepare_models(self._single_model, self.settings.report, is_exact=self.settings.is_exact)
         report_inference_type(
             self.container, self.image, self._single_model, lambda note: self.report(f"{self.label}: {note}")
         )

@@ -42,7 +42,8 @@ class EngineContainers:
         engine = ContainerEngine(options.engine)
         self._memory_bytes = engine.memory_bytes()
         self._options = options
-        self._settings = EngineSettings(engine, report, options.invocation_timeout_seconds, (run_folder,))
+        timeout = options.invocation_timeout_seconds
+        self._settings = EngineSettings(engine, report, timeout, options.is_exact, (run_folder,))
 
     def create(self, endpoint: EndpointSpec, variant: VariantSpec) -> TritonContainer:
         """Return the container of a variant, which is not started.

@@ -18,6 +18,8 @@ from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.model_statistics import ModelStatistics, decode_statistics, statistics_paths
 from constructs_triton.local.running_container import Destination
 from constructs_triton.local.server.connection import ServerConnection
+from constructs_triton.local.sources.inference_type import used_inference_type
+from constructs_triton.local.sources.specs import ContainerSpec
 
 __all__ = ["HttpFrontEnd"]
 
@@ -43,6 +45,11 @@ class HttpFrontEnd:
         self._folder = Path()
         self._port: int | None = None
         self._connection: ServerConnection | None = None
+
+    @classmethod
+    def of(cls, container: ContainerSpec, timeout_seconds: float) -> HttpFrontEnd:
+        """Create the front end of a container's server."""
+        return cls(used_inference_type(container, container.image), timeout_seconds)
 
     def without_own_port(self, arguments: tuple[str, ...]) -> tuple[str, ...]:
         """Return a server's arguments, in which a front end that generates has no port."""

@@ -34,16 +34,23 @@ __all__ = [
 _ONE_INSTANCE = "instance_group [ { count: 1 kind: KIND_CPU } ]\n"
 
 
-def prepare_models(repository: Path, report: Callable[[str], None]) -> dict[str, Any]:
+def prepare_models(
+    repository: Path, report: Callable[[str], None], *, is_exact: bool = False
+) -> dict[str, Any]:
     """Change what this machine cannot run, and return each model's configuration by folder name.
 
     A ``config.pbtxt`` at the root, which a multi-model archive may have, is named ``""``. ``report`` prints
     which models were changed and how. On a machine with a GPU, GPU instance groups stay unchanged.
+
+    Raises:
+        LocalEndpointError: a model would be changed although ``is_exact`` is set.
     """
     configs = dict(_read_configs(repository))
     cpus = os.cpu_count() or 1
     relaxed = [] if _has_gpu() else [name for name, config in configs.items() if _relax(config)]
     limited = [name for name, config in configs.items() if _limit(config, cpus)]
+    if is_exact:
+        _refuse_changes(relaxed, limited, cpus)
     for name in {*relaxed, *limited}:
         (repository / name / "config.pbtxt").write_text(format_model_config(configs[name]), encoding="utf-8")
     if relaxed:
@@ -53,6 +60,19 @@ def prepare_models(repository: Path, report: Callable[[str], None]) -> dict[str,
             f"this machine has {cpus} CPUs: instance groups run at most {cpus} instances: {_names(limited)}"
         )
     return configs
+
+
+def _refuse_changes(relaxed: Sequence[str], limited: Sequence[str], cpus: int) -> None:
+    if relaxed:
+        raise LocalEndpointError(
+            f"{_names(relaxed)}: has instance groups on GPUs, and this machine has none; set kind: KIND_CPU "
+            "in config.pbtxt, or remove --exact"
+        )
+    if limited:
+        raise LocalEndpointError(
+            f"{_names(limited)}: has more instances than the {cpus} CPUs of this machine; set count to at "
+            f"most {cpus} in config.pbtxt, or remove --exact"
+        )
 
 
 def _names(models: Iterable[str]) -> str:
@@ -65,18 +85,21 @@ def fit_models(
     installed: frozenset[str],
     stand_ins: StandIns | None,
     report: Callable[[str], None],
+    *,
+    is_exact: bool = False,
 ) -> int:
     """Fit unpacked models to this machine; return how many processes Python models and stand-ins have.
 
     ``installed`` are the backends of the server.
 
     Raises:
-        LocalEndpointError: a backend is not installed and has no stand-in.
+        LocalEndpointError: a backend is not installed and has no stand-in, or a model would be changed
+            although ``is_exact`` is set.
         MissingDependencyError: a stand-in's package is not installed.
     """
     if stand_ins is not None:
         stand_ins.put_in_place(models_to_load(repository, default_model), report)
-    prepare_models(repository, report)
+    prepare_models(repository, report, is_exact=is_exact)
     models = models_to_load(repository, default_model)
     replaced = require_backends(models, installed, stand_ins, report)
     return count_python_instances(models, replaced)

@@ -54,11 +54,11 @@ def fit_shared_memory(instances: int, default_bytes: int, *, is_chosen: bool) ->
 
 
 def fitted_environment(
-    given: Mapping[str, str], instances: int, report: Callable[[str], None]
+    given: Mapping[str, str], instances: int, report: Callable[[str], None], *, is_exact: bool = False
 ) -> dict[str, str]:
     """Return variables that fit ``instances`` Python model processes to this machine.
 
-    ``given`` is the environment of the template.
+    ``given`` is the environment of the template. With ``is_exact`` the processes do not share the CPUs.
 
     Raises:
         LocalEndpointError: there is not enough shared memory.
@@ -71,7 +71,9 @@ def fitted_environment(
         if fitting != wanted:
             report(f"/dev/shm is small on this machine: {_SHM_DEFAULT} is set to {fitting}")
             fitted[_SHM_DEFAULT] = str(fitting)
-    if instances > 1:  # otherwise numerical libraries start one thread per CPU in each process
+    if (
+        instances > 1 and not is_exact
+    ):  # otherwise numerical libraries start one thread per CPU in each process
         fitted["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // instances))
     return fitted
 

@@ -36,7 +36,7 @@ from constructs_triton.local.server.server_log import (
 )
 from constructs_triton.local.server.supervisor_process import SupervisorProcess
 from constructs_triton.local.server.unpacking import provide_models
-from constructs_triton.local.sources.inference_type import report_inference_type, used_inference_type
+from constructs_triton.local.sources.inference_type import report_inference_type
 from constructs_triton.local.sources.specs import ContainerSpec
 from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.model_config.target import Target
@@ -68,6 +68,8 @@ class ServerSettings:
     has_private_addresses: bool = False
     #: Whether servers with network isolation run without a network.
     has_network_isolation: bool = False
+    #: Whether models whose instance groups this machine cannot run are refused.
+    is_exact: bool = False
     #: Replacements for backends that the server does not have; ``None`` for none.
     stand_ins: StandIns | None = None
     #: Folders of the whole run, which the supervisors delete when it ends.
@@ -101,8 +103,7 @@ class TritonServer:
     _watch: asyncio.Task[None] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        kind = used_inference_type(self.container, self.container.image)
-        self._http = HttpFrontEnd(kind, self.settings.invocation_timeout_seconds)
+        self._http = HttpFrontEnd.of(self.container, self.settings.invocation_timeout_seconds)
 
     @property
     def url(self) -> str:
@@ -223,24 +224,23 @@ class TritonServer:
             await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
 
     async def _start_supervisor(self) -> None:
-        folders = (self.directory, *self.settings.run_folders)
+        folders = self.directory, *self.settings.run_folders
         self._supervisor = await SupervisorProcess.start(self.shm_prefix, *folders)
 
     def _prepare(self) -> None:
-        installation, python = self.settings.installation, self.settings.python
-        make_backends(self.directory / "backends", installation, python)
+        python = self.settings.python
+        make_backends(self.directory / "backends", self.settings.installation, python)
         if self.settings.stand_ins is not None:
             self.settings.stand_ins.place(self.directory / "backends")
         self.models_directory.mkdir(parents=True)
         (self.directory / "home").mkdir()
+        model = self.container_directory / "model"
         if not self.container.is_multi_model:
-            model = self.container_directory / "model"
             provide_models(self.container, model)
-            default_model = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
-            make_loadable(model, Target(default_model=default_model or None), python, self._note)
-            self.prepare_models(model, default_model)
-        image, repository = self.container.image, self.container_directory / "model"
-        report_inference_type(self.container, image, repository, self._note)
+            name = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
+            make_loadable(model, Target(default_model=name or None), python, self._note)
+            self.prepare_models(model, name)
+        report_inference_type(self.container, self.container.image, model, self._note)
 
     def prepare_models(self, repository: Path, default_model: str, target_model: str = "") -> None:
         """Fit unpacked models to this machine and to the backends of the server.
@@ -250,11 +250,15 @@ class TritonServer:
             MissingDependencyError: a stand-in's package is not installed.
         """
         settings = self.settings
-        installed = settings.installation.backend_names()
         stand_ins = settings.stand_ins and settings.stand_ins.for_archive(target_model, self.container.image)
-        processes = fit_models(repository, default_model, installed, stand_ins, self._note)
+        installed = settings.installation.backend_names()
+        processes = fit_models(
+            repository, default_model, installed, stand_ins, self._note, is_exact=settings.is_exact
+        )
         if not self.container.is_multi_model:
-            self._fitted = fitted_environment(self.container.environment, processes, self._note)
+            self._fitted = fitted_environment(
+                self.container.environment, processes, self._note, is_exact=settings.is_exact
+            )
 
     async def _start_process(self) -> None:
         if not self.settings.has_private_addresses:
@@ -330,10 +334,8 @@ class TritonServer:
     def _container_environment(self) -> dict[str, str]:
         """Return the container's environment, with values for this machine."""
         port = {"SAGEMAKER_BIND_TO_PORT": str(self.port)}
-        environment = {**self._fitted, **self.container.environment, **port}
-        if self.container.is_multi_model:
-            environment["SAGEMAKER_MULTI_MODEL"] = "true"
-        return environment
+        mode = {"SAGEMAKER_MULTI_MODEL": "true"} if self.container.is_multi_model else {}
+        return {**self._fitted, **self.container.environment, **port, **mode}
 
     async def _restart_when_ended(self) -> None:
         """Start the server again when it has ended, as SageMaker does with a container."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -72,6 +73,7 @@ def test_defaults(runs: list[dict[str, Any]]) -> None:
         (["--bucket-folder=b"], {"bucket_folder": Path("b")}),
         (["--no-private-mounts"], {"uses_private_mounts": False}),
         (["--allow-open-ports"], {"allow_open_ports": True}),
+        (["--exact"], {"is_exact": True}),
         (["--until-stdin-closes"], {"until_stdin_closes": True}),
         (["--engine=podman", "--image=e=a/b:1"], {"engine": "podman", "images": {"e": "a/b:1"}}),
     ],
@@ -164,7 +166,7 @@ def _endpoint(name: str, container: ContainerSpec) -> RunningEndpoint:
 
 
 def _server(label: str, container: ContainerSpec) -> TritonServer:
-    server = TritonServer(label, container, cast("Any", None))
+    server = TritonServer(label, container, cast("Any", SimpleNamespace(invocation_timeout_seconds=60.0)))
     server.process_id, server.directory = 7, Path("/tmp/server")
     return server
 

@@ -18,7 +18,7 @@ from constructs_triton.local.server.local_model import (
     prepare_models,
     require_backends,
 )
-from constructs_triton.local.server.memory import fit_shared_memory
+from constructs_triton.local.server.memory import fit_shared_memory, fitted_environment
 from constructs_triton.local.server.unpacking import unpack
 from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.model_config.text import parse_model_config
@@ -123,6 +123,39 @@ def test_no_group_has_more_instances_than_the_machine_has_cpus(
     groups = parse_model_config((tmp_path / "many" / "config.pbtxt").read_bytes()).instance_group
     assert [group.count for group in groups] == [2, 1, 4]
     assert printed == ["this machine has 2 CPUs: instance groups run at most 2 instances: many"]
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "message"),
+    [
+        ("gpu", GPU, "gpu: has instance groups on GPUs, and this machine has none; set kind: KIND_CPU"),
+        (
+            "",
+            "instance_group [ { count: 3 } ]",
+            "the model at the archive's root: has more instances than .* 2",
+        ),
+    ],
+)
+def test_exact_runs_refuse_what_they_would_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, config: str, message: str
+) -> None:
+    """A model that would run differently is an error that names it, and its configuration keeps its bytes."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    file = tmp_path / name / "config.pbtxt"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(config)
+    with pytest.raises(LocalEndpointError, match=message):
+        prepare_models(tmp_path, print, is_exact=True)
+    assert file.read_text() == config
+
+
+def test_exact_runs_start_what_the_machine_can_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many instances as CPUs are accepted, and the processes do not get fewer threads."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    two = 'backend: "python" instance_group [ { count: 2 kind: KIND_CPU } ]'
+    assert list(prepare_models(_write(tmp_path, two=two), print, is_exact=True)) == ["two"]
+    assert "OMP_NUM_THREADS" in fitted_environment({}, 2, print)
+    assert fitted_environment({}, 2, print, is_exact=True) == {}
 
 
 def _tar(path: Path, name: str) -> Path:
