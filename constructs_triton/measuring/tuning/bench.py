@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from math import ceil
 from typing import Any
 
-from constructs_triton.measuring.load_test.confidence import Decision, count_over, decide
+from constructs_triton.measuring.load_test.confidence import Decision, decide
 from constructs_triton.measuring.load_test.prepared_requests import prepare
 from constructs_triton.measuring.load_test.samples import Recording
 from constructs_triton.measuring.load_test.step import Limits, StepResult, StepSettings, Verdict
@@ -30,7 +30,9 @@ __all__ = ["Bench", "BenchStep"]
 LEAD_SECONDS = 0.8
 _DECIDE_EVERY = 50
 # A busy machine is often idle again after some seconds.
-_PAUSES = (0, 1, 2, 4, 8)
+_PAUSES = (0, 1, 2, 4, 8, 15)
+# A generator that is later than this share of the limit shows that the machine is busy with something else.
+_LATE_SHARE = 0.2
 _BUSY_CPU = 0.8
 # With more requests in flight than this times what the limit allows, most are over the limit.
 _IN_FLIGHT, _LEAST_IN_FLIGHT = 4, 32
@@ -126,7 +128,8 @@ class Bench:
             running = self._running(candidate)
             with running.count_queues(models):
                 result = self._run(running, candidate, rate, seconds)
-            if result.verdict is not Verdict.VOID:
+            is_last = pause == _PAUSES[-1]
+            if result.verdict is not Verdict.VOID and (is_last or not self._is_disturbed(result)):
                 load = round(os.getloadavg()[0], 2)
                 return {"step": _to_dict(result), "models": models, "load": load, "voids": voids}
             if result.cpu > _BUSY_CPU:
@@ -134,6 +137,11 @@ class Bench:
                     f"the generator cannot send {rate:.0f} requests per second: {result.reason}"
                 )
         raise SearchStoppedError(f"this machine is too busy to measure: {result.reason}")
+
+    def _is_disturbed(self, result: StepResult) -> bool:
+        """Whether the machine was too busy to send on time, in a step that missed the limit."""
+        is_late = result.late_p99_ms > _LATE_SHARE * self.limits.latency_ms
+        return is_late and result.verdict is Verdict.NOT_HELD and not result.errors
 
     def _run(
         self, running: RunningCandidate, candidate: Candidate, rate: float, seconds: float
@@ -193,8 +201,8 @@ class _MissDetector:
         if recording.shed or count < self.checked + _DECIDE_EVERY:
             return recording.shed > 0
         self.checked = count
-        good = [each.latency for each in recording.samples if each.is_good]
-        over = count - len(good) + count_over(good, self.limits.latency_ms / 1000)
+        limit = self.limits.latency_ms / 1000
+        over = sum(not each.is_good or each.latency > limit for each in recording.samples)
         return decide(over, count, self.limits.percentile) is Decision.NOT_HELD
 
 

@@ -107,8 +107,9 @@ class CandidateServers:
         self._repository.copy(candidate, folder)
         self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
         self.starts += 1
+        options: LocalRunOptions = {**self._options, "endpoint": _NAME, "is_exact": True}
         endpoint = LocalEndpoint.from_repository(
-            folder, model=self._repository.model, calls=self._calls, endpoint=_NAME, **self._options
+            folder, model=self._repository.model, calls=self._calls, **options
         )
         try:
             self._stack.enter_context(endpoint)

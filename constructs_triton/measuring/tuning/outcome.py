@@ -1,0 +1,157 @@
+"""What a search has found, and the sentences that say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from constructs_triton.measuring.load_test.step import Limits
+from constructs_triton.measuring.tuning.bench import BenchStep
+from constructs_triton.measuring.tuning.candidates import Candidate
+from constructs_triton.measuring.tuning.comparison import (
+    Comparison,
+    ComparisonVerdict,
+    compare_rounds,
+    geometric_mean,
+)
+from constructs_triton.measuring.tuning.racing import Outcome, Race
+from constructs_triton.measuring.tuning.rounds import Round
+
+__all__ = ["TuneResult", "choose", "compare_finalists", "find_notes"]
+
+# The simplest candidate within this share of the best wins.
+_NEARLY_BEST = 0.97
+_CHANGED = 1.18
+_FEWEST_ROUNDS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneResult:
+    """The result of a search.
+
+    Args:
+        model: Name of the model that was measured.
+        limits: The limit of the latency.
+        race: The search: every candidate and what was found about it.
+        best: The configuration to use; the present one if nothing is distinguishable from it.
+        rounds: Rates of the comparison at the end, by round and candidate.
+        comparisons: Comparison of each finalist with the present configuration.
+        steps: Every step that was measured.
+        notes: Sentences about what limits the result.
+        stand_in: Sentence about the stand-in that was measured in place of a backend; empty if there is none.
+        is_interrupted: Whether the search was stopped with Ctrl-C.
+        folder: Folder of the results.
+    """
+
+    model: str
+    limits: Limits
+    race: Race
+    best: Candidate
+    rounds: Sequence[Round] = ()
+    comparisons: Mapping[Candidate, Comparison] = field(default_factory=dict)
+    steps: Sequence[BenchStep] = ()
+    notes: Sequence[str] = ()
+    stand_in: str = ""
+    is_interrupted: bool = False
+    folder: Path = Path("tuned")
+
+    @property
+    def present(self) -> Candidate:
+        """The present configuration."""
+        return self.race.present
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """The comparison of the best configuration with the present one; ``None`` if there was none."""
+        return self.comparisons.get(self.best)
+
+    def rate(self, candidate: Candidate) -> float:
+        """Requests per second that a candidate holds: the mean of the rounds, or that of the search."""
+        if self.rounds and candidate in self.rounds[0]:
+            return geometric_mean([found[candidate] for found in self.rounds])
+        return self.race.trials[candidate].rate if candidate in self.race.trials else 0.0
+
+    def __str__(self) -> str:
+        sentence = self._sentence()
+        return f"{self.stand_in} {sentence}" if self.stand_in else sentence
+
+    def _sentence(self) -> str:
+        limit = f"{self.limits.latency_ms:g} ms (p{self.limits.percentile:g})"
+        rate = f"{_number(self.rate(self.best))} requests per second within {limit}"
+        if self.best == self.present:
+            return self._keep(rate, limit)
+        change = self.best.describe(self.present)
+        if self.comparison is None:
+            before = self.rate(self.present)
+            against = f"{_number(before)} at present" if before else "none at present"
+            return f"Not confirmed: with {change}, {self.model} held {rate} in the search, against {against}."
+        interval = f"{_number(self.comparison.low)} to {_number(self.comparison.high)}"
+        return (
+            f"With {change}, {self.model} holds {rate}: {_number(self.comparison.ratio)} times your "
+            f"configuration (95% confidence: {interval})."
+        )
+
+    def _keep(self, rate: str, limit: str) -> str:
+        if not self.rate(self.present):
+            return f"No configuration that was tried holds any rate within {limit}."
+        if self.is_interrupted:
+            return f"Stopped: so far nothing holds more than your configuration, {rate}."
+        others = [each for each in self.comparisons.values() if each.verdict != ComparisonVerdict.SLOWER]
+        if not others:
+            return f"Keep your configuration: it holds {rate}, and nothing that was tried holds more."
+        best = max(others, key=lambda each: each.ratio)
+        return (
+            f"Keep your configuration: it holds {rate}. The best other one is not distinguishable from it: "
+            f"{_number(best.ratio)} times (95% confidence: {_number(best.low)} to {_number(best.high)})."
+        )
+
+
+def _number(value: float) -> str:
+    """Three digits at most: 0.95, 1.25, 11.2, 130."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def compare_finalists(present: Candidate, rounds: Sequence[Round]) -> dict[Candidate, Comparison]:
+    """Compare each finalist with the present configuration; nothing with fewer than two rounds."""
+    if len(rounds) < _FEWEST_ROUNDS:
+        return {}
+    before = [found[present] for found in rounds]
+    return {
+        candidate: compare_rounds(before, [found[candidate] for found in rounds])
+        for candidate in rounds[0]
+        if candidate != present
+    }
+
+
+def choose(race: Race, comparisons: Mapping[Candidate, Comparison]) -> Candidate:
+    """Return the simplest of the best finalists; the present one if none is certainly faster."""
+    if not comparisons:
+        return race.best
+    top = max(comparison.ratio for comparison in comparisons.values())
+    good = [
+        candidate
+        for candidate, comparison in comparisons.items()
+        if comparison.verdict is ComparisonVerdict.FASTER and comparison.ratio >= _NEARLY_BEST * top
+    ]
+    return min(good, key=lambda each: each.complexity, default=race.present)
+
+
+def find_notes(race: Race, rounds: Sequence[Round]) -> list[str]:
+    """Return sentences about faults of models, and about a machine that changed."""
+    wrong = [trial for trial in race.trials.values() if trial.outcome is Outcome.WRONG]
+    notes = [
+        f"{trial.model}: its outputs change with {trial.candidate.describe(race.present)} ({trial.reason}). "
+        "The model must compute each item of a batch by itself; fix its code before you turn on batching."
+        for trial in wrong
+    ]
+    searched = race.trials[race.present].rate if race.present in race.trials else 0.0
+    if rounds and searched:
+        compared = geometric_mean([found[race.present] for found in rounds])
+        if not 1 / _CHANGED < compared / searched < _CHANGED:
+            notes.append(
+                f"The present configuration held {_number(searched)}/s in the search and "
+                f"{_number(compared)}/s in the comparison: the machine changed meanwhile, so a candidate may "
+                "have been rejected wrongly. Run tune again on an idle machine."
+            )
+    return [*notes, *race.notes]
