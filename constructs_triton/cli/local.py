@@ -14,6 +14,7 @@ from constructs_triton.cli.argument_types import (
     pair_argument,
     whole_number,
 )
+from constructs_triton.cli.verify import add_concurrency
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.local.call_example import call_example, invocation_url
 from constructs_triton.local.options import Option, RunOptions, run_options
@@ -114,6 +115,7 @@ def _add_output_and_end(parser: argparse.ArgumentParser) -> None:
         help="send these recorded requests when the endpoint is ready, print the differences, and stop; "
         "exit code 1 if a response differs",
     )
+    add_concurrency(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -139,16 +141,18 @@ def run(arguments: argparse.Namespace) -> int:
         **{name: value for name, value in given.items() if value is not None},
     )
     if arguments.verify is not None:
-        return _run_and_verify(options, arguments.verify)
+        return _run_and_verify(options, arguments.verify, arguments.concurrency)
+    if arguments.concurrency != 1:
+        raise InvalidValueError("--concurrency: is about --verify; add --verify FILE, or remove it")
     LocalRun(options, _report, _print_json if arguments.json else _print_ready).run()
     return 0
 
 
-def _run_and_verify(options: RunOptions, file: Path) -> int:
+def _run_and_verify(options: RunOptions, file: Path, concurrency: int) -> int:
     from constructs_triton.cli.local_verification import LocalVerification
     from constructs_triton.local.run import LocalRun
 
-    verification = LocalVerification(file)
+    verification = LocalVerification(file, concurrency=concurrency)
     LocalRun(options, _report, verification.begin).run()
     return verification.exit_code
 

@@ -32,8 +32,9 @@ _DIGEST = r"(-[0-9a-f]+)?\.tar\.gz"
 class LocalVerification:
     """Verifies the only endpoint of a run. ``exit_code`` is that of ``constructs-triton verify``."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, concurrency: int = 1) -> None:
         self._recorded = RecordedRequests.from_file(file)
+        self._concurrency = concurrency
         self.exit_code = EXIT_NOT_DONE  # until the requests were sent
 
     def begin(self, url: str, endpoints: Sequence[RunningEndpoint]) -> None:
@@ -64,6 +65,7 @@ class LocalVerification:
             target_model_of=lambda name: _archive_of(name, archives),
             inference_component=_only_component(spec, url),
             wake_timeout=_WAKE_TIMEOUT_SECONDS,
+            concurrency=self._concurrency,
         )
         print_lines(*result_lines(results))
         self.exit_code = code_of_results(results)

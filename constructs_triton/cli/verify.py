@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.cli.component_options import add_component_arguments
 from constructs_triton.cli.invoke import connect
 from constructs_triton.cli.program.exit_codes import EXIT_WRONG, combined_code, exit_code_of
+from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.untrusted.terminal import print_json, print_lines
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="variant that answers (default: SageMaker chooses one by the weights)",
     )
+    add_concurrency(parser)
     add_component_arguments(parser)
     parser.add_argument("--index", metavar="S3_URI", help="index.json that maps model names to archives")
     parser.add_argument("--endpoint-url", metavar="URL", help="URL of a local run (default: AWS)")
@@ -43,6 +46,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--region", metavar="REGION", help="AWS Region (default: that of your AWS configuration)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def add_concurrency(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that sends requests together."""
+    parser.add_argument(
+        "--concurrency",
+        type=whole_number(RangeLimit(1, 256)),
+        default=1,
+        metavar="N",
+        help="also send N requests together, several times, so that dynamic batching puts them into batches; "
+        "finds models that mix the requests of a batch (default: one request at a time)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -60,6 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         target_variant=arguments.target_variant,
         inference_component=arguments.inference_component,
         wake_timeout=arguments.wake_timeout,
+        concurrency=arguments.concurrency,
     )
     if arguments.json:
         print_json({each.name: list(each.differences) for each in results})
@@ -83,4 +99,9 @@ def result_lines(results: Sequence[VerifiedRequest]) -> list[str]:
         lines += [f"  {difference}" for difference in each.differences]
     wrong = sum(1 for each in results if each.differences)
     lines.append(f"{wrong} of {len(results)} responses differ")
+    if any(each.is_batching_fault for each in results):
+        lines.append(
+            "a model mixes the requests of a batch: its responses are as recorded for requests that are sent "
+            "alone; compute each row from its own row only, or set max_batch_size to 0"
+        )
     return lines

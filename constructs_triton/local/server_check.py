@@ -25,8 +25,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.server.backends import make_backends
-from constructs_triton.local.server.installation import TritonInstallation, find_installation, inspect_python
+from constructs_triton.local.server.installation import (
+    TritonInstallation,
+    find_installation,
+    inspect_python,
+    make_backends,
+)
 from constructs_triton.local.server.supervisor_process import supervisor_command
 from constructs_triton.local.server.unix_http import UnixHTTPConnection
 from constructs_triton.local.stand_ins.frameworks import PACKAGES

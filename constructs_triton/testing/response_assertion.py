@@ -12,7 +12,11 @@ __all__ = ["assert_responses"]
 
 
 def assert_responses(
-    client: TritonClient, recorded: RecordedRequests | Path | str, *, target_model: str | None = None
+    client: TritonClient,
+    recorded: RecordedRequests | Path | str,
+    *,
+    target_model: str | None = None,
+    concurrency: int = 1,
 ) -> None:
     """Send recorded requests and check that each output is equal within its tolerances.
 
@@ -21,6 +25,8 @@ def assert_responses(
         recorded: the requests, or the path of a file of ``constructs-triton invoke --record``. Each output
             has its own ``absolute_tolerance`` and ``relative_tolerance``.
         target_model: the model of requests that name none, on a multi-model endpoint (default: the client's).
+        concurrency: requests that are sent together after each was sent alone, 1 to 256, so that dynamic
+            batching puts them into batches (default: each is only sent alone).
 
     Raises:
         AssertionError: a response differs, or the endpoint returned an error. The message has a line for each
@@ -34,6 +40,7 @@ def assert_responses(
         client.transport,
         target_model_of=str if client.index is None else client.index.target_model,
         target_model=target_model or client.target_model,
+        concurrency=concurrency,
     )
     wrong = [each for each in results if each.differences]
     if wrong:

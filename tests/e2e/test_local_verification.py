@@ -25,6 +25,45 @@ def _assembly(folder: Path, constant: float) -> Path:
     return builder.write()
 
 
+MIXING_MODEL = """
+import time
+import numpy as np
+import triton_python_backend_utils as pb
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        x = [pb.get_input_tensor_by_name(each, "X").as_numpy() for each in requests]
+        time.sleep(0.02)
+        mean = np.concatenate(x).mean()
+        return [pb.InferenceResponse([pb.Tensor("Y", (each - mean).astype(np.float32))]) for each in x]
+"""
+MIXING_CONFIG = """
+backend: "python" max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 2000 }
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]
+"""
+
+
+def test_a_model_that_mixes_a_batch_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each request alone is answered as recorded, and Triton's batches of several show the fault."""
+    folder = tmp_path / "models" / "mixing"
+    (folder / "1").mkdir(parents=True)
+    (folder / "1" / "model.py").write_text(MIXING_MODEL)
+    (folder / "config.pbtxt").write_text(MIXING_CONFIG)
+    file = str(tmp_path / "requests.json")
+    with LocalEndpoint.from_repository(tmp_path / "models", endpoint="mixing") as local:
+        where = ("--endpoint-url", local.endpoint_url)
+        for value in ("X=1,2:FP32", "X=5,9:FP32"):
+            assert main(["invoke", "mixing", "--input", value, "--batch", "--record", file, *where]) == 0
+        assert main(["verify", "mixing", file, *where]) == 0
+        capsys.readouterr()
+        assert main(["verify", "mixing", file, "--concurrency", "8", *where]) == 1
+    out = capsys.readouterr().out
+    assert "together with other requests: output Y: 2 of 2 values differ" in out
+    assert "a model mixes the requests of a batch" in out
+
+
 def test_a_recorded_response_is_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,6 +19,7 @@ from constructs_triton.cli.program.exit_codes import (
     EXIT_WRONG,
 )
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.load_test.confidence import least_requests
 from constructs_triton.measuring.load_test.locust_file import format_locustfile
 from constructs_triton.measuring.load_test.prepared_requests import prepare
 from constructs_triton.measuring.load_test.results_file import BenchmarkMetadata, write_results
@@ -37,8 +38,8 @@ __all__ = ["add_arguments", "run"]
 
 _FIRST_RATE, _FIRST_CONCURRENCY = 4, 1
 _LEAD_SECONDS = 1.0  # what is left out of each later step
-# A percentile of fewer requests depends on one or two of them.
 _LEAST_REQUESTS, _LONGEST_SECONDS = 40, 60
+_SURE = 0.95
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -92,6 +93,7 @@ def _invocations(arguments: argparse.Namespace) -> Any:
 
     chosen = {
         "TargetModel": arguments.target_model,
+        "TargetVariant": arguments.target_variant,
         "InferenceComponentName": arguments.inference_component,
     }
     options = {name: value for name, value in chosen.items() if value is not None}
@@ -134,11 +136,16 @@ def _metadata(arguments: argparse.Namespace, transport: Any) -> BenchmarkMetadat
     if arguments.instance_type:
         type_, source = _check_type(arguments.instance_type), "given"
     return BenchmarkMetadata(
-        configuration=arguments.configuration or urlsplit(arguments.endpoint).netloc or arguments.endpoint,
+        configuration=arguments.configuration or _name(arguments),
         instance_type=type_,
         instance_type_source=source,
         instance_count=arguments.instances or count,
     )
+
+
+def _name(arguments: argparse.Namespace) -> str:
+    name = urlsplit(arguments.endpoint).netloc or arguments.endpoint
+    return "/".join(filter(None, [name, arguments.target_variant]))
 
 
 def _describe(arguments: argparse.Namespace, transport: Any, url: str | None) -> tuple[str, str, int]:
@@ -150,7 +157,7 @@ def _describe(arguments: argparse.Namespace, transport: Any, url: str | None) ->
     if url is not None:
         return _unknown(arguments)
 
-    target = describe_target(transport)
+    target = describe_target(transport, variant=arguments.target_variant)
     for note in target.notes:
         print_note(f"warning: {note}")
     if target.is_scaled and not arguments.allow_scaling:
@@ -209,8 +216,7 @@ class _Test:
         """The highest rate that was held; with a search, the confirmed one."""
         if not self._loads:
             return self._search.best
-        held = [step for step in self.steps if step.verdict == "held"]
-        return max(held, key=lambda step: step.rate, default=None)
+        return next(reversed(HeldSteps.of(self.steps).steps), None)
 
     @property
     def lower_bound_reason(self) -> str:
@@ -242,7 +248,8 @@ class _Test:
 
     def _settings(self, rate: float, times: float) -> StepSettings:
         arguments = self._arguments
-        least = 0 if self._by_concurrency else min(_LEAST_REQUESTS / rate, _LONGEST_SECONDS)
+        requests = max(_LEAST_REQUESTS, least_requests(self.limits.percentile))
+        least = 0 if self._by_concurrency else min(requests / rate, _LONGEST_SECONDS)
         grace = GRACE_SECONDS if arguments.grace_seconds is None else arguments.grace_seconds
         return StepSettings(
             seconds=max(arguments.step_seconds, round(least, 1)) * times,
@@ -270,8 +277,22 @@ class _Test:
             return [f"{describe_streams(best, self.limits, at_least)}{why}", explain_unit(best.stream)]
         return [
             f"highest rate held: {at_least}{best.good_per_second:.1f} requests per second "
-            f"(p{self.limits.percentile:g} {best.latency_ms:.1f} ms over {best.seconds:g} s){why}"
+            f"(p{self.limits.percentile:g} {best.latency_ms:.1f} ms over {best.seconds:g} s){why}",
+            *self._doubts(best),
         ]
+
+    def _doubts(self, best: StepResult) -> Iterator[str]:
+        """What makes the result less sure: few requests, and steps that something else disturbed."""
+        if best.confidence is not None and best.confidence < _SURE:
+            yield (
+                f"{best.over} of {best.requests} requests were over the limit, so the rate is held with a "
+                f"confidence of {best.confidence:.0%} only; raise --step-seconds or --step-requests"
+            )
+        for rate in sorted({step.rate for step in HeldSteps.of(self.steps).disturbed}):
+            yield (
+                f"{rate:.1f}/s was not held once, although the same and higher rates were: something "
+                "disturbed the endpoint or this machine"
+            )
 
     def _remedy(self, reason: str) -> str:
         if reason == GENERATOR_WAS_BUSY:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from typing import Any
 from constructs_triton.errors import LocalEndpointError, MissingDependencyError
 from constructs_triton.local.server.libpython import find_libpython, install_command, soname
 
-__all__ = ["ModelPython", "TritonInstallation", "find_installation", "inspect_python"]
+__all__ = ["ModelPython", "TritonInstallation", "find_installation", "inspect_python", "make_backends"]
 
 _INSTALL_EXTRA = "pip install 'constructs-triton[local]'"
 #: The wheel's platform tag is manylinux_2_35.
@@ -231,3 +232,25 @@ def _require_python3(path: Path) -> None:
             f"run `{path} -m venv DIRECTORY`, install the models' packages there, and set --python to "
             "DIRECTORY/bin/python"
         )
+
+
+def make_backends(directory: Path, installation: TritonInstallation, python: ModelPython) -> None:
+    """Create links to the installed backends, and a copy of the Python backend with the stub for ``python``.
+
+    A server changes the mode of a stub that fails, even through a link. It rejects a ``runtime`` that is a
+    link to a file outside the backend's folder.
+    ``directory`` must not exist yet.
+
+    Raises:
+        MissingDependencyError: the server has no stub for this Python version.
+    """
+    stub = installation.stub_for(python)
+    directory.mkdir()
+    for backend in installation.backends.iterdir():
+        if backend.name != "python":
+            (directory / backend.name).symlink_to(backend)
+    (directory / "python").mkdir()
+    for file in (installation.backends / "python").iterdir():
+        if file.is_file() and file.name != stub.name:
+            shutil.copy(file, directory / "python" / file.name)
+    shutil.copy(stub, directory / "python" / stub.name)

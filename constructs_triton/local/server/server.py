@@ -7,22 +7,20 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
-from constructs_triton.facts.limits import INVOCATION_TIMEOUT_SECONDS
 from constructs_triton.local.model_statistics import ModelStatistics
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.running_container import Destination
-from constructs_triton.local.server.backends import make_backends
 from constructs_triton.local.server.connection import ServerConnection
-from constructs_triton.local.server.front_end_ports import FrontEndPorts, reserve_port
+from constructs_triton.local.server.front_end_ports import reserve_port
 from constructs_triton.local.server.http_front_end import HttpFrontEnd
-from constructs_triton.local.server.installation import ModelPython, TritonInstallation
+from constructs_triton.local.server.installation import make_backends
 from constructs_triton.local.server.known_hangs import make_loadable
 from constructs_triton.local.server.local_model import fit_models
 from constructs_triton.local.server.memory import fitted_environment, session_bytes
@@ -34,14 +32,14 @@ from constructs_triton.local.server.server_log import (
     raise_if_stub_ended,
     read_log,
 )
+from constructs_triton.local.server.server_settings import ServerSettings
 from constructs_triton.local.server.supervisor_process import SupervisorProcess
 from constructs_triton.local.server.unpacking import provide_models
 from constructs_triton.local.sources.inference_type import report_inference_type
 from constructs_triton.local.sources.specs import ContainerSpec
-from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.model_config.target import Target
 
-__all__ = ["ServerSettings", "TritonServer"]
+__all__ = ["TritonServer"]
 
 #: The port that SageMaker calls in a container.
 _CONTAINER_PORT = 8080
@@ -51,30 +49,6 @@ _LOOPBACK_FLAGS = tuple(f"--{name}-address=127.0.0.1" for name in ("http", "grpc
 _GRACE_SECONDS = 5.0
 #: How long a server may take to answer its first ping, if the template sets no timeout.
 _STARTUP_TIMEOUT_SECONDS = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """The settings that all servers of a run share. ``report`` prints a line for the user."""
-
-    installation: TritonInstallation
-    python: ModelPython
-    report: Callable[[str], None]
-    startup_timeout_seconds: float | None = None
-    invocation_timeout_seconds: float = INVOCATION_TIMEOUT_SECONDS
-    #: Whether each server has a private /opt/ml, as in the container.
-    has_private_mounts: bool = False
-    #: Whether each server listens on a Unix socket in its folder instead of all network interfaces.
-    has_private_addresses: bool = False
-    #: Whether servers with network isolation run without a network.
-    has_network_isolation: bool = False
-    #: Whether models whose instance groups this machine cannot run are refused.
-    is_exact: bool = False
-    #: Replacements for backends that the server does not have; ``None`` for none.
-    stand_ins: StandIns | None = None
-    #: Folders of the whole run, which the supervisors delete when it ends.
-    run_folders: tuple[Path, ...] = ()
-    front_end_ports: FrontEndPorts = field(default_factory=FrontEndPorts)
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ __all__ = [
     "decide",
     "held_confidence",
     "least_requests",
+    "missed_confidence",
     "probability_of_at_most",
     "share_interval",
 ]
@@ -70,6 +71,17 @@ def held_confidence(over: int, requests: int, percentile: float) -> float:
     return 1 - probability_of_at_most(over, requests, 1 - percentile / 100)
 
 
+def missed_confidence(over: int, requests: int, percentile: float) -> float:
+    """Return how sure it is that the percentile of all requests is over the limit, 0 to 1.
+
+    Args:
+        over: Requests over the limit, and failed ones.
+        requests: All requests.
+        percentile: The percentile, 50 to 99.
+    """
+    return probability_of_at_most(over - 1, requests, 1 - percentile / 100)
+
+
 def decide(over: int, requests: int, percentile: float, *, error: float = 0.01) -> Decision:
     """Decide from some of a step's requests whether the percentile is within the limit.
 
@@ -84,7 +96,7 @@ def decide(over: int, requests: int, percentile: float, *, error: float = 0.01) 
     """
     if held_confidence(over, requests, percentile) >= 1 - error:
         return Decision.HELD
-    if probability_of_at_most(over - 1, requests, 1 - percentile / 100) >= 1 - error:
+    if missed_confidence(over, requests, percentile) >= 1 - error:
         return Decision.NOT_HELD
     return Decision.UNDECIDED
 

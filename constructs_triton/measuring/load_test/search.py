@@ -1,11 +1,13 @@
 """Finds the highest rate that an endpoint holds: doubling, then bisection, then a longer step.
 
-The endpoint may hold more than the highest rate of a test: then this rate is a lower bound.
+At the end, the lowest rate that was not held is measured once more. If it is held now, something had
+disturbed the first measurement, and the search continues above. The endpoint may hold more than the highest
+rate of a test: then this rate is a lower bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -22,6 +24,8 @@ _CONFIRMATIONS = 6
 _LOWEST_RATE = 0.1
 # A step that confirms a rate is this many times longer, because short steps are noisy.
 _LONGER = 3
+# After the confirmation the lowest rate that was not held is measured again, and the next if that is held.
+_RETRIES = 4
 
 #: Measures a rate; the second argument is how many times longer than usual.
 Measure = Callable[[float, float], StepResult]
@@ -51,6 +55,8 @@ class Search:
     is_whole: bool = False
     best: StepResult | None = None
     _held: list[StepResult] = field(default_factory=list)
+    #: How many times longer than usual the rates were measured that were not held.
+    _missed: dict[float, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.is_whole:
@@ -71,19 +77,45 @@ class Search:
 
     def run(self) -> Iterator[StepResult]:
         """Measure rate after rate, and yield each result."""
-        yield from self._find()
+        yield from self._find(0.0, self.start)
+        yield from self._confirm()
+        for _ in range(_RETRIES):
+            best = self.best
+            missed = min((rate for rate in self._missed if best and rate > best.rate), default=None)
+            if missed is None:
+                return
+            result = self._measure(missed, self._missed[missed])
+            yield result
+            if result.verdict is not Verdict.HELD:
+                return
+            yield from self._continue_above(result)
+            if self.best is best:
+                return
+
+    def _measure(self, rate: float, times: float) -> StepResult:
+        """Measure a rate and remember whether it was held."""
+        result = self.measure(rate, times)
+        if result.verdict is Verdict.HELD:
+            self._missed.pop(rate, None)
+            self._held.append(result)
+        elif result.verdict is Verdict.NOT_HELD:
+            self._missed[rate] = times
+        return result
+
+    def _continue_above(self, result: StepResult) -> Iterator[StepResult]:
+        """Search further up from a rate that is held now: something had disturbed its first measurement."""
+        above = min((rate for rate in self._missed if rate > result.rate), default=inf)
+        yield from self._find(result.rate, self._next(result.rate, above), above)
         yield from self._confirm()
 
-    def _find(self) -> Iterator[StepResult]:
-        low, high, rate = 0.0, float("inf"), self.start
-        while high > low * (1 + self.precision) and rate >= self._lowest and rate > low:
+    def _find(self, low: float, rate: float, high: float = inf) -> Iterator[StepResult]:
+        while high > low * (1 + self.precision) and rate >= self._lowest and low < rate < high:
             result = None
             for result in self._attempts(rate):
                 yield result
             assert result is not None
             if result.verdict is Verdict.HELD:
                 low = rate
-                self._held.append(result)
             else:
                 high = rate
             if low >= self.maximum:
@@ -93,7 +125,7 @@ class Search:
     def _attempts(self, rate: float) -> Iterator[StepResult]:
         """Measure a rate, and again if the generator was disturbed."""
         for _ in range(_VOID_ATTEMPTS):
-            result = self.measure(rate, 1)
+            result = self._measure(rate, 1)
             yield result
             if result.verdict is not Verdict.VOID:
                 return
@@ -105,8 +137,10 @@ class Search:
     def _confirm(self) -> Iterator[StepResult]:
         """Measure the highest rate for longer, and lower ones until one is held again."""
         rate = max((step.rate for step in self._held), default=0.0)
-        for _ in range(_CONFIRMATIONS if rate else 0):
-            result = self.measure(rate, _LONGER)
+        for _ in range(_CONFIRMATIONS):
+            if rate < self._lowest or (self.best and rate <= self.best.rate):
+                return
+            result = self._measure(rate, _LONGER)
             yield result
             if result.verdict is Verdict.HELD:
                 self.best = result
@@ -114,8 +148,6 @@ class Search:
             rate /= 1 + self.precision
             if self.is_whole:
                 rate = float(int(rate))
-            if rate < self._lowest:
-                return
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,24 +155,38 @@ class HeldSteps:
     """The steps of a load test that were held, by rising rate.
 
     Args:
-        steps: The last step of each rate that was held. Rates above one that was not held are left out: a
-            short step held them by chance.
+        steps: The longest step of each rate that was held; of equally long ones the last. Rates above one
+            that was not held are left out: a short step held them by chance.
         lower_bound_reason: Why the endpoint may hold more than the last rate; empty if a higher rate was not
             held.
+        disturbed: Steps that were not held, although the same and higher rates were held for longer in all.
+            Something else disturbed the endpoint or the machine meanwhile, so they do not count.
     """
 
     steps: list[StepResult]
     lower_bound_reason: str
+    disturbed: list[StepResult]
 
     @classmethod
     def of(cls, steps: Iterable[StepResult]) -> HeldSteps:
         """Select them from all steps of a test, in the order in which they were measured."""
         measured = list(steps)
-        lowest_missed = min((each.rate for each in measured if each.verdict is Verdict.NOT_HELD), default=inf)
-        below = [each for each in measured if each.rate < lowest_missed]
-        held = {each.rate: each for each in below if each.verdict is Verdict.HELD}
+        held_steps = [each for each in measured if each.verdict is Verdict.HELD]
+        missed = [each for each in measured if each.verdict is Verdict.NOT_HELD]
+        disturbed = [each for each in missed if _is_disturbed(each, held_steps, missed)]
+        lowest_missed = min((each.rate for each in missed if each not in disturbed), default=inf)
+        held: dict[float, StepResult] = {}
+        for each in held_steps:
+            if each.rate < lowest_missed and each.seconds >= getattr(held.get(each.rate), "seconds", 0):
+                held[each.rate] = each
         highest = max(held, default=0.0)
-        is_void_above = any(each.verdict is Verdict.VOID and each.rate > highest for each in below)
+        voids = (each.rate for each in measured if each.verdict is Verdict.VOID)
+        is_void_above = any(highest < rate < lowest_missed for rate in voids)
         is_found = lowest_missed < inf and not is_void_above
         reason = "" if is_found else GENERATOR_WAS_BUSY if is_void_above else NO_HIGHER_RATE
-        return cls([held[rate] for rate in sorted(held)], reason)
+        return cls([held[rate] for rate in sorted(held)], reason, disturbed)
+
+
+def _is_disturbed(step: StepResult, held: Sequence[StepResult], missed: Sequence[StepResult]) -> bool:
+    held_seconds = sum(each.seconds for each in held if each.rate >= step.rate)
+    return held_seconds > sum(each.seconds for each in missed if each.rate <= step.rate)

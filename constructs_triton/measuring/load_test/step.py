@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.load_test.confidence import held_confidence, missed_confidence
 from constructs_triton.measuring.load_test.samples import Recording, percentile_ms
 from constructs_triton.measuring.load_test.stream_figures import StreamFigures, StreamLimits, compute_figures
 
@@ -130,6 +132,11 @@ class StepResult:
         reason: Why it was not held or is void; empty if it was held.
         by_concurrency: Whether a number of requests was kept open in place of a rate.
         stream: Figures of streams; ``None`` for other requests.
+        over: Requests over the limit of the latency, with those that failed or were not sent.
+        confidence: How sure it is, from 0 to 1, that the percentile is within the limit, or over it if the
+            rate is not held. ``None`` for a void step, for one with requests that failed or were not sent,
+            and for streams, which have several limits.
+        latencies_ms: The latency of each good request, sorted.
     """
 
     rate: float
@@ -150,6 +157,9 @@ class StepResult:
     reason: str
     by_concurrency: bool = False
     stream: StreamFigures | None = None
+    over: int = 0
+    confidence: float | None = None
+    latencies_ms: Sequence[float] = field(default=(), repr=False, compare=False)
 
     @property
     def good_per_second(self) -> float:
@@ -160,7 +170,7 @@ class StepResult:
         """Return the result as values that ``json.dumps`` accepts."""
         values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         values |= {"verdict": str(self.verdict), "good_per_second": round(self.good_per_second, 2)}
-        del values["by_concurrency"], values["stream"]
+        del values["by_concurrency"], values["stream"], values["latencies_ms"]
         if self.stream is None:
             return values
         load = {"rate": None, "concurrency": self.rate} if self.by_concurrency else {}
@@ -193,10 +203,12 @@ def evaluate(
         "stream": _figures(rate, settings, limits, recordings, seconds),
     }
     verdict, reason = _decide(limits, **values) if samples or values["shed"] else (Verdict.VOID, _EMPTY)
+    requests = len(samples) + values["shed"]
+    over = sum(1000 * each > limits.latency_ms for each in latencies) + values["errors"] + values["shed"]
     return StepResult(
         rate=rate,
         seconds=seconds,
-        requests=len(samples) + values["shed"],
+        requests=requests,
         good=len(good),
         p50_ms=percentile_ms(latencies, 50),
         p99_ms=percentile_ms(latencies, 99) if len(latencies) >= REQUESTS_FOR_P99 else None,
@@ -205,8 +217,22 @@ def evaluate(
         verdict=verdict,
         reason=reason,
         by_concurrency=settings.by_concurrency,
+        over=over,
+        confidence=None
+        if limits.stream or values["errors"] or values["shed"]
+        else _confidence(verdict, over, requests, limits.percentile),
+        latencies_ms=array("d", (1000 * each for each in latencies)),
         **values,
     )
+
+
+def _confidence(verdict: Verdict, over: int, requests: int, percentile: float) -> float | None:
+    match verdict:
+        case Verdict.HELD:
+            return round(held_confidence(over, requests, percentile), 4)
+        case Verdict.NOT_HELD:
+            return round(missed_confidence(over, requests, percentile), 4)
+    return None
 
 
 def _figures(

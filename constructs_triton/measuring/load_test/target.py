@@ -7,6 +7,7 @@ from typing import Any
 
 from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton_client import SageMakerTransport
+from constructs_triton_client.spelling import did_you_mean
 
 __all__ = ["Target", "describe_target"]
 
@@ -26,19 +27,23 @@ class Target:
     notes: tuple[str, ...] = ()
 
 
-def describe_target(transport: SageMakerTransport) -> Target:
+def describe_target(transport: SageMakerTransport, *, variant: str | None = None) -> Target:
     """Ask AWS for the instances of an endpoint and whether they are scaled.
 
     Calls DescribeEndpoint, DescribeEndpointConfig and DescribeScalableTargets. A call that is denied becomes
     a note.
 
+    Args:
+        transport: Transport of the endpoint.
+        variant: Variant that answers all requests. Default: all variants share them.
+
     Raises:
-        InvalidValueError: the endpoint is not in service.
+        InvalidValueError: the endpoint is not in service, or has no such variant.
     """
     name, notes = transport.endpoint_name, []
     variants: list[dict[str, Any]] = []
     try:
-        variants = _describe_variants(transport, name)
+        variants = _only(_describe_variants(transport, name), variant)
     except InvocationError as error:
         notes.append(f"The instances of {name} are unknown, because AWS did not describe it: {error}.")
     try:
@@ -71,6 +76,15 @@ def _describe_variants(transport: SageMakerTransport, name: str) -> list[dict[st
         {**variant, "InstanceType": types.get(variant["VariantName"]) or _only_type(variant)}
         for variant in endpoint.get("ProductionVariants", ())
     ]
+
+
+def _only(variants: list[dict[str, Any]], name: str | None) -> list[dict[str, Any]]:
+    found = [each for each in variants if name in (None, each["VariantName"])]
+    if not found and variants:
+        names = [each["VariantName"] for each in variants]
+        hint = did_you_mean(name or "", names, f"the variants are {', '.join(names)}")
+        raise InvalidValueError(f"--target-variant: the endpoint has no variant {name!r}; {hint}")
+    return found
 
 
 def _only_type(variant: dict[str, Any]) -> str | None:

@@ -70,13 +70,39 @@ def test_each_target_model_is_loaded_before_the_test(server: NullServer, tmp_pat
     run(server.url, "--requests", str(tmp_path / "mix.jsonl"), *SHORT, "--rates", "40")
     first = [path for path, _, _ in server.received[:2]]
     assert sorted(first) == ["/models/0.tar.gz/invoke", "/models/1.tar.gz/invoke"]
-    assert 35 <= len(server.received) <= 60
+    assert 55 <= len(server.received) <= 110
 
 
 def test_slow_endpoint_gets_longer_steps(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
-    """A step has 40 requests, so that its percentile depends on more than one of them."""
-    run(server.url, *INPUT, *SHORT, "--rates", "20", "--json")
-    assert json.loads(capsys.readouterr().out)["steps"][0]["seconds"] == 2
+    """A step has so many requests that twice as many over the limit as allowed are noticed."""
+    run(server.url, *INPUT, *SHORT, "--rates", "40", "--json")
+    assert json.loads(capsys.readouterr().out)["steps"][0]["seconds"] == 1.9
+
+
+def test_few_requests_are_a_doubt(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
+    """20 requests without one over the limit do not show that 95 percent are within it."""
+    assert run(server.url, *INPUT, *SHORT, "--rates", "60", "--step-requests", "20") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "0 of 20 requests were over the limit, so the rate is held with a confidence of 64% only; raise "
+        "--step-seconds or --step-requests"
+    )
+
+
+def test_a_disturbed_rate_is_said(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
+    """A rate that is not held once, and is held with a higher one afterwards, is named and does not count."""
+    server.status = lambda number: 503 if number == 20 else 200
+    assert run(server.url, *INPUT, *SHORT, "--rates", "50", "50", "60", "60") == 0
+    out = capsys.readouterr().out.splitlines()
+    assert "not held: 1 errors" in out[1]
+    assert out[-1].startswith("50.0/s was not held once, although the same and higher rates were")
+
+
+def test_a_variant_is_called_and_named(server: NullServer, tmp_path: Path) -> None:
+    """Each request names the variant, and so do the rows."""
+    words = ("--target-variant", "Blue", *INPUT, *SHORT, "--rates", "60", "-o", str(tmp_path / "b.csv"))
+    assert run("digits", "--endpoint-url", server.url, *words) == 0
+    assert {headers["X-Amzn-SageMaker-Target-Variant"] for _, headers, _ in server.received} == {"Blue"}
+    assert read_measurements(tmp_path / "b.csv")[0].configuration == "digits/Blue"
 
 
 def test_errors_are_shown_and_nothing_is_held(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +147,7 @@ def test_interrupted_test_writes_what_it_has(
 def described(monkeypatch: pytest.MonkeyPatch) -> list[Target]:
     """What AWS says about the endpoint; tests put it in."""
     targets: list[Target] = []
-    monkeypatch.setattr("constructs_triton.cli.load_test.describe_target", lambda _: targets[0])
+    monkeypatch.setattr("constructs_triton.cli.load_test.describe_target", lambda *_, **__: targets[0])
     return targets
 
 

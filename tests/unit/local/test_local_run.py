@@ -12,7 +12,8 @@ from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local import run
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
-from constructs_triton.local.server.server import ServerSettings, TritonServer
+from constructs_triton.local.server.server import TritonServer
+from constructs_triton.local.server.server_settings import ServerSettings
 from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
 NOWHERE = Path("/nowhere")

@@ -16,7 +16,8 @@ from aiohttp.test_utils import TestServer
 
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
-from constructs_triton.local.server.server import ServerSettings, TritonServer
+from constructs_triton.local.server.server import TritonServer
+from constructs_triton.local.server.server_settings import ServerSettings
 from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec
 
 _Parameters = ParamSpec("_Parameters")

@@ -16,7 +16,8 @@ import pytest
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.server.front_end_ports import FrontEndPorts
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
-from constructs_triton.local.server.server import ServerSettings, TritonServer
+from constructs_triton.local.server.server import TritonServer
+from constructs_triton.local.server.server_settings import ServerSettings
 from constructs_triton.local.sources.specs import ContainerSpec
 
 NOWHERE = Path("/nowhere")

@@ -92,6 +92,21 @@ def test_suspended_scaling_is_safe_and_mixed_types_are_unknown(stubs: Any) -> No
     assert (target.instance_type, target.instance_count, target.is_scaled) == (None, 4, False)
 
 
+def test_one_variant_is_described_alone(stubs: Any) -> None:
+    """Its instances share the load, and only its scaling matters; another name gets a suggestion."""
+    transport, sagemaker, scaling = stubs
+    for _ in range(2):
+        sagemaker.add_response("describe_endpoint", endpoint(Blue=1, Green=3))
+        sagemaker.add_response("describe_endpoint_config", config(Blue="ml.g5.xlarge", Green="ml.c7i.xlarge"))
+    expected = {"ServiceNamespace": "sagemaker", "ResourceIds": ["endpoint/pets/variant/Green"]}
+    scaling.add_response("describe_scalable_targets", {"ScalableTargets": []}, expected)
+    with sagemaker, scaling:
+        target = describe_target(transport, variant="Green")
+        with pytest.raises(InvalidValueError, match=r"--target-variant: .* no variant 'Gren'; did you mean"):
+            describe_target(transport, variant="Gren")
+    assert (target.instance_type, target.instance_count) == ("ml.c7i.xlarge", 3)
+
+
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [({"ml.g6.xlarge": 0, "ml.g5.xlarge": 2}, "ml.g5.xlarge"), ({"a": 1, "b": 1}, None)],

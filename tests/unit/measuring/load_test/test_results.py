@@ -52,6 +52,30 @@ def test_verdict_of_a_step(result: StepResult, verdict: str, reason: str) -> Non
     assert result.reason.startswith(reason)
 
 
+def test_a_step_keeps_its_latencies_and_how_sure_it_is() -> None:
+    """Failed and unsent requests are over the limit; only good ones have a latency."""
+    samples = [*([Sample(0, 0.02, 200)] * 190), Sample(0, 0.3, 200), Sample(0, 0.01, 500)]
+    found = evaluate(10, StepSettings(seconds=10), LIMITS, [Recording(samples, shed=1)])
+    assert (found.over, found.requests, len(found.latencies_ms)) == (3, 193, 191)
+    assert list(found.latencies_ms[-2:]) == pytest.approx([20, 300])
+    assert found.confidence is None  # an error is a miss, whatever the percentile is
+    assert "latencies_ms" not in found.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("result", "confidence"),
+    [
+        (step(count=40), 0.8715),
+        (step(count=400), 1.0),
+        (step(latency=0.101, count=10), 1.0),
+        (step(latency=0.2, cpu=0.9), None),
+    ],
+)
+def test_confidence_depends_on_the_number_of_requests(result: StepResult, confidence: float | None) -> None:
+    """A step of few requests can be held by chance; a void step shows nothing."""
+    assert result.confidence == confidence
+
+
 def test_p99_needs_a_thousand_requests() -> None:
     """Fewer would put less than ten above it."""
     assert step(count=999).p99_ms is None
@@ -104,3 +128,13 @@ def test_locustfile_compiles_and_has_the_requests() -> None:
     compile(text, "locustfile.py", "exec")
     assert "(3.0, 'application/octet-stream', {'TargetModel': 'cats.tar.gz'}, 'AP8=')" in text
     assert "REGION = 'eu-west-1'" in text
+
+
+def test_one_unlucky_step_of_several_rounds_removes_no_row(tmp_path: Path) -> None:
+    """A plan is sized by the highest rate of the rounds, not by the one below a busy moment."""
+    low, high = step(rate=30, count=300), step(rate=36, count=360)
+    steps = [low, high, step(rate=30, latency=0.3, count=300), low, high, step(rate=40, latency=0.2)]
+    path = tmp_path / "b.csv"
+    assert write_results(path, BenchmarkMetadata(configuration="c"), steps) == 2
+    assert [each.invocations_per_minute for each in read_measurements(path)] == [1800, 2160]
+    assert [each.is_lower_bound for each in read_measurements(path)] == [False, False]

@@ -74,9 +74,9 @@ def test_search_finds_the_knee_of_a_queue(servers: int, seconds: float, limit: f
     steps = list(search.run())
     assert search.best is not None
     assert search.best.rate == pytest.approx(knee(servers, seconds, limit), rel=0.1)
-    assert steps[-1] is search.best
+    assert search.best in steps
     assert search.best.seconds == 600
-    assert len(steps) <= 16
+    assert len(steps) <= 17
 
 
 def result(rate: float, verdict: str = "held", times: float = 1) -> StepResult:
@@ -94,9 +94,9 @@ def search_with(verdict: Callable[[float, float], str], **settings: Any) -> tupl
 @pytest.mark.parametrize(
     ("most", "confirmed", "measured"),
     [
-        (11, 11, [1, 2, 4, 8, 16, 12, 10, 11, 11]),
-        (1, 1, [1, 2, 1]),
-        (2, 1, [1, 2, 4, 3, 2, 1]),
+        (11, 11, [1, 2, 4, 8, 16, 12, 10, 11, 11, 12]),
+        (1, 1, [1, 2, 1, 2]),
+        (2, 1, [1, 2, 4, 3, 2, 1, 2]),
         (1, 0, [1, 2, 1]),
         (0, 0, [1]),
     ],
@@ -113,9 +113,9 @@ def test_numbers_of_open_requests_are_whole(most: int, confirmed: int, measured:
 
 
 def test_rates_double_and_are_bisected() -> None:
-    """The last rate is the confirmation, three times as long."""
+    """The last rate but one is the confirmation, three times as long; the last is the lowest miss again."""
     search, rates = search_with(lambda rate, _: "held" if rate <= 50 else "not held")
-    assert rates == [4, 8, 16, 32, 64, 48, 56, 52, 48]
+    assert rates == [4, 8, 16, 32, 64, 48, 56, 52, 48, 52]
     assert search.best is not None
     assert (search.best.rate, search.best.seconds) == (48, 30)
 
@@ -181,7 +181,39 @@ def test_confirmation_goes_down_until_a_rate_is_held() -> None:
     )
     assert search.best is not None
     assert search.best.rate == pytest.approx(48 / 1.1 / 1.1)
-    assert rates[-3:] == pytest.approx([48, 48 / 1.1, 48 / 1.1 / 1.1])
+    assert rates[-4:] == pytest.approx([48, 48 / 1.1, 48 / 1.1 / 1.1, 48 / 1.1])
+
+
+@pytest.mark.parametrize("disturbed", [3, 4, 8, 9])
+def test_a_busy_minute_does_not_lower_the_result(disturbed: int) -> None:
+    """One step that something else disturbs, early, late or in the confirmation, is measured again."""
+    number = 0
+
+    def verdict(rate: float, _: float) -> str:
+        nonlocal number
+        number += 1
+        return "held" if rate <= 50 and number != disturbed else "not held"
+
+    search, rates = search_with(verdict)
+    assert search.best is not None
+    assert 45 < search.best.rate <= 50
+    assert len(rates) <= 18
+
+
+def test_a_rate_above_a_disturbed_one_counts() -> None:
+    """Of repeated rounds one unlucky step is left out; one lucky step above a miss still does not count."""
+    verdicts = "30 not held, 30 held, 33 held, 36 not held, 30 held, 33 held, 36 not held, 40 held"
+    steps = [result(float(each.split()[0]), each.split(" ", 1)[1]) for each in verdicts.split(", ")]
+    held = HeldSteps.of(steps)
+    assert [each.rate for each in held.steps] == [30, 33]
+    assert [each.rate for each in held.disturbed] == [30]
+    assert held.lower_bound_reason == ""
+
+
+def test_the_longest_step_of_a_rate_is_written() -> None:
+    """A confirmation is worth more than the short steps before and after it."""
+    steps = [result(8), result(8, times=3), result(8), result(9, "not held")]
+    assert HeldSteps.of(steps).steps == [steps[1]]
 
 
 def test_maximum_ends_the_search() -> None:
