@@ -38,7 +38,7 @@ _BUSY_CPU = 0.8
 _IN_FLIGHT, _LEAST_IN_FLIGHT = 4, 32
 _ALONE = 10
 #: Fields of a step that the journal keeps; tune measures no streams.
-_KEPT = tuple(each.name for each in fields(StepResult) if each.name != "stream")
+_KEPT = tuple(each.name for each in fields(StepResult) if each.name not in ("stream", "latencies_ms"))
 
 
 @dataclass(frozen=True, slots=True)

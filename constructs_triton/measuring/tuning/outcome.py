@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from constructs_triton.measuring.load_test.step import Limits
 from constructs_triton.measuring.tuning.bench import BenchStep
@@ -71,6 +72,38 @@ class TuneResult:
         if self.rounds and candidate in self.rounds[0]:
             return geometric_mean([found[candidate] for found in self.rounds])
         return self.race.trials[candidate].rate if candidate in self.race.trials else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as values that ``json.dumps`` accepts."""
+        found = self.comparison
+        compared = (
+            {"ratio": found.ratio, "low": found.low, "high": found.high, "rounds": found.rounds}
+            if found
+            else None
+        )
+        return {
+            "sentence": str(self),
+            "model": self.model,
+            "latency_ms": self.limits.latency_ms,
+            "percentile": self.limits.percentile,
+            "best": {name: asdict(settings) for name, settings in self.best.models},
+            "best_is_present": self.best == self.present,
+            "requests_per_second": self.rate(self.best),
+            "present_requests_per_second": self.rate(self.present),
+            "comparison": compared,
+            "tried": [
+                {
+                    "configuration": str(trial.candidate),
+                    "outcome": str(trial.outcome),
+                    "requests_per_second": trial.rate,
+                    "reason": trial.reason,
+                }
+                for trial in self.race.trials.values()
+            ],
+            "notes": list(self.notes),
+            "is_interrupted": self.is_interrupted,
+            "folder": str(self.folder),
+        }
 
     def __str__(self) -> str:
         sentence = self._sentence()

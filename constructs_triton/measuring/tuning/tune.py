@@ -45,7 +45,7 @@ from constructs_triton_client.wire import encode_request
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Tuning", "tune"]
+__all__ = ["BatchingFaultError", "TuneOptions", "Tuning", "tune"]
 
 JOURNAL = "journal.jsonl"
 Inputs = Mapping[str, "NDArray[Any]"]
@@ -62,6 +62,7 @@ class TuneOptions:
     step_seconds: float = 4.0
     parameters: Mapping[str, Sequence[str]] | None = None
     calls: Mapping[str, Sequence[str]] | None = None
+    shapes: Mapping[str, Sequence[int]] | None = None
     accept_stand_in: bool = False
     compares_outputs: bool = True
     seed: int = 0
@@ -87,6 +88,7 @@ def tune(
     step_seconds: float = 4.0,
     parameters: Mapping[str, Sequence[str]] | None = None,
     calls: Mapping[str, Sequence[str]] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
     accept_stand_in: bool = False,
     compares_outputs: bool = True,
     seed: int = 0,
@@ -111,6 +113,8 @@ def tune(
         step_seconds: Length of a step; one that confirms a rate is twice as long.
         parameters: Values to try of parameters of the backend, such as ``{"threads": ["1", "2"]}``.
         calls: Models that a Python model calls and whose names its source does not contain as strings.
+        shapes: Dims of inputs for random values, without the batch dimension. Default: 1 for each variable
+            size.
         accept_stand_in: Whether to measure a framework's Python package in place of a backend that is not
             installed.
         compares_outputs: Whether a candidate must have the outputs of the present configuration.
@@ -131,11 +135,16 @@ def tune(
         step_seconds=step_seconds,
         parameters=parameters,
         calls=calls,
+        shapes=shapes,
         accept_stand_in=accept_stand_in,
         compares_outputs=compares_outputs,
         seed=seed,
     )
     return Tuning(Path(repository), model, options, requests, local).run(listener)
+
+
+class BatchingFaultError(LocalEndpointError):
+    """The present configuration has other outputs for requests that arrive together than for each alone."""
 
 
 class Tuning:
@@ -220,7 +229,8 @@ class Tuning:
     def _draw(self, repository: Path) -> Iterator[Invocation]:
         for number in range(REQUESTS):
             seed = self.options.seed + number
-            samples = sample_inputs(repository, self.model, [], {}, is_random=True, seed=seed)
+            shapes = self.options.shapes or {}
+            samples = sample_inputs(repository, self.model, [], shapes, is_random=True, seed=seed)
             datatypes = {name: "BF16" for name, (_, datatype) in samples.items() if datatype == "BF16"}
             arrays = {name: array for name, (array, _) in samples.items()}
             encoded = encode_request(arrays, datatypes=datatypes)
@@ -363,7 +373,7 @@ class Tuning:
 
 def _present_fails(model: str, error: CandidateRefusedError) -> ConstructsTritonError:
     if error.is_wrong:
-        return LocalEndpointError(
+        return BatchingFaultError(
             f"{model}: with its present configuration, requests that arrive together get other outputs than "
             f"alone ({error}); fix the model, or set compares_outputs (--no-output-check) if they are random"
         )
