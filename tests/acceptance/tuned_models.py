@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-#: ``device``: one device, most of the time is that of the batch. ``slots``: two slots, time for each item.
-#: ``threads``: two threads occupy both slots and are hardly faster than one. ``mixing``: as ``device``, but the
-#: outputs depend on the other items of the batch.
+#: ``device``: one device, with most of the time for the batch. ``slots``: two slots, with time for each item.
+#: ``threads``: two threads occupy both slots and are hardly faster than one. ``mixing``: as ``device``, but
+#: the outputs depend on the other items of the batch.
 BODIES = {
     "device": "with self.slots(0, 1):\n            time.sleep(0.040 + 0.0025 * count)",
-    "slots": "for _ in range(count):\n            with self.slots(self.number % 2):\n                time.sleep(0.040)",
+    "slots": (
+        "for _ in range(count):\n"
+        "            with self.slots(self.number % 2):\n"
+        "                time.sleep(0.040)"
+    ),
     "threads": (
         "for _ in range(count):\n"
         '            with self.slots(*([self.number % 2] if self.threads == "1" else [0, 1])):\n'
@@ -24,7 +28,7 @@ BODIES = {
     ),
     "quick": "time.sleep(0.001)",
 }
-_MODEL = '''import contextlib, fcntl, json, time
+_MODEL = """import contextlib, fcntl, json, time
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -53,7 +57,7 @@ class TritonPythonModel:
         {body}
         outputs = [pb_utils.Tensor("Y", (2 * array).astype(np.float32)) for array in arrays]
         return [pb_utils.InferenceResponse([output]) for output in outputs]
-'''
+"""
 _CONFIG = """backend: "python"
 max_batch_size: 64
 input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] } ]
@@ -84,4 +88,5 @@ def write_ensemble(repository: Path) -> None:
     )
     (repository / "chain" / "1").mkdir(parents=True)
     config = _CONFIG.replace('backend: "python"', 'platform: "ensemble"')
-    (repository / "chain" / "config.pbtxt").write_text(f"{config}ensemble_scheduling {{ step [ {steps} ] }}\n")
+    config += f"ensemble_scheduling {{ step [ {steps} ] }}\n"
+    (repository / "chain" / "config.pbtxt").write_text(config)

@@ -48,11 +48,12 @@ class Schedule:
         The number is fixed before the first round: a comparison that ends as soon as it shows a difference
         often shows one that does not exist.
         """
-        fitting = int(seconds_left / self.comparison_seconds(finalists, 1))
-        if fitting >= FEWEST_ROUNDS:
-            return min(MOST_ROUNDS, fitting), self.settings.confirm_seconds
-        each = seconds_left / (finalists * FEWEST_ROUNDS * _STEPS_OF_CROSSING) - LEAD_SECONDS
-        return FEWEST_ROUNDS, max(self.settings.step_seconds, each)
+        confirm = self.settings.confirm_seconds
+        for rounds in range(MOST_ROUNDS, FEWEST_ROUNDS - 1, -1):
+            each = seconds_left / (finalists * rounds * _STEPS_OF_CROSSING) - LEAD_SECONDS
+            if each >= self.settings.step_seconds:
+                return rounds, min(each, confirm)
+        return FEWEST_ROUNDS, self.settings.step_seconds
 
     def expected_seconds(self, candidates: int) -> float:
         """Return how long a search of so many candidates and its comparison usually take."""

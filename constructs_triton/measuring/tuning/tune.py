@@ -356,7 +356,11 @@ class Tuning:
         bench.deadline = end = self._started + self.schedule.budget_seconds
         # Models on GPUs would share the memory, so they run in turns.
         bench.keep = () if self.machine.gpus else finalists
-        count, seconds = self.schedule.rounds(len(finalists), end - time.monotonic())
+        # Kept, because a run that continues this comparison has more time left.
+        count, seconds = bench.journal.recall_once(
+            f"rounds of {', '.join(map(str, finalists))}",
+            lambda: self.schedule.rounds(len(finalists), end - time.monotonic()),
+        )
         watcher.on_compare(finalists, count)
         for found in measure_rounds(
             bench.measure,

@@ -137,7 +137,7 @@ def test_benchmark_has_the_rates_that_were_compared(tmp_path: Path) -> None:
 
 
 def test_a_difference_that_may_be_chance_keeps_the_present(tmp_path: Path) -> None:
-    """If the interval of the ratio contains 1, the result is the present configuration, and none is written."""
+    """If the interval of the ratio contains 1, the result is the present configuration."""
     result = run(SimulatedModels({"m": fixed_per_batch}), tmp_path / "tuned")
     rounds = [{PRESENT: 10.0, result.best: 10.0 + noise} for noise in (-1, 1, -0.5, 0.6, 0.2)]
     comparisons = compare_finalists(PRESENT, rounds)
@@ -176,7 +176,7 @@ def test_stand_in_is_in_the_first_line(tmp_path: Path) -> None:
 
 
 def test_model_that_mixes_a_batch_is_named(tmp_path: Path) -> None:
-    """A batch that changes the outputs is a note with the model and the difference, and marked in the table."""
+    """A batch that changes the outputs is named in a note and in the table."""
     wrong = Candidate.of(m=ModelSettings(1, 2))
     refusals = {wrong: CandidateRefusedError("output Y: 4 of 4 values differ", is_wrong=True)}
     result = run(SimulatedModels({"m": fixed_per_batch}, refusals=refusals), tmp_path / "tuned")
