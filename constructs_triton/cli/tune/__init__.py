@@ -22,15 +22,15 @@ from constructs_triton.untrusted.terminal import print_json, print_lines, print_
 
 if TYPE_CHECKING:
     from constructs_triton.local.options import LocalRunOptions
+    from constructs_triton.measuring.tuning.local_search import Tuning
     from constructs_triton.measuring.tuning.outcome import TuneResult
-    from constructs_triton.measuring.tuning.tune import Tuning
 
 __all__ = ["add_arguments", "run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the plan, search, and print what was found."""
-    from constructs_triton.measuring.tuning.tune import BatchingFaultError
+    from constructs_triton.measuring.tuning.local_search import BatchingFaultError
 
     tuning = _prepare(arguments)
     print_note(*_plan(tuning))
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _prepare(arguments: argparse.Namespace) -> Tuning:
-    from constructs_triton.measuring.tuning.tune import TuneOptions, Tuning
+    from constructs_triton.measuring.tuning.local_search import TuneOptions, Tuning
 
     options = TuneOptions(
         latency_ms=arguments.latency_ms,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from constructs_triton.measuring.load_test.open_loop import LiveFigures
     from constructs_triton.measuring.tuning.candidates import Candidate
-    from constructs_triton.measuring.tuning.tune import Tuning
+    from constructs_triton.measuring.tuning.local_search import Tuning
 
 __all__ = ["TuneProgress"]
 
