@@ -8,21 +8,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, Self, Unpack
-from urllib.parse import urlsplit
 
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.model_statistics import ModelStatistics, parse_statistics
+from constructs_triton.local.gateway_query import ask_gateway
+from constructs_triton.local.model_statistics import ModelStatistics, parse_statistics, statistics_since
 from constructs_triton.local.options import LocalRunOptions, command_line, takes_run_options
 
 __all__ = ["LocalEndpoint", "SynthesizableApp"]
 
 _STOP_TIMEOUT_SECONDS = 30.0
-_ANSWER_TIMEOUT_SECONDS = 30.0
+#: Statistics of models by endpoint, and by variant or inference component.
+Statistics = dict[str, dict[str, tuple[ModelStatistics, ...]]]
 
 
 class _CloudAssembly(Protocol):
@@ -195,29 +194,25 @@ class LocalEndpoint:
         """The output of ``local up --json``: endpoints, variants, process IDs, logs."""
         return self._ready
 
-    def statistics(self) -> dict[str, dict[str, tuple[ModelStatistics, ...]]]:
+    def statistics(self, *, since: Statistics | None = None) -> Statistics:
         """Return what the servers have counted of each model: requests, batches, time in queue and compute.
 
-        The keys are the endpoint, and the variant or inference component. The counters begin when a model is
-        loaded; :func:`statistics_since` returns those between two readings. Each step of an ensemble and
-        each model that another one calls has an entry.
+        The keys are the endpoint, and the variant or inference component. Each step of an ensemble and each
+        model that another one calls has an entry.
+
+        Args:
+            since: An earlier result. Default: the counters begin when a model is loaded.
 
         Raises:
             LocalEndpointError: a server does not answer, or its statistics cannot be reached.
         """
-        address = urlsplit(self.endpoint_url)
-        assert address.hostname is not None
-        with closing(
-            HTTPConnection(address.hostname, address.port, timeout=_ANSWER_TIMEOUT_SECONDS)
-        ) as caller:
-            try:
-                caller.request("GET", "/statistics")
-                answer = json.loads(caller.getresponse().read())
-            except (OSError, HTTPException, ValueError) as error:
-                raise LocalEndpointError(f"statistics: the local run does not answer ({error})") from None
+        earlier = since or {}
         return {
-            endpoint: {name: _statistics(each) for name, each in servers.items()}
-            for endpoint, servers in answer.items()
+            endpoint: {
+                name: statistics_since(_statistics(each), earlier.get(endpoint, {}).get(name, ()))
+                for name, each in servers.items()
+            }
+            for endpoint, servers in ask_gateway(self.endpoint_url, "/statistics").items()
         }
 
     @property

@@ -25,6 +25,7 @@ class RunningContainer(Protocol):
     """The container of one variant or component: the bundled server, or an image that an engine runs.
 
     ``directory`` is a private folder that is deleted with the container. ``generation`` counts the starts.
+    ``stand_ins`` are the models that a stand-in runs, with what runs each of them.
     """
 
     label: str
@@ -32,6 +33,7 @@ class RunningContainer(Protocol):
     directory: Path
     is_ready: bool
     generation: int
+    stand_ins: dict[str, str]
 
     @property
     def url(self) -> str:

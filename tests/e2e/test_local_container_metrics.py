@@ -27,7 +27,6 @@ from constructs_triton import (
     TritonModelRepository,
 )
 from constructs_triton.local import LocalEndpoint
-from constructs_triton.local.model_statistics import statistics_since
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 NAME = "adding"
@@ -110,14 +109,14 @@ def publisher_ids(local: LocalEndpoint) -> list[int]:
 
 def test_figures_equal_the_requests_that_were_sent(local: LocalEndpoint) -> None:
     """Each model's requests under load are counted exactly, over a reload of the publisher."""
-    before, read_before = totals(local, "Requests"), local.statistics()[NAME]["AllTraffic"]
+    before, read_before = totals(local, "Requests"), local.statistics()
     send(local, 400)
     Caller(local.endpoint_url).add(NAME, RELOADS)
     send(local, 200)
     wanted = {model: before[model] + 601 for model in ("pipe", "first", "second")}
     assert wait_until(lambda: totals(local, "Requests") == wanted), totals(local, "Requests")
     assert set(totals(local, "Failures").values()) == {0}
-    read = statistics_since(local.statistics()[NAME]["AllTraffic"], read_before)
+    read = local.statistics(since=read_before)[NAME]["AllTraffic"]
     counted = {each.name: each.success.count for each in read if each.name in wanted}
     assert counted == dict.fromkeys(wanted, 601)
     assert all(each.queue.count == 601 and each.mean_compute_ms > 0 for each in read if each.name in wanted)

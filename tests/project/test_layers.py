@@ -88,6 +88,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "local": (
         "options",
         "model_statistics",
+        "gateway_query",
         "sources",
         "running_container",
         "http_session",

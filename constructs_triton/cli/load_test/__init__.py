@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,7 +27,7 @@ from constructs_triton.measuring.load_test.results_file import BenchmarkMetadata
 from constructs_triton.measuring.load_test.search import GENERATOR_WAS_BUSY, HeldSteps, Search
 from constructs_triton.measuring.load_test.step import StepResult, StepSettings
 from constructs_triton.measuring.load_test.step_runner import StepRunner
-from constructs_triton.measuring.load_test.target import describe_target
+from constructs_triton.measuring.load_test.target import describe_target, find_stand_ins
 from constructs_triton.measuring.plots.figure import check_path
 from constructs_triton.measuring.plots.load_test_plot import plot_load_test
 from constructs_triton.planning.csv_table import parse_measured_type
@@ -54,10 +55,32 @@ def run(arguments: argparse.Namespace) -> int:
     # Shows what is wrong before the test, and loads each target model.
     for invocation in {str(each.options): each for _, each in invocations}.values():
         _try_out(transport, invocation, is_stream=arguments.stream)
+    stand_ins = _find_stand_ins(arguments)
+    if stand_ins and not arguments.configuration:
+        metadata = replace(metadata, configuration=f"{metadata.configuration} (stand-in)")
     test = _Test(arguments, transport, invocations)
     exit_code = test.run()
-    _write(arguments, metadata, test)
+    _write(arguments, metadata, test, stand_ins)
     return exit_code
+
+
+def _find_stand_ins(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the models of a local run that stand-ins run, and print first what this means."""
+    if _is_container(arguments) or not _is_on_this_machine(arguments.endpoint_url):
+        return {}
+    server = arguments.inference_component or arguments.target_variant
+    found = find_stand_ins(arguments.endpoint_url, arguments.endpoint, variant=server)
+    if found and not arguments.json:
+        what = ", ".join(f"{model} ({stand_in})" for model, stand_in in sorted(found.items()))
+        print_lines(
+            f"stand-ins run {what}: these figures are theirs and not those of the models' backends. Do not "
+            "size instances with them; measure in AWS, or with `local up --engine docker`"
+        )
+    return found
+
+
+def _is_on_this_machine(url: str | None) -> bool:
+    return url is not None and urlsplit(url).hostname in LOOPBACK_HOSTS
 
 
 def _try_out(transport: Any, invocation: Any, *, is_stream: bool) -> None:
@@ -129,9 +152,8 @@ def _metadata(arguments: argparse.Namespace, transport: Any) -> BenchmarkMetadat
         InvalidValueError: the load would reach others, or scaling would change the instances meanwhile.
     """
     url = arguments.endpoint if _is_container(arguments) else arguments.endpoint_url
-    is_local = url is not None and urlsplit(url).hostname in LOOPBACK_HOSTS
     type_, source, count = "local", "local", 1
-    if not is_local:
+    if not _is_on_this_machine(url):
         type_, source, count = _describe(arguments, transport, url)
     if arguments.instance_type:
         type_, source = _check_type(arguments.instance_type), "given"
@@ -302,11 +324,13 @@ class _Test:
         return f"add a higher {what} to {option}" if self._loads else "raise --to"
 
 
-def _write(arguments: argparse.Namespace, metadata: BenchmarkMetadata, test: _Test) -> None:
+def _write(
+    arguments: argparse.Namespace, metadata: BenchmarkMetadata, test: _Test, stand_ins: dict[str, str]
+) -> None:
     if arguments.json:
         steps = [step.to_dict() for step in test.steps]
         best = test.best and {**test.best.to_dict(), "is_lower_bound": bool(test.lower_bound_reason)}
-        print_json({"best": best, "steps": steps})
+        print_json({"best": best, "steps": steps, **({"stand_ins": stand_ins} if stand_ins else {})})
     else:
         print_lines(*test.summary())
     if arguments.output:

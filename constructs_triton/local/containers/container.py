@@ -70,6 +70,8 @@ class TritonContainer:
     is_ready: bool = field(init=False, default=False)
     #: Number of starts. Models that were loaded into an earlier container are not loaded any more.
     generation: int = field(init=False, default=0)
+    #: An image has all backends.
+    stand_ins: dict[str, str] = field(init=False, default_factory=dict)
     _session: aiohttp.ClientSession | None = field(init=False, default=None)
     _relay: ExecRelay | None = field(init=False, default=None)
     _remover: asyncio.subprocess.Process | None = field(init=False, default=None)

@@ -120,6 +120,15 @@ class _Gateway:
         found = {name: await each.statistics() for name, each in self._endpoints.items()}
         return web.json_response(found)
 
+    async def stand_ins(self, _: web.Request) -> web.Response:
+        """Answer with the models that stand-ins run, by endpoint and variant. SageMaker has no such path."""
+        return web.json_response(
+            {
+                name: {server.spec.name: server.server.stand_ins for server in endpoint.all_servers()}
+                for name, endpoint in self._endpoints.items()
+            }
+        )
+
     async def _answer(self, request: web.Request, send: _Relay, operation: str) -> web.StreamResponse:
         try:
             check_headers(operation, request.headers)
@@ -228,6 +237,7 @@ def gateway_application(
     application.router.add_post("/endpoints/{name}/async-invocations", gateway.invoke_async)
     application.router.add_get("/ping", gateway.ping)
     application.router.add_get("/statistics", gateway.statistics)
+    application.router.add_get("/stand-ins", gateway.stand_ins)
     if bucket_folder is not None:
         add_bucket_routes(application, BucketFolder(bucket_folder))
     return application

@@ -66,6 +66,8 @@ class TritonServer:
     generation: int = field(init=False, default=0)
     #: The server's process id, which is also the id of its session and process group.
     process_id: int = field(init=False, default=0)
+    #: Models that a stand-in runs, and what runs each of them.
+    stand_ins: dict[str, str] = field(init=False, default_factory=dict)
     #: Environment variables that adapt the server to this machine; the template overrides them.
     _fitted: dict[str, str] = field(init=False, default_factory=dict)
     #: Reserves ``port`` for this server if it listens on all interfaces.
@@ -224,7 +226,9 @@ class TritonServer:
             MissingDependencyError: a stand-in's package is not installed.
         """
         settings = self.settings
-        stand_ins = settings.stand_ins and settings.stand_ins.for_archive(target_model, self.container.image)
+        stand_ins = settings.stand_ins and settings.stand_ins.for_archive(
+            target_model, self.container.image, used=self.stand_ins
+        )
         installed = settings.installation.backend_names()
         processes = fit_models(
             repository, default_model, installed, stand_ins, self._note, is_exact=settings.is_exact

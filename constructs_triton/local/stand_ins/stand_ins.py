@@ -44,16 +44,26 @@ class StandIns:
     models: Mapping[str, Path] = field(default_factory=dict)
     #: Triton release of the endpoint's image, if its tag has one.
     image_version: str | None = None
+    #: Models that a stand-in runs, and what runs each of them.
+    used: dict[str, str] = field(default_factory=dict)
 
-    def for_archive(self, target_model: str, image: str = "") -> StandIns:
+    def for_archive(
+        self, target_model: str, image: str = "", *, used: dict[str, str] | None = None
+    ) -> StandIns:
         """Return the stand-ins of one archive of a multi-model endpoint, whose image has this URI.
 
-        A stand-in that is named ``archive.tar.gz/model`` runs in this archive only, and takes precedence.
+        A stand-in that is named ``archive.tar.gz/model`` runs in this archive only, and takes precedence. The
+        models that a stand-in runs are added to ``used``.
         """
         prefix = f"{target_model}/"
         named = self.models.items()
         own = {name.removeprefix(prefix): path for name, path in named if name.startswith(prefix)}
-        return replace(self, models={**self.models, **own}, image_version=image_version_of(image))
+        return replace(
+            self,
+            models={**self.models, **own},
+            image_version=image_version_of(image),
+            used={} if used is None else used,
+        )
 
     def put_in_place(self, models: Iterable[ModelFolder], report: Callable[[str], None]) -> None:
         """Put the stand-ins of these unpacked models in their place, and report them.
@@ -62,6 +72,7 @@ class StandIns:
             LocalEndpointError: a stand-in cannot be read.
         """
         for name, path in put_in_place(models, self.models).items():
+            self.used[name] = path.name
             report(f"{name}: {path} runs in its place (--stand-in)")
 
     def backends(self) -> tuple[str, ...]:
@@ -114,6 +125,7 @@ class StandIns:
                 f"{model.name}: the stand-in for the backend {backend!r} needs the package {package}; run "
                 f"`{self.python} -m pip install {package}`, or set --python to an environment that has it"
             )
+        self.used[model.name] = f"{self.describe(model, backend)} in Python"
         report(f"{model.name}: backend {backend} is replaced by {self.describe(model, backend)} on the CPU")
         for notice in tree_notices(model, self.image_version):
             report(f"{model.name}: {notice}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from constructs_triton.errors import InvalidValueError, InvocationError
+from constructs_triton.errors import InvalidValueError, InvocationError, LocalEndpointError
+from constructs_triton.local.gateway_query import ask_gateway
 from constructs_triton_client import SageMakerTransport
 from constructs_triton_client.spelling import did_you_mean
 
-__all__ = ["Target", "describe_target"]
+__all__ = ["Target", "describe_target", "find_stand_ins"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,24 @@ def describe_target(transport: SageMakerTransport, *, variant: str | None = None
         is_scaled,
         tuple(notes),
     )
+
+
+def find_stand_ins(endpoint_url: str, endpoint: str, *, variant: str | None = None) -> dict[str, str]:
+    """Ask a local run which models of an endpoint are run by stand-ins, and by what.
+
+    The result is empty if a program other than ``local up`` answers at the URL.
+
+    Args:
+        endpoint_url: URL of the local run.
+        endpoint: Name of the endpoint.
+        variant: Variant or inference component that answers all requests. Default: all.
+    """
+    try:
+        servers = ask_gateway(endpoint_url, "/stand-ins").get(endpoint, {})
+        found = [models for name, models in servers.items() if variant in (None, name)]
+        return {model: str(what) for models in found for model, what in models.items()}
+    except (LocalEndpointError, AttributeError):
+        return {}
 
 
 def _describe_variants(transport: SageMakerTransport, name: str) -> list[dict[str, Any]]:

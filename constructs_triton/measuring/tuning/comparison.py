@@ -150,7 +150,7 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 
 def t_quantile(degrees: int, confidence: float) -> float:
-    """Return the value within which Student's t lies with this probability, on both sides of 0.
+    """Return the value within which Student's t is with this probability, on both sides of 0.
 
     It is 2.776 for 4 degrees of freedom (5 rounds) and 0.95.
     """

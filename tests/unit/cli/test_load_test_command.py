@@ -74,7 +74,7 @@ def test_each_target_model_is_loaded_before_the_test(server: NullServer, tmp_pat
 
 
 def test_slow_endpoint_gets_longer_steps(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
-    """A step has so many requests that twice as many over the limit as allowed are noticed."""
+    """A step has enough requests that twice as many over the limit as allowed are noticed."""
     run(server.url, *INPUT, *SHORT, "--rates", "40", "--json")
     assert json.loads(capsys.readouterr().out)["steps"][0]["seconds"] == 1.9
 

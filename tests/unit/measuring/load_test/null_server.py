@@ -1,4 +1,4 @@
-"""A server on loopback that answers every POST at once, and keeps what it received."""
+"""A server on loopback that answers every request at once, and keeps the POSTs that it received."""
 
 from __future__ import annotations
 
@@ -32,8 +32,14 @@ def run_null_server() -> Iterator[NullServer]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             server.received.append((self.path, dict(self.headers), body))
+            self._answer(server.status(len(server.received)))
+
+        def do_GET(self) -> None:
+            self._answer(200)
+
+        def _answer(self, status: int) -> None:
             answer = server.answer
-            self.send_response(server.status(len(server.received)))
+            self.send_response(status)
             self.send_header("Content-Type", server.content_type)
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()

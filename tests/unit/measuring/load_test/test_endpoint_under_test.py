@@ -7,9 +7,10 @@ from typing import Any
 import boto3
 import pytest
 from botocore.stub import Stubber
+from null_server import run_null_server
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.load_test.target import describe_target
+from constructs_triton.measuring.load_test.target import describe_target, find_stand_ins
 from constructs_triton_client import SageMakerTransport
 
 TIME = "2026-01-05T00:00:00"
@@ -125,6 +126,15 @@ def test_type_of_an_endpoint_with_pools_is_the_one_that_runs(
     scaling.add_response("describe_scalable_targets", {"ScalableTargets": []})
     with sagemaker, scaling:
         assert describe_target(transport).instance_type == expected
+
+
+@pytest.mark.parametrize("answer", [b"no JSON", b"[]", b'{"pets": 3}', b'{"pets": {"A": 3}}', b"{}"])
+def test_another_program_has_no_stand_ins(answer: bytes) -> None:
+    """A container, or a proxy of your own, is tested as it is."""
+    with run_null_server() as server:
+        server.answer = answer
+        assert find_stand_ins(server.url, "pets") == {}
+    assert find_stand_ins(server.url, "pets") == {}
 
 
 def test_denied_calls_become_notes(stubs: Any) -> None:
