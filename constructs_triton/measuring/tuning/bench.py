@@ -33,6 +33,7 @@ _DECIDE_EVERY = 50
 _PAUSES = (0, 1, 2, 4, 8, 15)
 # A generator that is later than this share of the limit shows that the machine is busy with something else.
 _LATE_SHARE = 0.2
+_REPEATS_OF_DISTURBED = 2
 _BUSY_CPU = 0.8
 # With more requests in flight than this times what the limit allows, most are over the limit.
 _IN_FLIGHT, _LEAST_IN_FLIGHT = 4, 32
@@ -128,8 +129,8 @@ class Bench:
             running = self._running(candidate)
             with running.count_queues(models):
                 result = self._run(running, candidate, rate, seconds)
-            is_last = pause == _PAUSES[-1]
-            if result.verdict is not Verdict.VOID and (is_last or not self._is_disturbed(result)):
+            is_repeated = voids >= _REPEATS_OF_DISTURBED
+            if result.verdict is not Verdict.VOID and (is_repeated or not self._is_disturbed(result)):
                 load = round(os.getloadavg()[0], 2)
                 return {"step": _to_dict(result), "models": models, "load": load, "voids": voids}
             if result.cpu > _BUSY_CPU:

@@ -27,7 +27,7 @@ __all__ = [
     "Trial",
 ]
 
-_RISE, _PRECISION, _BACK = 1.4, 1.2, 1.07
+_RISE, _PRECISION, _BACK, _AGAIN = 1.4, 1.2, 1.07, 1.12
 _CONFIRMATIONS = 4
 # Queues do not hold 1.2 times a rate that they miss: one of the two steps was disturbed.
 _CONTRADICTION = 1.2
@@ -203,7 +203,7 @@ class Race:
     def _retry_missed(self, candidate: Candidate, held: float, missed: float) -> float:
         """Go further up if a second short step, and a longer one, hold the rate that the first one missed."""
         while self._short(candidate, missed).is_held and self._long(candidate, missed):
-            held, missed = missed, missed * _BACK
+            held, missed = missed, missed * _AGAIN
         return held
 
     def _long(self, candidate: Candidate, rate: float) -> bool:
