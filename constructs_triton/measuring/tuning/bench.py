@@ -148,7 +148,7 @@ class Bench:
         self, running: RunningCandidate, candidate: Candidate, rate: float, seconds: float
     ) -> StepResult:
         prepared = [prepare(running.transport, request) for request in self.requests]
-        runner = StepRunner(prepared, self.limits, show=self.show, is_decided=_MissDetector(self.limits))
+        runner = StepRunner(prepared, self.limits, show=self.show, is_decided=MissDetector(self.limits))
         in_flight = ceil(_IN_FLIGHT * rate * self.limits.latency_ms / 1000)
         settings = StepSettings(
             seconds=max(1.0, round(seconds, 1)),
@@ -188,7 +188,7 @@ class Bench:
 
 
 @dataclass(slots=True)
-class _MissDetector:
+class MissDetector:
     """Ends a step when it is nearly certain that the limit is missed.
 
     A step that holds the limit so far goes on: near its capacity, a queue grows slowly.

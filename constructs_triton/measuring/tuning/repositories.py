@@ -54,15 +54,28 @@ class TunedRepository:
     def copy(self, candidate: Candidate, target: Path) -> None:
         """Write the models with the settings of a candidate to a folder that does not exist.
 
-        Large files are hard links where the file system allows it.
+        Large files are hard links where the file system allows it. The response cache is off: the requests of
+        a search repeat.
         """
         for folder in self.folders:
             copy = target / folder.name
             shutil.copytree(folder.directory, copy, copy_function=_link_or_copy)
-            if folder.name in dict(candidate.models) and candidate[folder.name] != self.present[folder.name]:
+            config = self._measured_config(folder, candidate)
+            if config is not None:
                 (copy / CONFIG_FILE).unlink(missing_ok=True)
-                text = format_model_config(self.config(folder, candidate[folder.name]))
-                (copy / CONFIG_FILE).write_text(text, encoding="utf-8")
+                (copy / CONFIG_FILE).write_text(format_model_config(config), encoding="utf-8")
+
+    def _measured_config(self, folder: ModelFolder, candidate: Candidate) -> Any | None:
+        """Return the configuration to measure; ``None`` if it is that of the file."""
+        settings = dict(candidate.models).get(folder.name)
+        is_changed = settings is not None and settings != self.present[folder.name]
+        has_cache = folder.config is not None and folder.config.response_cache.enable
+        if not is_changed and not has_cache:
+            return None
+        config = new_model_config()
+        config.CopyFrom(self.config(folder, settings) if settings is not None else folder.config)
+        config.ClearField("response_cache")
+        return config
 
     def config(self, folder: ModelFolder, settings: ModelSettings) -> Any:
         """Return the configuration of a model with these settings."""
