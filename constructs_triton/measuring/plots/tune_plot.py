@@ -120,7 +120,7 @@ def _draw_latency(axes: Axes, result: TuneResult) -> None:
 def _searched_model(result: TuneResult) -> str:
     """The model whose batches and instances were tried most often."""
     names = [name for name, _ in result.present.models]
-    tried = [trial.model for trial in result.race.trials.values()]
+    tried = [trial.model for trial in result.trials.values()]
     return max(names, key=tried.count)
 
 
@@ -128,12 +128,12 @@ def _draw_map(axes: Axes, result: TuneResult) -> None:
     """A cell for each pair of batch and instances that was tried; what was not tried stays empty."""
     model = _searched_model(result)
     cells: dict[tuple[int, int], list[Trial]] = {}
-    for trial in result.race.trials.values():
+    for trial in result.trials.values():
         settings = trial.candidate[model]
         if trial.model in ("", model):
             cells.setdefault((settings.batch, settings.instances), []).append(trial)
     batches, counts = (sorted({cell[axis] for cell in cells}) for axis in (0, 1))
-    highest = max((trial.rate for trial in result.race.trials.values()), default=1.0) or 1.0
+    highest = max((trial.rate for trial in result.trials.values()), default=1.0) or 1.0
     for (batch, count), trials in cells.items():
         _draw_cell(axes, batches.index(batch), counts.index(count), trials, highest)
     axes.set_xlim(-0.5, len(batches) - 0.5)

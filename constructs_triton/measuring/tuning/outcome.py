@@ -16,7 +16,7 @@ from constructs_triton.measuring.tuning.comparison import (
     compare_rounds,
     geometric_mean,
 )
-from constructs_triton.measuring.tuning.racing import Outcome, Race
+from constructs_triton.measuring.tuning.racing import Outcome, Trial
 from constructs_triton.measuring.tuning.rounds import Round
 
 __all__ = ["TuneResult", "choose", "compare_finalists", "find_notes"]
@@ -34,7 +34,8 @@ class TuneResult:
     Args:
         model: Name of the model that was measured.
         limits: The limit of the latency.
-        race: The search: every candidate and what was found about it.
+        present: The present configuration.
+        trials: What the search found about each candidate.
         best: The configuration to use; the present one if nothing is distinguishable from it.
         rounds: Rates of the comparison at the end, by round and candidate.
         comparisons: Comparison of each finalist with the present configuration.
@@ -47,7 +48,8 @@ class TuneResult:
 
     model: str
     limits: Limits
-    race: Race
+    present: Candidate
+    trials: Mapping[Candidate, Trial]
     best: Candidate
     rounds: Sequence[Round] = ()
     comparisons: Mapping[Candidate, Comparison] = field(default_factory=dict)
@@ -58,20 +60,19 @@ class TuneResult:
     folder: Path = Path("tuned")
 
     @property
-    def present(self) -> Candidate:
-        """The present configuration."""
-        return self.race.present
-
-    @property
     def comparison(self) -> Comparison | None:
         """The comparison of the best configuration with the present one; ``None`` if there was none."""
         return self.comparisons.get(self.best)
 
     def rate(self, candidate: Candidate) -> float:
-        """Requests per second that a candidate holds: the mean of the rounds, or that of the search."""
+        """Return the requests per second that a candidate holds: the mean of the rounds, or of the search.
+
+        Args:
+            candidate: A candidate that was tried.
+        """
         if self.rounds and candidate in self.rounds[0]:
             return geometric_mean([found[candidate] for found in self.rounds])
-        return self.race.trials[candidate].rate if candidate in self.race.trials else 0.0
+        return self.trials[candidate].rate if candidate in self.trials else 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as values that ``json.dumps`` accepts."""
@@ -98,7 +99,7 @@ class TuneResult:
                     "requests_per_second": trial.rate,
                     "reason": trial.reason,
                 }
-                for trial in self.race.trials.values()
+                for trial in self.trials.values()
             ],
             "notes": list(self.notes),
             "is_interrupted": self.is_interrupted,
@@ -157,34 +158,37 @@ def compare_finalists(present: Candidate, rounds: Sequence[Round]) -> dict[Candi
     }
 
 
-def choose(race: Race, comparisons: Mapping[Candidate, Comparison]) -> Candidate:
-    """Return the simplest of the best finalists; the present one if none is certainly faster."""
+def choose(present: Candidate, best: Candidate, comparisons: Mapping[Candidate, Comparison]) -> Candidate:
+    """Return the simplest of the best finalists; the present one if none is certainly faster.
+
+    Without a comparison it is ``best``, the best of the search.
+    """
     if not comparisons:
-        return race.best
+        return best
     top = max(comparison.ratio for comparison in comparisons.values())
     good = [
         candidate
         for candidate, comparison in comparisons.items()
         if comparison.verdict is ComparisonVerdict.FASTER and comparison.ratio >= _NEARLY_BEST * top
     ]
-    return min(good, key=lambda each: each.complexity, default=race.present)
+    return min(good, key=lambda each: each.complexity, default=present)
 
 
-def find_notes(race: Race, rounds: Sequence[Round]) -> list[str]:
+def find_notes(present: Candidate, trials: Mapping[Candidate, Trial], rounds: Sequence[Round]) -> list[str]:
     """Return sentences about faults of models, and about a machine that changed."""
-    wrong = [trial for trial in race.trials.values() if trial.outcome is Outcome.WRONG]
+    wrong = [trial for trial in trials.values() if trial.outcome is Outcome.WRONG]
     notes = [
-        f"{trial.model}: its outputs change with {trial.candidate.describe(race.present)} ({trial.reason}). "
+        f"{trial.model}: its outputs change with {trial.candidate.describe(present)} ({trial.reason}). "
         "The model must compute each item of a batch by itself; fix its code before you turn on batching."
         for trial in wrong
     ]
-    searched = race.trials[race.present].rate if race.present in race.trials else 0.0
+    searched = trials[present].rate if present in trials else 0.0
     if rounds and searched:
-        compared = geometric_mean([found[race.present] for found in rounds])
+        compared = geometric_mean([found[present] for found in rounds])
         if not 1 / _CHANGED < compared / searched < _CHANGED:
             notes.append(
                 f"The present configuration held {_number(searched)}/s in the search and "
                 f"{_number(compared)}/s in the comparison: the machine changed meanwhile, so a candidate may "
                 "have been rejected wrongly. Run tune again on an idle machine."
             )
-    return [*notes, *race.notes]
+    return notes

@@ -77,7 +77,12 @@ class Outcome(StrEnum):
 class Trial(NamedTuple):
     """A candidate that was tried.
 
-    ``rate`` is the confirmed rate; of one below the best it is the rate that was asked for and not held.
+    Args:
+        candidate: The candidate.
+        outcome: What was found.
+        rate: The confirmed rate; of a candidate below the best, the rate that was asked for and not held.
+        reason: Why it was refused; empty otherwise.
+        model: Model whose settings were changed; empty for the present configuration.
     """
 
     candidate: Candidate

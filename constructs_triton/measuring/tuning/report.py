@@ -107,7 +107,7 @@ def _comparison(result: TuneResult) -> list[str]:
 
 
 def _tried(result: TuneResult) -> list[str]:
-    rows = [_tried_row(trial, result.present) for trial in result.race.trials.values()]
+    rows = [_tried_row(trial, result.present) for trial in result.trials.values()]
     return ["## What was tried", "", *_table(("configuration", "requests per second", "result"), rows)]
 
 

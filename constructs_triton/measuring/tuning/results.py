@@ -74,7 +74,7 @@ def _reasons(result: TuneResult, model: str, facts: Facts) -> list[str]:
     ]
     rejected = [
         f"Tried, {trial.outcome}: {trial.candidate[model]}"
-        for trial in result.race.trials.values()
+        for trial in result.trials.values()
         if trial.model == model and trial.outcome not in (Outcome.BEST, Outcome.PRESENT)
     ]
     return [*lines, *rejected]

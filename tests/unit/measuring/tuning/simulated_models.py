@@ -97,7 +97,7 @@ class SimulatedModels:
     def capacity(self, candidate: Candidate) -> float:
         """The true rate that is held: bisected with steps of 200 seconds."""
         quiet = SimulatedModels(self.costs, noise=self.noise)
-        low, high = 0.5, 2000.0
+        low, high = 2.0, 300.0
         while high / low > 1.01:
             middle = (low * high) ** 0.5
             is_held = quiet.measure(candidate, middle, 200).is_held
