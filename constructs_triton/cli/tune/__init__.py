@@ -135,7 +135,7 @@ def _confirm(arguments: argparse.Namespace) -> None:
     """Ask whether to start.
 
     Raises:
-        InvalidValueError: the answer is not yes, or there is nobody to ask.
+        InvalidValueError: the answer is not yes, or standard input is not a terminal.
     """
     if arguments.yes:
         return

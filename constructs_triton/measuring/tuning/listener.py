@@ -1,4 +1,4 @@
-"""What a display of a search is told."""
+"""The interface of a display of a search."""
 
 from __future__ import annotations
 

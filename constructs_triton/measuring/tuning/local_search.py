@@ -5,26 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from blake3 import blake3
 
-from constructs_triton.errors import ConstructsTritonError, InvalidValueError, LocalEndpointError
+from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
 from constructs_triton.local.options import LocalRunOptions
-from constructs_triton.local.server.installation import find_installation
 from constructs_triton.measuring.load_test.step import Limits
-from constructs_triton.measuring.sample_inputs import sample_inputs
 from constructs_triton.measuring.tuning.axes import search
 from constructs_triton.measuring.tuning.bench import Bench
-from constructs_triton.measuring.tuning.candidates import Candidate, SearchSpace
 from constructs_triton.measuring.tuning.journal import Journal
 from constructs_triton.measuring.tuning.listener import TuneListener
 from constructs_triton.measuring.tuning.machine import Machine, describe_server
-from constructs_triton.measuring.tuning.model_settings import find_space, read_settings
 from constructs_triton.measuring.tuning.outcome import TuneResult, choose, compare_finalists, find_notes
-from constructs_triton.measuring.tuning.outputs import REQUESTS
+from constructs_triton.measuring.tuning.preparation import (
+    Inputs,
+    TuneOptions,
+    draw_requests,
+    encode_inputs,
+    find_only_model,
+    find_spaces,
+    find_stand_in,
+)
 from constructs_triton.measuring.tuning.racing import (
     CandidateRefusedError,
     Race,
@@ -32,48 +35,19 @@ from constructs_triton.measuring.tuning.racing import (
     SearchStoppedError,
 )
 from constructs_triton.measuring.tuning.report import Facts
-from constructs_triton.measuring.tuning.repositories import TunedRepository
 from constructs_triton.measuring.tuning.results import write_tuning
 from constructs_triton.measuring.tuning.rounds import Round, choose_finalists, measure_rounds
 from constructs_triton.measuring.tuning.schedule import Schedule
 from constructs_triton.measuring.tuning.servers import CandidateServers
-from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton_client import Invocation
-from constructs_triton_client.wire import encode_request
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 __all__ = ["BatchingFaultError", "TuneOptions", "Tuning", "tune"]
 
 JOURNAL = "journal.jsonl"
-Inputs = Mapping[str, "NDArray[Any]"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TuneOptions:
-    """How a search is run; see :func:`tune`."""
-
-    latency_ms: float
-    percentile: float = 95
-    budget_minutes: float = 20
-    output: Path = Path("tuned")
-    step_seconds: float = 4.0
-    parameters: Mapping[str, Sequence[str]] | None = None
-    calls: Mapping[str, Sequence[str]] | None = None
-    shapes: Mapping[str, Sequence[int]] | None = None
-    accept_stand_in: bool = False
-    compares_outputs: bool = True
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.step_seconds <= 600:
-            raise InvalidValueError(f"step_seconds: must be from 1 to 600, got {self.step_seconds:g}; use 4")
-        if not 1 <= self.budget_minutes <= 7 * 24 * 60:
-            raise InvalidValueError(
-                f"budget_minutes: must be at least 1 and at most a week, got {self.budget_minutes:g}; use 20"
-            )
 
 
 def tune(
@@ -119,7 +93,7 @@ def tune(
             installed.
         compares_outputs: Whether a candidate must have the outputs of the present configuration.
         seed: Start of the random arrivals and values.
-        listener: Told about each result, for a display.
+        listener: Gets each result, for a display.
         **local: Options of :meth:`LocalEndpoint.from_repository`, such as ``engine`` and ``images``.
 
     Raises:
@@ -174,67 +148,15 @@ class Tuning:
         self.limits = Limits(latency_ms=options.latency_ms, percentile=options.percentile)
         self.machine = Machine.inspect()
         found = ModelRepository.from_directory(repository, calls=options.calls)
-        self.model = model or _only_model(found)
-        self.repository, self.spaces = self._find_spaces(found)
-        self.stand_in = self._find_stand_in()
+        self.model = model or find_only_model(found)
+        self.repository, self.spaces = find_spaces(found, self.model, options, self.machine)
+        self.stand_in = find_stand_in(self.repository, options, self.local)
         self.has_own_requests = requests is not None
-        self.requests = [_encode(each) for each in requests or self._draw(repository)]
+        drawn = requests or draw_requests(repository, self.model, options)
+        self.requests = [encode_inputs(each) for each in drawn]
         settings = RaceSettings(options.step_seconds, 2 * options.step_seconds)
         self.schedule = Schedule(60 * options.budget_minutes, settings)
         self._started = 0.0
-
-    # --- before the start ---------------------------------------------------------------------------------
-
-    def _find_spaces(self, found: ModelRepository) -> tuple[TunedRepository, dict[str, SearchSpace]]:
-        found.model(self.model)
-        gpus, parameters = len(self.machine.gpus), self.options.parameters or {}
-        folders = [found.models[name] for name in found.closure(self.model)]
-        searched = [folder for folder in folders if not folder.is_ensemble]
-        present = Candidate(tuple((each.name, read_settings(each, gpus, parameters)) for each in searched))
-        spaces = {
-            folder.name: find_space(
-                folder,
-                self.options.latency_ms,
-                cpus=self.machine.cpus,
-                gpu_count=gpus,
-                parameters=parameters,
-            )
-            for folder in searched
-        }
-        return TunedRepository(found, self.model, present), spaces
-
-    def _find_stand_in(self) -> str:
-        """Return a sentence about the backends that a stand-in replaces; empty if there is none.
-
-        Raises:
-            InvalidValueError: there is one, and it was not accepted.
-        """
-        if self.local.get("engine"):
-            return ""
-        server = self.local.get("tritonserver")
-        installed = find_installation(Path(server) if server else None).backend_names()
-        backends = {infer_backend(folder).backend for folder in self.repository.folders}
-        missing = sorted(backends - installed - {""})
-        if not missing:
-            return ""
-        names = ", ".join(missing)
-        if not self.options.accept_stand_in:
-            raise InvalidValueError(
-                f"{self.model}: this server does not have the backend {names}, and the best settings of its "
-                "stand-in are not those of the backend; add --engine docker, or --accept-stand-in to "
-                "search with the stand-in"
-            )
-        return f"Figures of a Python stand-in, not of the backend {names}."
-
-    def _draw(self, repository: Path) -> Iterator[Invocation]:
-        for number in range(REQUESTS):
-            seed = self.options.seed + number
-            shapes = self.options.shapes or {}
-            samples = sample_inputs(repository, self.model, [], shapes, is_random=True, seed=seed)
-            datatypes = {name: "BF16" for name, (_, datatype) in samples.items() if datatype == "BF16"}
-            arrays = {name: array for name, (array, _) in samples.items()}
-            encoded = encode_request(arrays, datatypes=datatypes)
-            yield Invocation(encoded.body, encoded.content_type, {})
 
     @property
     def count(self) -> int:
@@ -383,20 +305,3 @@ def _present_fails(model: str, error: CandidateRefusedError) -> ConstructsTriton
             f"alone ({error}); fix the model, or set compares_outputs (--no-output-check) if they are random"
         )
     return LocalEndpointError(f"{model}: its present configuration does not run: {error}")
-
-
-def _only_model(repository: ModelRepository) -> str:
-    names = repository.top_level_models()
-    if len(names) != 1:
-        raise InvalidValueError(
-            f"--model: is required, because {repository.path} has {len(names)} top-level models "
-            f"({', '.join(names) or 'none'}); name one of them"
-        )
-    return names[0]
-
-
-def _encode(request: Inputs | Invocation) -> Invocation:
-    if isinstance(request, Invocation):
-        return request
-    encoded = encode_request(request)
-    return Invocation(encoded.body, encoded.content_type, {})

@@ -56,7 +56,7 @@ class Schedule:
         return FEWEST_ROUNDS, self.settings.step_seconds
 
     def expected_seconds(self, candidates: int) -> float:
-        """Return how long a search of so many candidates and its comparison usually take."""
+        """Return how long a search of this number of candidates and its comparison usually take."""
         short = _SHORT_STEPS * (self.settings.step_seconds + LEAD_SECONDS)
         long = _LONG_STEPS * (self.settings.confirm_seconds + LEAD_SECONDS)
         search = candidates * (_START_SECONDS + short + long)

@@ -38,7 +38,7 @@ def test_question_that_is_asked_once_has_one_result(tmp_path: Path) -> None:
 
 
 def test_failed_measurement_is_not_kept(tmp_path: Path) -> None:
-    """A measurement that raises leaves nothing in the journal, so that it is made again."""
+    """A measurement that raises leaves nothing in the journal, so that it is repeated."""
     journal = Journal(tmp_path / "journal.jsonl", INPUTS)
     with pytest.raises(AssertionError):
         journal.recall("a", never)
