@@ -37,7 +37,7 @@ def search(race: Race, spaces: Mapping[str, SearchSpace], order: Order | None = 
 
 def count_candidates(present: ModelSettings, space: SearchSpace) -> int:
     """Return how many candidates of a model a search usually tries at most."""
-    batches = sum(1 for _ in _doubled(present.batch, space.most_batch))
+    batches = sum(1 for _ in _doubled(present.batch, space.most_batch, space.least_batch))
     instances = sum(1 for _ in _doubled(present.instances, space.most_instances))
     values = sum(len(values) for _, values in space.parameters)
     others = 2 * ((space.most_instances > 1) + (space.most_batch > 1))
@@ -45,8 +45,8 @@ def count_candidates(present: ModelSettings, space: SearchSpace) -> int:
     return 1 + batches + min(instances, _MISSES) + others + pairs + len(space.delays_microseconds)
 
 
-def _doubled(value: int, most: int) -> Iterator[int]:
-    while (value := value * 2) <= most:
+def _doubled(value: int, most: int, least: int = 1) -> Iterator[int]:
+    while (value := max(2 * value, least)) <= most:
         yield value
 
 
@@ -70,7 +70,7 @@ class _ModelSearch:
     def run(self) -> None:
         """Try batches, instances, parameters, pairs of them, the best without each, and delays."""
         if self.space.most_batch > 1:
-            self._walk("batch", self.space.most_batch)
+            self._walk("batch", self.space.most_batch, self.space.least_batch)
         self._walk("instances", self.space.most_instances)
         self._try_parameters()
         self._try_neighbours()
@@ -85,10 +85,10 @@ class _ModelSearch:
             return Outcome.BELOW
         return self.race.challenge(self.race.best.with_settings(self.model, settings), self.model)
 
-    def _walk(self, name: str, most: int) -> None:
+    def _walk(self, name: str, most: int, least: int = 1) -> None:
         """Double a setting until two misses. If doubling never won, halve it."""
         start = getattr(self.best, name)
-        self._step_along(name, _doubled(start, most))
+        self._step_along(name, _doubled(start, most, least))
         if getattr(self.best, name) == start:
             self._step_along(name, _halved(start))
 
@@ -98,7 +98,10 @@ class _ModelSearch:
             changed: dict[str, Any] = {name: value}
             if name == "batch":
                 changed["delay_microseconds"] = 0
-            outcome = self._try(replace(self.best, **changed))
+            changed_settings = replace(self.best, **changed)
+            if not self.space.contains(changed_settings):
+                continue
+            outcome = self._try(changed_settings)
             misses = 0 if outcome is Outcome.BEST else misses + 1
             if misses == _MISSES or outcome in _ENDS_AXIS:
                 return

@@ -106,6 +106,7 @@ class SearchSpace:
     Args:
         most_instances: Highest number of instances.
         most_batch: Largest batch; 1 if the model cannot batch.
+        least_batch: Smallest ``max_batch_size``: a step must allow the batches of its ensemble.
         delays_microseconds: Delays to try after a batch has won.
         parameters: Values to try of each parameter of the backend.
         instance_parameters: Pairs of an instance count and parameters to try together, such as two instances
@@ -114,10 +115,12 @@ class SearchSpace:
 
     most_instances: int
     most_batch: int = LARGEST_BATCH
+    least_batch: int = 1
     delays_microseconds: tuple[int, ...] = ()
     parameters: tuple[tuple[str, tuple[str, ...]], ...] = ()
     instance_parameters: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = ()
 
     def contains(self, settings: ModelSettings) -> bool:
         """Whether the settings are within the limits."""
-        return 1 <= settings.instances <= self.most_instances and 1 <= settings.batch <= self.most_batch
+        fits = settings.batch == 1 or self.least_batch <= settings.batch <= self.most_batch
+        return fits and 1 <= settings.instances <= self.most_instances

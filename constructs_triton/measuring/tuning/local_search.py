@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from blake3 import blake3
 
@@ -17,11 +17,12 @@ from constructs_triton.measuring.tuning.axes import search
 from constructs_triton.measuring.tuning.bench import Bench
 from constructs_triton.measuring.tuning.journal import Journal
 from constructs_triton.measuring.tuning.listener import TuneListener
-from constructs_triton.measuring.tuning.machine import Machine, describe_server
 from constructs_triton.measuring.tuning.outcome import TuneResult, choose, compare_finalists, find_notes
 from constructs_triton.measuring.tuning.preparation import (
     Inputs,
+    Machine,
     TuneOptions,
+    describe_server,
     draw_requests,
     encode_inputs,
     find_only_model,
@@ -41,9 +42,6 @@ from constructs_triton.measuring.tuning.schedule import Schedule
 from constructs_triton.measuring.tuning.servers import CandidateServers
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton_client import Invocation
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["BatchingFaultError", "TuneOptions", "Tuning", "tune"]
 

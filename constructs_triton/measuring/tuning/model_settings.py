@@ -89,6 +89,7 @@ def find_space(
     return SearchSpace(
         instances,
         most_batch if can_batch else 1,
+        1,
         tuple(limit // share for share in _DELAY_SHARES) if can_batch else (),
         tuple((name, tuple(values)) for name, values in parameters.items()),
         _share_cpus(threads, cpus) if threads and threads not in parameters else (),

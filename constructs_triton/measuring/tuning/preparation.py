@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import shutil
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +17,12 @@ from constructs_triton.local.options import LocalRunOptions
 from constructs_triton.local.server.installation import find_installation
 from constructs_triton.measuring.sample_inputs import sample_inputs
 from constructs_triton.measuring.tuning.candidates import Candidate, SearchSpace
-from constructs_triton.measuring.tuning.machine import Machine
 from constructs_triton.measuring.tuning.model_settings import find_space, read_settings
 from constructs_triton.measuring.tuning.outputs import REQUESTS
 from constructs_triton.measuring.tuning.repositories import TunedRepository
 from constructs_triton.model_config.backends import infer_backend
+from constructs_triton.model_config.ensemble import EnsembleGraph
+from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton_client import Invocation
 from constructs_triton_client.wire import encode_request
@@ -26,7 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Inputs",
+    "Machine",
     "TuneOptions",
+    "describe_server",
     "draw_requests",
     "encode_inputs",
     "find_only_model",
@@ -35,6 +43,9 @@ __all__ = [
 ]
 
 Inputs = Mapping[str, "NDArray[Any]"]
+_CPU_INFO = Path("/proc/cpuinfo")
+_QUERY = ("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
+_QUERY_SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +107,21 @@ def find_spaces(
         )
         for folder in searched
     }
+    for name, batch in _batches_of_ensembles(folders).items():
+        spaces[name] = replace(spaces[name], least_batch=batch)
     return TunedRepository(found, model, present), spaces
+
+
+def _batches_of_ensembles(folders: Sequence[ModelFolder]) -> dict[str, int]:
+    """Return the batch that each step of an ensemble must allow: Triton refuses a smaller one."""
+    found: dict[str, int] = {}
+    for folder in folders:
+        if folder.is_ensemble:
+            for step in EnsembleGraph.from_model(folder).steps:
+                least = folder.config.max_batch_size
+                found[step.model_name] = max(found.get(step.model_name, 1), least)
+    names = {folder.name for folder in folders if not folder.is_ensemble}
+    return {name: batch for name, batch in found.items() if name in names}
 
 
 def find_stand_in(repository: TunedRepository, options: TuneOptions, local: LocalRunOptions) -> str:
@@ -144,3 +169,62 @@ def encode_inputs(request: Inputs | Invocation) -> Invocation:
         return request
     encoded = encode_request(request)
     return Invocation(encoded.body, encoded.content_type, {})
+
+
+# --- the machine ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """This machine.
+
+    Args:
+        cpus: Number of CPUs.
+        cpu: Name of the CPU.
+        gpus: Name of each GPU.
+    """
+
+    cpus: int
+    cpu: str
+    gpus: tuple[str, ...]
+
+    @classmethod
+    def inspect(cls) -> Machine:
+        """Return what the operating system and the GPU driver report."""
+        return cls(os.cpu_count() or 1, _cpu_name(), _gpu_names())
+
+    def __str__(self) -> str:
+        gpus = f"GPUs: {', '.join(self.gpus)}" if self.gpus else "no GPU"
+        return f"{self.cpus} CPUs ({self.cpu}), {gpus}"
+
+
+def _cpu_name() -> str:
+    try:
+        lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _gpu_names() -> tuple[str, ...]:
+    if shutil.which(_QUERY[0]) is None:
+        return ()
+    try:
+        answer = subprocess.run(_QUERY, capture_output=True, text=True, timeout=_QUERY_SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return tuple(line.strip() for line in answer.stdout.splitlines() if line.strip())
+
+
+def describe_server(options: LocalRunOptions) -> str:
+    """Return which Triton server runs the candidates: the image of an engine, or the bundled server."""
+    if options.get("engine"):
+        images = ", ".join(sorted((options.get("images") or {}).values())) or "the default image"
+        return f"{images} in {options['engine']}"
+    if options.get("tritonserver"):
+        return str(options["tritonserver"])
+    try:
+        return f"nvidia-pytriton {version('nvidia-pytriton')}"
+    except PackageNotFoundError:
+        return "nvidia-pytriton"

@@ -22,7 +22,7 @@ from constructs_triton.measuring.tuning.racing import (
     RaceSettings,
 )
 
-SPACE = SearchSpace(2, 64, (3000, 7500, 15_000))
+SPACE = SearchSpace(2, 64, delays_microseconds=(3000, 7500, 15_000))
 THREADS = replace(SPACE, most_batch=1, parameters=(("threads", ("1", "2")),))
 PLAIN, TWO_THREADS = ModelSettings(), ModelSettings(parameters=(("threads", "2"),))
 SEEDS = range(3)
@@ -124,3 +124,10 @@ def test_count_bounds_the_candidates() -> None:
     for costs, space, present, _ in CASES.values():
         race = run(SimulatedModels(costs), {"m": space}, Candidate.of(m=present))
         assert len(race.trials) <= count_candidates(present, space)
+
+
+def test_step_keeps_the_batches_of_its_ensemble() -> None:
+    """A step gets no dynamic batching, or batches of at least what its ensemble allows."""
+    models = SimulatedModels({"m": fixed_per_batch})
+    race = run(models, {"m": replace(SPACE, least_batch=16)}, Candidate.of(m=PLAIN))
+    assert {candidate["m"].batch for candidate in race.trials} == {1, 16, 32, 64}

@@ -83,7 +83,7 @@ def search_and_compare(models: SimulatedModels) -> TuneResult:
     recorder = Recorder(models)
     race = Race(recorder.measure, PRESENT, RaceSettings())
     race.begin(6.0)
-    search(race, {"m": SearchSpace(2, 64, (7500,))})
+    search(race, {"m": SearchSpace(2, 64, delays_microseconds=(7500,))})
     finalists = choose_finalists(race)
     rounds = list(
         measure_rounds(
