@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import ceil
 from typing import Any
@@ -72,6 +72,7 @@ class Bench:
         limits: When a rate is held.
         present: The present configuration, whose outputs the others must have.
         compares_outputs: Whether outputs are compared.
+        is_stopped: Whether Ctrl-C was pressed: Python loses an interruption of a finalizer.
         deadline: When the next measurement is one too many, on the clock of ``time.monotonic``.
         seed: Start of the random arrivals.
         show: Called twice a second while a step runs.
@@ -85,6 +86,7 @@ class Bench:
     limits: Limits
     present: Candidate
     compares_outputs: bool = True
+    is_stopped: Callable[[], bool] = bool
     deadline: float = float("inf")
     seed: int = 0
     show: Show | None = None
@@ -163,6 +165,8 @@ class Bench:
         return self.servers.get(candidate, keep=self.keep)
 
     def _refuse_after_deadline(self) -> None:
+        if self.is_stopped():
+            raise KeyboardInterrupt
         if time.monotonic() > self.deadline:
             raise SearchStoppedError("the budget of time is spent")
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Unpack
 
 from blake3 import blake3
@@ -115,6 +118,27 @@ def tune(
     return Tuning(Path(repository), model, options, requests, local).run(listener)
 
 
+@contextmanager
+def _interruptions() -> Iterator[list[int]]:
+    """Give a list to which each Ctrl-C inside the block adds a signal, besides KeyboardInterrupt."""
+    found: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    is_usual = before is signal.default_int_handler
+    if not is_usual or threading.current_thread() is not threading.main_thread():
+        yield found  # the program handles it in its own way
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        found.append(number)
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield found
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class BatchingFaultError(LocalEndpointError):
     """The present configuration has other outputs for requests that arrive together than for each alone."""
 
@@ -187,7 +211,7 @@ class Tuning:
         output.mkdir(parents=True, exist_ok=True)
         journal = Journal(output / JOURNAL, self._inputs())
         watcher.on_begin(len(journal))
-        with self._bench(journal, watcher) as bench:
+        with _interruptions() as stopped, self._bench(journal, watcher, stopped) as bench:
             result = self._search_and_compare(bench, watcher)
         write_tuning(result, self.repository, self.facts)
         return result
@@ -202,7 +226,7 @@ class Tuning:
         return Facts(str(self.machine), describe_server(self.local), data, not self.machine.gpus)
 
     @contextmanager
-    def _bench(self, journal: Journal, watcher: TuneListener) -> Iterator[Bench]:
+    def _bench(self, journal: Journal, watcher: TuneListener, stopped: list[int]) -> Iterator[Bench]:
         folder = self.options.output / "running"
         servers = CandidateServers(self.repository, folder, self.requests, self.local, self.options.calls)
         try:
@@ -213,6 +237,7 @@ class Tuning:
                 self.limits,
                 self.repository.present,
                 self.options.compares_outputs,
+                lambda: bool(stopped),
                 self._started + self.schedule.search_seconds,
                 self.options.seed,
                 watcher.show if watcher.shows_steps else None,
