@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton.cli.argument_types import called_models
 from constructs_triton.cli.program.exit_codes import (
     EXIT_INTERRUPTED,
+    EXIT_NOT_DONE,
     EXIT_SUCCESS,
     EXIT_WRONG,
     FoundWrongError,
@@ -42,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     _print(result, as_json=arguments.json)
     if result.is_interrupted:
         return EXIT_INTERRUPTED
+    if not result.is_measured:
+        return EXIT_NOT_DONE
     return EXIT_SUCCESS if result.rate(result.best) else EXIT_WRONG
 
 

@@ -17,7 +17,7 @@ _EPILOG = """\
 examples:
   constructs-triton tune models --latency-ms 100
   constructs-triton tune models --model digits --latency-ms 50 --requests mix.jsonl --budget-minutes 60
-  constructs-triton tune models --latency-ms 100 --engine docker
+  constructs-triton tune models --latency-ms 100 --engine docker --image tune=IMAGE
 
 The search starts one configuration after the other and asks each whether it holds a little more than the best
 so far. At the end, the best ones and the present one are measured in turns. A configuration whose outputs

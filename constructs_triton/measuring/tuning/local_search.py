@@ -256,7 +256,7 @@ class Tuning:
         try:
             self._search(race, bench, notes)
             self._compare(race, bench, watcher, rounds)
-        except SearchStoppedError as error:
+        except (SearchStoppedError, CandidateRefusedError) as error:
             notes.append(f"The comparison ended early: {error}.")
         except KeyboardInterrupt:
             is_interrupted = True

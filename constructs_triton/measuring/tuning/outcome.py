@@ -64,6 +64,11 @@ class TuneResult:
         """The comparison of the best configuration with the present one; ``None`` if there was none."""
         return self.comparisons.get(self.best)
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether the rate of the present configuration was measured."""
+        return self.present in self.trials
+
     def rate(self, candidate: Candidate) -> float:
         """Return the requests per second that a candidate holds: the mean of the rounds, or of the search.
 
@@ -127,6 +132,8 @@ class TuneResult:
         )
 
     def _keep(self, rate: str, limit: str) -> str:
+        if not self.is_measured:
+            return f"{self.model}: the search ended before the rate of your configuration was known."
         if not self.rate(self.present):
             return f"No configuration that was tried holds any rate within {limit}."
         if self.is_interrupted:

@@ -142,7 +142,7 @@ def find_stand_in(repository: TunedRepository, options: TuneOptions, local: Loca
     if not options.accept_stand_in:
         raise InvalidValueError(
             f"{repository.model}: this server does not have the backend {names}. The best settings of a "
-            "stand-in are not those of the backend; add --engine docker, or --accept-stand-in to search "
+            "stand-in are not those of the backend; add --engine and --image, or --accept-stand-in to search "
             "with the stand-in"
         )
     return f"Figures of a Python stand-in, not of the backend {names}."
