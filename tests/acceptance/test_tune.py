@@ -13,12 +13,16 @@ from tuned_models import write_model
 
 from constructs_triton.cli import main
 
+BUDGET_MINUTES = 5
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 MINUTES = "3.5"
+#: On a machine that is busy with other tests, a second run continues the search of the first.
+ATTEMPTS = 2
 PRICE = ("--price", "local=1", "--json")
 
 
 def command(models: Path, output: Path) -> list[str]:
-    limits = ["--latency-ms", "150", "--budget-minutes", MINUTES, "--step-seconds", "3"]
+    limits = ["--latency-ms", "100", "--budget-minutes", MINUTES, "--step-seconds", "3"]
     return ["tune", str(models), *limits, "-o", str(output), "--yes"]
 
 
@@ -49,10 +53,13 @@ def test_search_finds_two_instances_after_an_interruption(
     assert interrupt_after_the_first_row(command(models, output)) == 130
     assert (output / "report.md").read_text().startswith("Stopped: so far nothing holds more")
 
-    assert main([*command(models, output), "--json"]) == 0
-    text = capsys.readouterr()
-    assert "results of an earlier run are used again" in text.err
-    result = json.loads(text.out)
+    for _ in range(ATTEMPTS):
+        assert main([*command(models, output), "--json"]) == 0
+        text = capsys.readouterr()
+        assert "results of an earlier run are used again" in text.err
+        result = json.loads(text.out)
+        if not any("ended early" in note for note in result["notes"]):
+            break
     assert result["best"]["m"]["instances"] == 2
     assert result["comparison"]["low"] > 1
     first, *others = result["tried"]

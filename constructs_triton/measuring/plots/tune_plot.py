@@ -132,6 +132,9 @@ def _draw_map(axes: Axes, result: TuneResult) -> None:
         settings = trial.candidate[model]
         if trial.model in ("", model):
             cells.setdefault((settings.batch, settings.instances), []).append(trial)
+    if not cells:
+        axes.set_axis_off()
+        return
     batches, counts = (sorted({cell[axis] for cell in cells}) for axis in (0, 1))
     highest = max((trial.rate for trial in result.trials.values()), default=1.0) or 1.0
     for (batch, count), trials in cells.items():

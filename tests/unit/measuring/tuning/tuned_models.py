@@ -15,7 +15,7 @@ BODIES = {
     "slots": (
         "for _ in range(count):\n"
         "            with self.slots(self.number % 2):\n"
-        "                time.sleep(0.040)"
+        "                time.sleep(0.020)"
     ),
     "threads": (
         "for _ in range(count):\n"
