@@ -85,8 +85,11 @@ class Search:
             missed = min((rate for rate in self._missed if best and rate > best.rate), default=None)
             if missed is None:
                 return
-            if not (yield from self._attempt(missed, self._missed[missed])):
+            times = self._missed[missed]
+            if not (yield from self._attempt(missed, times)):
                 return
+            if times == _LONGER:
+                self.best = self._held[-1]
             yield from self._continue_above(missed)
             if self.best is best:
                 return

@@ -216,6 +216,21 @@ def test_a_disturbed_minute_leaves_rows_up_to_the_confirmed_rate() -> None:
     assert HeldSteps.of(steps).steps[-1].rate >= search.best.rate
 
 
+def test_a_disturbed_confirmation_is_not_confirmed_twice() -> None:
+    """The long step that holds at the second attempt is the confirmation."""
+    number = 0
+
+    def verdict(rate: float, times: float) -> str:
+        nonlocal number
+        number += times == 3
+        return "held" if rate <= 50 and (times == 1 or number != 1) else "not held"
+
+    search, rates = search_with(verdict)
+    assert search.best is not None
+    assert (search.best.rate, search.best.seconds) == (48, 30)
+    assert rates[-4:] == pytest.approx([48, 48 / 1.1, 48, 52])
+
+
 def test_a_void_confirmation_is_repeated() -> None:
     """A late generator says nothing about the endpoint, so the rate is not lowered."""
     number = 0
