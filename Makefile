@@ -23,7 +23,7 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo bench docs docs-update pictures dist test acceptance account-check examples mutants fuzz numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
+.PHONY: help system demo bench docs docs-pages docs-update dist test acceptance account-check examples mutants fuzz numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -89,8 +89,10 @@ bench: $(INSTALLED) $(NODE_INSTALLED) ## run all benchmarks, which takes minutes
 docs-update: $(INSTALLED) $(NODE_INSTALLED) ## run the commands that the pages show, and write their output
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation.update $(PAGES)
 
-pictures: $(INSTALLED) ## draw the picture of the README
-	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation.pictures
+docs-pages: $(INSTALLED) ## write the pages and pictures of docs/ that are generated from the code
+	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation.generated
+	$(BIN)/python tools/generate_checks_doc.py
+	$(BIN)/python tools/generate_coverage_doc.py
 
 # VERSION_TAG=v0.1.0 fails if the tag is not that of the version in both pyproject.toml.
 VERSION = $(patsubst v%,%,$(VERSION_TAG))

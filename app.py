@@ -1,6 +1,6 @@
-"""The demo: an ensemble on a GPU, and many models that share a GPU.
+"""The demo: an ensemble on GPUs that scales with its requests, and many models that share GPUs.
 
-``npx cdk synth`` writes the templates; ``make demo`` runs the first endpoint on your machine.
+``npx cdk synth`` writes the template; ``make demo`` runs the first endpoint on your machine.
 """
 
 from __future__ import annotations
@@ -8,17 +8,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from constructs_triton import (
     InstanceType,
     ModelSource,
     TritonEnsembleEndpoint,
+    TritonEnvironment,
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
 
 REPOSITORIES = Path(__file__).parent / "assets" / "model_repositories"
+LATENCY_OBJECTIVE = cdk.Duration.millis(200)
 
 
 class DemoStack(cdk.Stack):
@@ -26,35 +30,54 @@ class DemoStack(cdk.Stack):
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id, description="NVIDIA Triton on SageMaker, by constructs_triton")
+        self._on_call = actions.SnsAction(sns.Topic(self, "OnCall", enforce_ssl=True))
+        self._serve_digits()
+        self._serve_catalog()
 
-        digits = TritonModelRepository(
-            self, "DigitsModels", source=ModelSource.from_directory(REPOSITORIES / "digits")
-        )
-        TritonEnsembleEndpoint(
+    def _serve_digits(self) -> None:
+        digits = TritonEnsembleEndpoint(
             self,
             "Digits",
-            model_repository=digits,
+            model_repository=TritonModelRepository(
+                self, "DigitsModels", source=ModelSource.from_directory(REPOSITORIES / "digits")
+            ),
             ensemble="digits",
             instance_type=InstanceType.of("ml.g5.xlarge"),
             endpoint_name="digits",
         )
-
-        catalog = TritonModelRepository(
-            self, "CatalogModels", source=ModelSource.from_directory(REPOSITORIES / "catalog")
+        # A load test found that one instance answers 50 requests a second within the objective.
+        digits.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_invocations_per_instance(
+            "Calls", max_requests_per_second=50
         )
-        endpoint = TritonMultiModelEndpoint(
+        alarms = digits.add_alarms(actions=[self._on_call], model_latency_objective=LATENCY_OBJECTIVE)
+        digits.add_rollback_alarms(*alarms.rollback_alarms)
+        digits.add_dashboard(model_latency_objective=LATENCY_OBJECTIVE)
+
+    def _serve_catalog(self) -> None:
+        catalog = TritonMultiModelEndpoint(
             self,
             "Catalog",
-            model_repository=catalog,
+            model_repository=TritonModelRepository(
+                self, "CatalogModels", source=ModelSource.from_directory(REPOSITORIES / "catalog")
+            ),
             instance_type=InstanceType.of("ml.g5.xlarge"),
+            # Python models of 8 MiB of shared memory each, and 16 threads that answer requests.
+            environment=TritonEnvironment(
+                shm_default_byte_size=cdk.Size.mebibytes(8),
+                shm_growth_byte_size=cdk.Size.mebibytes(1),
+                thread_count=16,
+                model_load_gpu_limit=0.9,
+            ),
             endpoint_name="catalog",
         )
-        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization(
+        catalog.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization(
             "Gpu",
             target_utilization_percent=60,
             scale_in_cooldown=cdk.Duration.seconds(600),
             scale_out_cooldown=cdk.Duration.seconds(200),
         )
+        catalog.add_alarms(actions=[self._on_call], model_latency_objective=LATENCY_OBJECTIVE)
+        catalog.add_dashboard(model_latency_objective=LATENCY_OBJECTIVE)
 
 
 app = cdk.App()

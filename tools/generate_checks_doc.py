@@ -1,11 +1,13 @@
-"""Writes ``docs/reference/checks.md`` from the rules and their examples.
+"""Writes ``docs/reference/checks.md`` and the folder ``checks`` beside it from the rules and their examples.
 
 Run ``python tools/generate_checks_doc.py``.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from itertools import groupby
 from pathlib import Path
@@ -20,20 +22,23 @@ from constructs_triton.model_config.rules import Rule
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 
-OUTPUT = Path(__file__).parents[1] / "docs" / "reference" / "checks.md"
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 HEAD = """# The checks of a model repository
 
-This page lists every check. `constructs-triton check PATH` runs all of them, and so does every construct at
-synth. To find a check, search the page for the message that you see, or for Triton's message in the log.
+`constructs-triton check PATH` runs all checks, and so does every construct at synth. Each finding has the
+code of its check. Each code below leads to an example: what `constructs-triton check` prints for a small
+repository, and the change that fixes it. The project's tests run every example.
 
 - **error**: Triton rejects the model.
 - **error, although it loads**: Triton loads the model, but it can never serve requests on SageMaker.
 - **warning**: the model loads and serves, but causes trouble later.
 
-Each example shows what `constructs-triton check` prints for a small repository, and the change that fixes it.
-Files without content are the same before and after the change. The project's tests run every example.
+`tools/generate_checks_doc.py` generates these pages from the code; do not edit them.
+"""
+GROUP_HEAD = """# {title}
 
-`tools/generate_checks_doc.py` generates this page from the code; do not edit it.
+[All checks](../checks.md). Each example shows what `constructs-triton check` prints, and the change that
+fixes it. Files without content are the same before and after the change.
 """
 CHAPTERS = {
     "text": "Syntax of config.pbtxt",
@@ -62,20 +67,29 @@ CHAPTERS = {
 }
 
 
-def render() -> str:
-    """Return the whole page."""
+def render() -> dict[str, str]:
+    """Return the text of each page, by its path below ``docs/reference``."""
     order = list(CHAPTERS)
     rules = sorted(RULES.values(), key=lambda rule: order.index(rule.group))
-    parts = [HEAD, *_contents(rules)]
-    for group, members in groupby(rules, key=lambda rule: rule.group):
-        parts.append(f"\n## {CHAPTERS[group]}\n")
-        parts += [_section(rule) for rule in members]
+    groups = {group: list(members) for group, members in groupby(rules, key=lambda rule: rule.group)}
+    pages = {f"checks/{group}.md": _group_page(group, members) for group, members in groups.items()}
+    return {"checks.md": _contents(groups), **pages}
+
+
+def _contents(groups: Mapping[str, Sequence[Rule]]) -> str:
+    parts = [HEAD]
+    for group, rules in groups.items():
+        rows = [
+            f"| [`{rule.code}`](checks/{group}.md#{rule.code}) | {_effect(rule)} | {_plain(rule.summary)} |"
+            for rule in rules
+        ]
+        parts += [f"## {CHAPTERS[group]}\n", "| code | severity | rule |", "|---|---|---|", *rows, ""]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
-def _contents(rules: list[Rule]) -> list[str]:
-    rows = [f"| [`{rule.code}`](#{rule.code}) | {_effect(rule)} | {_plain(rule.summary)} |" for rule in rules]
-    return ["| code | severity | rule |", "|---|---|---|", *rows]
+def _group_page(group: str, rules: Sequence[Rule]) -> str:
+    parts = [GROUP_HEAD.format(title=CHAPTERS[group]), *(_section(rule) for rule in rules)]
+    return "\n".join(parts).rstrip("\n") + "\n"
 
 
 def _plain(docstring: str) -> str:
@@ -90,7 +104,7 @@ def _effect(rule: Rule) -> str:
 
 
 def _section(rule: Rule) -> str:
-    lines = [f"### {rule.code}\n", f"{_plain(rule.summary)} {_plain(rule.reason)}\n"]
+    lines = [f"## {rule.code}\n", f"{_plain(rule.summary)} {_plain(rule.reason)}\n"]
     lines.append(f"Severity: {_effect(rule)}. Source: {rule.source}.\n")
     for key, example in EXAMPLES.items():
         if code_of(key) == rule.code:
@@ -147,9 +161,12 @@ def _shown(files: Files, other: Files) -> list[str]:
 
 
 def main() -> None:
-    """Write the page."""
-    OUTPUT.write_text(render(), encoding="utf-8")
-    print(f"{OUTPUT.name}: {len(RULES)} checks")
+    """Write the pages."""
+    shutil.rmtree(REFERENCE / "checks", ignore_errors=True)
+    (REFERENCE / "checks").mkdir()
+    for path, text in render().items():
+        (REFERENCE / path).write_text(text, encoding="utf-8")
+    print(f"checks.md: {len(RULES)} checks")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from constructs_triton.cli.program.parser import CommandParser, WrongArgumentsEr
 from constructs_triton.errors import ConstructsTritonError, RepositoryError
 from constructs_triton.untrusted.terminal import print_error, print_json, print_note
 
-__all__ = ["main"]
+__all__ = ["complete_parser", "main"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ COMMAND_GROUPS = {
     },
     "Your machine": {
         "project": Command("project", "create a project with an app, a model and tests"),
+        "doctor": Command("program.doctor", "show what works on this machine"),
+        "completion": Command("program.completion", "print the script for completion by a shell"),
         "local": Command("local", "run endpoints on this machine with the Triton server"),
         "rehearse": Command("rehearse.command", "rehearse an update in a simulated AWS account"),
     },
@@ -76,6 +78,7 @@ COMMAND_GROUPS = {
         "simulate": Command("simulate", "simulate a scaling policy on a traffic pattern"),
         "fit": Command("simulate.models", "simulate how many models a multi-model endpoint keeps loaded"),
         "recommender": Command("recommender", "write Inference Recommender jobs, and read their results"),
+        "cost": Command("assembly.cost", "calculate what the endpoints of a template cost"),
         "prices": Command("prices", "fetch prices of instances from AWS"),
         "facts": Command("facts", "look up images, instance types and variables"),
     },
@@ -170,21 +173,25 @@ def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+def complete_parser() -> argparse.ArgumentParser:
+    """Return the parser with the arguments of every command, and their summaries as help."""
+    return _parser([*COMMANDS], commands_help="command")
+
+
+def _parser(words: Sequence[str], *, commands_help: str = argparse.SUPPRESS) -> argparse.ArgumentParser:
     parser = CommandParser(
         prog=_PROGRAM,
         usage=f"{_PROGRAM} [-h] [--version] COMMAND ...",
         description=f"{DESCRIPTION}\n\n{_list_of_commands()}",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=_version() if "--version" in words else "")
     # argparse cannot list commands in groups, so the description lists them.
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="COMMAND", prog=_PROGRAM, help=argparse.SUPPRESS
+        dest="command", required=True, metavar="COMMAND", prog=_PROGRAM, help=commands_help
     )
     for name, command in COMMANDS.items():
-        subparser = commands.add_parser(name)
+        subparser = commands.add_parser(name, help=command.summary)
         if name in words:
             command.load().add_arguments(subparser)
     return parser

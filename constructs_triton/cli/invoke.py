@@ -31,11 +31,11 @@ inputs:
   IMAGE=@dog.jpg          the bytes of a file: BYTES of shape [1], with --batch [1, 1]
   ids=@ids.npy            a NumPy array with its dtype and shape
   x=1.0,2.0:FP32          values of a datatype: shape [2], with --batch [1, 2]
-  x=[[1,2],[3,4]]:INT64   a nested JSON list: shape [2, 2]
+  'x=[[1,2],[3,4]]:INT64' a nested JSON list: shape [2, 2]
 
 --random and --zeros read the shapes from a model repository, because SageMaker has no call that returns
 them. Random numbers are between 0 and 1, whole numbers between 0 and 9 (UINT8: 255), strings are words.
---json prints only the response; otherwise the same request in Python is printed too.
+--json prints only the response; otherwise a request of this form in Python is printed too.
 
 examples:
   constructs-triton invoke digits --input image=@seven.png --batch --endpoint-url http://127.0.0.1:8080
@@ -45,7 +45,6 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = (
         "Send one request to a deployed endpoint, a local endpoint or a container, and print the response."
     )
@@ -167,7 +166,7 @@ def _names_of_archive(target_model: str) -> list[str]:
 def _print_python_call(arguments: argparse.Namespace, inputs: Any) -> None:
     from constructs_triton.measuring.sample_inputs import python_call
 
-    print_lines("The same request in Python, with zeros:", "")
+    print_lines("A request of this form in Python, with zeros:", "")
     options = _client_options(arguments)
     call = python_call(arguments.endpoint, options, inputs, _invoke_options(arguments))
     print_lines(*call.split("\n"))

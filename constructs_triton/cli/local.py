@@ -1,4 +1,4 @@
-"""``constructs-triton local up``: run endpoints on this machine with the Triton server."""
+"""``constructs-triton local``: run endpoints on this machine with the Triton server."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from constructs_triton.cli.argument_types import (
     pair_argument,
     whole_number,
 )
+from constructs_triton.cli.local_run import status
 from constructs_triton.cli.verify import add_concurrency
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.local.call_example import call_example, invocation_url
@@ -30,7 +31,7 @@ __all__ = ["add_arguments", "add_run_option", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``local`` and its only action, ``up``."""
+    """Declare the arguments of ``local`` and its actions."""
     parser.description = "Run endpoints on this machine with the Triton server of nvidia-pytriton."
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     up = actions.add_parser(
@@ -44,6 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in run_options():
         add_run_option(up, name)
     _add_output_and_end(up)
+    figures = actions.add_parser(
+        "status",
+        help="show the requests, queue time, compute time and batch size of each model of a local run",
+        description="Show what the servers of a local run have counted of each model and of each step of an "
+        "ensemble. Times are means of a request. Hits of the response cache are in no batch.",
+    )
+    status.add_arguments(figures)
 
 
 def _add_sources(up: argparse.ArgumentParser) -> None:
@@ -125,7 +133,10 @@ def _add_output_and_end(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the endpoints until the command is interrupted."""
+    """Run the endpoints until the command is interrupted, or show what a run has counted."""
+    if arguments.action == "status":
+        return status.run(arguments)
+
     from constructs_triton.local.run import LocalRun
 
     _refuse_two_sources(arguments)
@@ -155,7 +166,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_and_verify(options: RunOptions, file: Path, concurrency: int) -> int:
-    from constructs_triton.cli.local_verification import LocalVerification
+    from constructs_triton.cli.local_run.verification import LocalVerification
     from constructs_triton.local.run import LocalRun
 
     verification = LocalVerification(file, concurrency=concurrency)

@@ -58,7 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the request of a job",
         description="Write a request of CreateInferenceRecommendationsJob, checked against the AWS API, and "
         "print the command that starts it. Nothing is sent to AWS.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=_EPILOG,
     )
     _add_request(request)

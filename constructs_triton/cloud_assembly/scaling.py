@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +10,20 @@ from typing import Any
 from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton.custom_resource_handlers.scaling_guard import POLICY_TYPE, TARGET_TYPE
 
-__all__ = ["DeclaredPolicy", "DeclaredTarget", "scalable_targets", "scaling_policies"]
+__all__ = [
+    "DeclaredPolicy",
+    "DeclaredTarget",
+    "limit_of_quotient",
+    "limited_quotient",
+    "scalable_targets",
+    "scaling_policies",
+]
 
 # With scaling_guard, custom resources with the same properties replace those of CloudFormation.
 _TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", TARGET_TYPE
 _POLICIES = "AWS::ApplicationAutoScaling::ScalingPolicy", POLICY_TYPE
 _ALARM = "AWS::CloudWatch::Alarm"
+_LIMITED = re.compile(r"IF\(\w+ > (\d+) \* \w+, \1, IF\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +79,14 @@ def scaling_policies(stack: SynthesizedStack) -> list[DeclaredPolicy]:
         )
         for logical_id, policy in policies.items()
     ]
+
+
+def limited_quotient(total: str, number: str, limit: int) -> str:
+    """Return metric math for ``total / number``, at most ``limit``, and 0 without a ``number``."""
+    return f"IF({total} > {limit} * {number}, {limit}, IF({number} > 0, {total} / {number}, 0))"
+
+
+def limit_of_quotient(expression: str) -> int | None:
+    """Return the limit of an expression of ``limited_quotient``; ``None`` for any other expression."""
+    found = _LIMITED.match(expression)
+    return None if found is None else int(found[1])

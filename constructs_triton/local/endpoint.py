@@ -17,7 +17,7 @@ from constructs_triton.local.gateway_query import ask_gateway
 from constructs_triton.local.model_statistics import ModelStatistics, parse_statistics, statistics_since
 from constructs_triton.local.options import LocalRunOptions, command_line, takes_run_options
 
-__all__ = ["LocalEndpoint", "SynthesizableApp"]
+__all__ = ["LocalEndpoint", "Statistics", "SynthesizableApp", "read_statistics"]
 
 _STOP_TIMEOUT_SECONDS = 30.0
 #: Statistics of models by endpoint, and by variant or inference component.
@@ -206,14 +206,7 @@ class LocalEndpoint:
         Raises:
             LocalEndpointError: a server does not answer, or its statistics cannot be reached.
         """
-        earlier = since or {}
-        return {
-            endpoint: {
-                name: statistics_since(_statistics(each), earlier.get(endpoint, {}).get(name, ()))
-                for name, each in servers.items()
-            }
-            for endpoint, servers in ask_gateway(self.endpoint_url, "/statistics").items()
-        }
+        return read_statistics(self.endpoint_url, since=since)
 
     @property
     def messages(self) -> str:
@@ -222,6 +215,22 @@ class LocalEndpoint:
         # No seek: the gateway writes to the same open file at the same position.
         descriptor = self._messages.fileno()
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace").strip()
+
+
+def read_statistics(url: str, *, since: Statistics | None = None) -> Statistics:
+    """Return what the servers of the local run at ``url`` have counted, as ``LocalEndpoint.statistics``.
+
+    Raises:
+        LocalEndpointError: no local run answers, or its statistics cannot be reached.
+    """
+    earlier = since or {}
+    return {
+        endpoint: {
+            name: statistics_since(_statistics(each), earlier.get(endpoint, {}).get(name, ()))
+            for name, each in servers.items()
+        }
+        for endpoint, servers in ask_gateway(url, "/statistics").items()
+    }
 
 
 def _statistics(answer: Mapping[str, Any]) -> tuple[ModelStatistics, ...]:

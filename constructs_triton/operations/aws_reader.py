@@ -25,7 +25,7 @@ def make_session(region: str | None = None, profile: str | None = None) -> boto3
 
     Raises:
         MissingDependencyError: boto3 is not installed.
-        InvalidValueError: the profile does not exist.
+        InvalidValueError: the profile does not exist, or the Region is empty.
     """
     try:
         import boto3
@@ -34,16 +34,23 @@ def make_session(region: str | None = None, profile: str | None = None) -> boto3
             "boto3 is not installed; run `pip install 'constructs-triton-client[aws]'`"
         ) from None
     with reaching_aws():
-        return boto3.Session(region_name=region, profile_name=profile)
+        session = boto3.Session(region_name=region, profile_name=profile)
+    if session.region_name == "":  # boto3 makes a URL without a host of it
+        raise InvalidValueError("AWS: the Region is empty; set --region, or unset AWS_DEFAULT_REGION")
+    return session
 
 
 @contextmanager
 def reaching_aws() -> Iterator[None]:
     """Turn boto3's errors of configuration and connection into ``InvalidValueError``."""
-    from botocore.exceptions import BotoCoreError
+    from botocore.exceptions import BotoCoreError, NoRegionError
 
     try:
         yield
+    except NoRegionError:
+        raise InvalidValueError(
+            "AWS: no Region is configured; set --region, or the variable AWS_DEFAULT_REGION"
+        ) from None
     except BotoCoreError as error:
         raise InvalidValueError(f"AWS: cannot be reached ({error}); set --region or --profile") from error
 

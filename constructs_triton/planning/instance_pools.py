@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.planning.capacity import HOURS_PER_MONTH, Plan, cheapest
 
-__all__ = ["PooledPlan", "plan_pools"]
+__all__ = ["PooledPlan", "plan_pools", "plans_of_pools"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +65,35 @@ class PooledPlan:
         }
 
 
-def plan_pools(plans: Sequence[Plan], instance_types: Sequence[str]) -> PooledPlan:
-    """Return the plan of a fleet with these types, in order of priority.
+def plans_of_pools(plans: Sequence[Plan], instance_types: Sequence[str]) -> dict[str, list[Plan]]:
+    """Return the plans of each instance type, in order of priority.
 
     Raises:
-        InvalidValueError: a type is given twice, was not measured, or does not meet the latency.
+        InvalidValueError: a type is given twice, or was not measured.
     """
-    found = []
+    found: dict[str, list[Plan]] = {}
     for name in instance_types:
-        if instance_types.count(name) > 1:
+        if name in found:
             raise InvalidValueError(
                 f'instance_pools: each type must be unique, got "{name}" twice; remove one'
             )
-        measured = [each for each in plans if each.instance_type == name]
-        if not measured:
+        found[name] = [each for each in plans if each.instance_type == name]
+        if not found[name]:
             raise InvalidValueError(
                 f'instance_pools: no row of the benchmark is for "{name}"; measure it with '
                 "constructs-triton load-test, or remove it"
             )
+    return found
+
+
+def plan_pools(plans: Mapping[str, Sequence[Plan]]) -> PooledPlan:
+    """Return the plan of a fleet with the types of ``plans_of_pools``.
+
+    Raises:
+        InvalidValueError: a type does not meet the latency.
+    """
+    found = []
+    for name, measured in plans.items():
         try:
             found.append(cheapest(measured))
         except InvalidValueError as error:

@@ -13,6 +13,11 @@ from constructs_triton.planning.scaling import Assumptions, Fleet, StepScaling, 
 __all__ = ["Demand", "PolicyState", "detection_minutes", "state_of"]
 
 _HIGH_RESOLUTION = "ConcurrentRequestsPerModel"
+_QUEUE_TIME = "QueueTime"
+# Triton's metrics are printed once a minute, so a value contains up to a minute before its own.
+_PUBLISHER_MINUTES = 1
+# A queue with random arrivals has no finite mean at full load; in a minute it grows to about this.
+_BUSIEST = 0.99
 # Floating point must not add an instance: 3 * 1.0000000000000002 is not more than 3.
 _ROUNDING = 1e-9
 
@@ -92,6 +97,7 @@ class _TargetTrackingState(PolicyState):
         super().__init__(metric, _delay(policy, assumptions), cooldowns)
         self.must_agree = not policy.disable_scale_in
         self._target = float(policy.target)
+        self._highest = math.inf if policy.highest_value is None else float(policy.highest_value)
         self._low = self._target * float(assumptions.scale_in_fraction)
         self._out_points = _out_points(policy, assumptions)
         self._in_points = assumptions.scale_in_points
@@ -100,6 +106,7 @@ class _TargetTrackingState(PolicyState):
 
     def _see(self, value: float | None) -> None:
         """Count the data points in a row. Without a data point an alarm has insufficient data."""
+        value = value if value is None else min(value, self._highest)
         self._above = self._above + 1 if value is not None and value > self._target else 0
         self._below = self._below + 1 if value is not None and value < self._low else 0
         self._value = value or 0.0
@@ -199,7 +206,9 @@ def detection_minutes(policy: TargetTracking | StepScaling, assumptions: Assumpt
 
 
 def _delay(policy: TargetTracking | StepScaling, assumptions: Assumptions) -> int:
-    return 0 if policy.metric == _HIGH_RESOLUTION else assumptions.metric_delay_minutes
+    if policy.metric == _HIGH_RESOLUTION:
+        return 0
+    return assumptions.metric_delay_minutes + (_PUBLISHER_MINUTES if policy.metric == _QUEUE_TIME else 0)
 
 
 def _out_points(policy: TargetTracking, assumptions: Assumptions) -> int:
@@ -215,6 +224,8 @@ def _metric(name: str, units: float, fleet: Fleet, assumptions: Assumptions) -> 
         return lambda demand: counted(demand) if demand.arrived else None
     if name == _HIGH_RESOLUTION:
         return _concurrency(fleet)
+    if name == _QUEUE_TIME:
+        return _queue_time(fleet)
     full = units * float(assumptions.utilization_at_capacity) / float(fleet.invocations_per_minute)
     return lambda demand: full * demand.served / demand.in_service
 
@@ -235,3 +246,19 @@ def _concurrency(fleet: Fleet) -> Metric:
         )
     minutes = float(fleet.latency_ms) / 60_000
     return lambda demand: (demand.served * minutes + demand.waiting) / demand.in_service
+
+
+def _queue_time(fleet: Fleet) -> Metric:
+    """Return the average wait in microseconds: that of a queue with random arrivals, plus the overload.
+
+    Each instance is a server with one queue (M/M/1): the wait is near 0 up to about half of the load, and
+    then rises steeply.
+    """
+    per_minute = float(fleet.invocations_per_minute)
+    one_request = 60_000_000 / per_minute
+
+    def wait(demand: Demand) -> float:
+        busy = min(demand.served / (demand.in_service * per_minute), _BUSIEST)
+        return one_request * (busy / (1 - busy) + demand.waiting / demand.in_service)
+
+    return wait

@@ -19,13 +19,14 @@ __all__ = [
     "TargetTracking",
 ]
 
-#: The metrics that the simulation can derive from traffic.
+#: The metrics that the simulation can derive from traffic. QueueTime is that of ``container_metrics``.
 METRICS = (
     "InvocationsPerInstance",
     "Invocations",
     "GPUUtilization",
     "CPUUtilization",
     "ConcurrentRequestsPerModel",
+    "QueueTime",
 )
 # The default of both cooldowns, and of the cooldown of step scaling, for SageMaker variants.
 # Source: Application Auto Scaling API reference, TargetTrackingScalingPolicyConfiguration.
@@ -42,7 +43,8 @@ class TargetTracking:
     """A target tracking policy.
 
     Args:
-        target: Target value, in the unit of the metric: invocations per minute, or percent.
+        target: Target value, in the unit of the metric: invocations per minute, percent, requests, or
+            microseconds in the queue.
         metric: One of ``METRICS``.
         scale_out_cooldown_seconds: Time after instances were added before more are added. The default is that
             of the service.
@@ -51,6 +53,7 @@ class TargetTracking:
         disable_scale_in: Whether the policy only adds instances.
         units: For a utilization: the GPUs or vCPUs of one instance, because SageMaker reports 0 to 100
             percent of each.
+        highest_value: Higher values of the metric count as this one. Default: no limit.
 
     Raises:
         InvalidValueError: a value is out of range, or the metric cannot be simulated.
@@ -62,10 +65,13 @@ class TargetTracking:
     scale_in_cooldown_seconds: Number = _COOLDOWN_SECONDS
     disable_scale_in: bool = False
     units: Number = 1
+    highest_value: Number | None = None
 
     def __post_init__(self) -> None:
         _check_metric(self.metric)
         exact("target", self.target)
+        if self.highest_value is not None:
+            exact("highest_value", self.highest_value)
         exact("units", self.units)
         exact("scale_out_cooldown_seconds", self.scale_out_cooldown_seconds, _SECONDS)
         exact("scale_in_cooldown_seconds", self.scale_in_cooldown_seconds, _SECONDS)

@@ -13,6 +13,7 @@ from constructs_triton.cloud_assembly.intrinsics import number_of
 from constructs_triton.cloud_assembly.scaling import (
     DeclaredPolicy,
     DeclaredTarget,
+    limit_of_quotient,
     scalable_targets,
     scaling_policies,
 )
@@ -30,6 +31,8 @@ _PREDEFINED = {
     "SageMakerVariantInvocationsPerInstance": "InvocationsPerInstance",
     "SageMakerVariantConcurrentRequestsPerModelHighResolution": "ConcurrentRequestsPerModel",
 }
+# Namespace and name of the metric of a policy of scale_out_on_queue_time, in one of its queries.
+_QUEUE_TIME = ("Triton", "QueueTime")
 Policy = TypeVar("Policy", TargetTracking, StepScaling)
 
 
@@ -169,6 +172,7 @@ def _read_tracking(id: str, config: Mapping[str, Any], instance_type: InstanceTy
         metric=metric,
         disable_scale_in=bool(config.get("DisableScaleIn", False)),
         units=_units(id, metric, instance_type),
+        highest_value=_highest_value(config),
         **cooldowns,
     )
 
@@ -177,7 +181,22 @@ def _tracked_metric(config: Mapping[str, Any]) -> str:
     predefined = (config.get("PredefinedMetricSpecification") or {}).get("PredefinedMetricType")
     if predefined is not None:
         return _PREDEFINED.get(str(predefined), str(predefined))
-    return str((config.get("CustomizedMetricSpecification") or {}).get("MetricName", "metric math"))
+    specification = config.get("CustomizedMetricSpecification") or {}
+    if _QUEUE_TIME in [_name_of(query) for query in specification.get("Metrics", ())]:
+        return _QUEUE_TIME[1]
+    return str(specification.get("MetricName", "metric math"))
+
+
+def _name_of(query: Mapping[str, Any]) -> tuple[object, object]:
+    metric = (query.get("MetricStat") or {}).get("Metric") or {}
+    return metric.get("Namespace"), metric.get("MetricName")
+
+
+def _highest_value(config: Mapping[str, Any]) -> int | None:
+    """Return the limit in a policy of ``scale_out_on_queue_time``."""
+    queries = (config.get("CustomizedMetricSpecification") or {}).get("Metrics", ())
+    found = (limit_of_quotient(str(query.get("Expression", ""))) for query in queries)
+    return next((limit for limit in found if limit is not None), None)
 
 
 def _read_steps(

@@ -50,12 +50,11 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-GRPC_PORT, METRICS_PORT = free_port(), free_port()
+GRPC_PORT = free_port()
 FRONT_ENDS = {
     "SAGEMAKER_TRITON_ALLOW_GRPC": "true",
     "SAGEMAKER_TRITON_GRPC_PORT": str(GRPC_PORT),
     "SAGEMAKER_TRITON_ALLOW_METRICS": "true",
-    "SAGEMAKER_TRITON_METRICS_PORT": str(METRICS_PORT),
     "SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--grpc-address=0.0.0.0 --metrics-address=0.0.0.0",
 }
 
@@ -75,7 +74,7 @@ def _assembly(directory: Path) -> AssemblyBuilder:
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
-    """One run of all these endpoints, and two whose servers have gRPC and metrics on the same ports."""
+    """One run of all these endpoints, and two whose servers have gRPC on the same port, and metrics."""
     builder = _assembly(tmp_path_factory.mktemp("network") / "cdk.out")
     key = builder.asset("front-ends", below("m", adding_model(0)))
     builder.single_model("FrontEndsModel", key, FRONT_ENDS)
@@ -87,15 +86,15 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
 
 @needs_private_addresses
 def test_only_the_gateway_listens(local: LocalEndpoint) -> None:
-    """Only the gateway's TCP port, and the ports of gRPC and metrics in templates, are open, on loopback."""
+    """Only the gateway's TCP port, and the ports of gRPC in templates, are open, on loopback."""
     assert Caller(local.endpoint_url).add("Many", 1.0, TargetModel="m.tar.gz") == 6
     processes = processes_of(local)
     assert set(process_ids(local)) < processes
     port = int(local.endpoint_url.rpartition(":")[2])
     listened = listening(processes)
     assert {host for host, _ in listened} == {"127.0.0.1"}
-    assert {port, GRPC_PORT, METRICS_PORT} < {number for _, number in listened}
-    assert len(listened) == 5
+    assert {port, GRPC_PORT} < {number for _, number in listened}
+    assert len(listened) == 3
     assert all(Caller(local.endpoint_url).add(name, 1.0) == 1 for name in ("FrontEnds", "SameFrontEnds"))
     assert f"port {GRPC_PORT} is in use on this machine: grpc listens on 127.0.0.1:" in local.messages
 

@@ -296,9 +296,18 @@ def pools_have_an_order_and_one_ami(found: Example) -> None:
     assert alarm["TreatMissingData"] == "breaching"
 
 
+def queue_waits_for_the_first_type_with_capacity(found: Example) -> None:
+    async_fleet_goes_to_zero(found)
+    (variant,) = configuration(found)["ProductionVariants"]
+    types = [(each["Priority"], each["InstanceType"]) for each in variant["InstancePools"]]
+    assert types == [(1, "ml.g6.xlarge"), (2, "ml.g5.xlarge")]
+    assert (variant["VariantInstanceProvisionTimeoutInSeconds"], "InstanceType" in variant) == (1200, False)
+
+
 PURPOSES: dict[str, Callable[[Example], None]] = {
     "ab_test": ab_test_splits_the_traffic,
     "async_inference": async_fleet_goes_to_zero,
+    "async_pools": queue_waits_for_the_first_type_with_capacity,
     "basic": basic_is_five_resources,
     "blue_green_rollback": blue_green_creates_its_alarms_first,
     "called_models": called_model_is_loaded_beside_its_caller,

@@ -31,6 +31,9 @@ def fill(stack: cdk.Stack, path: Path) -> None:
         count.scale_on_model_latency("P99", target_latency=cdk.Duration.millis(90), statistic="p99")
         endpoint.add_alarms(model_latency_objective=cdk.Duration.millis(100))
         endpoint.add_dashboard()
+        if isinstance(endpoint, TritonEnsembleEndpoint):
+            wait = cdk.Duration.millis(50)
+            count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=wait)
 
 
 @pytest.mark.parametrize("environment", [ENVIRONMENT, None], ids=["region", "agnostic"])

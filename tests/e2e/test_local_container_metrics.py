@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from constructs_triton import (
     TritonEnvironment,
     TritonModelRepository,
 )
+from constructs_triton.cli import main
 from constructs_triton.local import LocalEndpoint
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
@@ -39,10 +42,8 @@ RELOADING = """        if x.size and x[0] == -70:
         y = pb"""
 
 
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
+def make_app(folder: Path, **props: Any) -> cdk.App:
     """An ensemble of two models, whose first one reloads the publisher when it is asked to."""
-    folder = tmp_path_factory.mktemp("metrics")
     files = adding_ensemble("pipe", 1, 10)
     files["first/1/model.py"] = files["first/1/model.py"].replace("        y = pb", RELOADING, 1)
     for path, text in files.items():
@@ -50,21 +51,36 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
         (folder / "models" / path).write_text(text)
     app = cdk.App(outdir=str(folder / "cdk.out"))
     stack = cdk.Stack(app, "Metrics")
+    source = ModelSource.from_directory(folder / "models")
     TritonEnsembleEndpoint(
         stack,
         "Endpoint",
         endpoint_name=NAME,
-        model_repository=TritonModelRepository(
-            stack, "Models", source=ModelSource.from_directory(folder / "models")
-        ),
+        model_repository=TritonModelRepository(stack, "Models", source=source),
         ensemble="pipe",
         instance_type=InstanceType.of("ml.m5.xlarge"),
         environment=TritonEnvironment(allow_grpc=True, extra={"CONTAINER_METRICS_INTERVAL": "1"}),
-        enable_network_isolation=True,
         container_metrics=True,
+        **props,
     )
+    return app
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
+    """The endpoint, with network isolation where the machine has it."""
+    app = make_app(tmp_path_factory.mktemp("metrics"), enable_network_isolation=True)
     with LocalEndpoint.from_app(app) as running:
         yield running
+
+
+@pytest.fixture
+def busy_port() -> Iterator[None]:
+    """Triton's port of metrics, taken by another program."""
+    with ExitStack() as stack:
+        with suppress(OSError):  # it is taken already
+            stack.enter_context(socket.create_server(("127.0.0.1", 8002)))
+        yield
 
 
 def lines_of(local: LocalEndpoint) -> list[dict[str, Any]]:
@@ -144,3 +160,37 @@ def test_the_endpoint_answers_when_the_publisher_is_killed(local: LocalEndpoint)
     send(local, 50)
     time.sleep(3)  # three intervals
     assert len(lines_of(local)) == printed
+
+
+@pytest.mark.usefixtures("busy_port")
+def test_another_program_may_have_the_port_of_metrics(tmp_path: Path) -> None:
+    """The server's metrics are at a Unix socket in a private folder, so no port is opened or needed."""
+    with LocalEndpoint.from_app(make_app(tmp_path)) as running:
+        send(running, 50)
+        assert wait_until(lambda: totals(running, "Requests")["pipe"] == 50)
+        (folder,) = folders(running)
+        assert (folder / "metrics.sock").is_socket()
+        assert folder.stat().st_mode & 0o077 == 0
+        assert "port 8002 is in use" not in running.messages
+
+
+def test_local_status_shows_the_figures_of_each_step(
+    local: LocalEndpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The table and the JSON have the requests, queue, compute and batches that the servers counted."""
+    send(local, 20)
+    command = ["local", "status", "--endpoint-url", local.endpoint_url]
+    assert main([*command, "--json"]) == 0
+    models = {each["name"]: each for each in json.loads(capsys.readouterr().out)[NAME]["AllTraffic"]}
+    counted = models["first"]["inference_stats"]["success"]["count"]
+    assert counted >= 20
+    assert main(command) == 0
+    title, *rows = capsys.readouterr().out.strip().splitlines()
+    assert title == f"{NAME}/AllTraffic"
+    assert [row.split()[0] for row in rows] == ["model", "first", "pipe", "second"]
+    (first,) = (row.split() for row in rows if row.startswith("first "))
+    assert int(first[1]) == counted
+    assert all(float(each) > 0 for each in first[3:])
+    assert main([*command, "--seconds", "1"]) == 0
+    (first,) = (row.split() for row in capsys.readouterr().out.splitlines() if row.startswith("first "))
+    assert first[1:] == ["0", "0", "0.00", "0.00", "-"]

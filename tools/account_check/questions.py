@@ -9,6 +9,7 @@ from typing import Any
 
 from .account import Account
 from .component_questions import component_configs, component_inside, component_updates
+from .operation_questions import published, stopped
 from .pool_questions import pooled
 
 __all__ = ["QUESTIONS", "Question"]
@@ -215,5 +216,24 @@ QUESTIONS = (
         instances=2,
         minutes=45,
         ask=pooled,
+    ),
+    Question(
+        10,
+        "Does drift detection report a stopped endpoint, do an update of its stack and the rollback fail, "
+        "what succeeds after the start, and are the scaling policies, the deployment configuration and the "
+        "instance count as before?",
+        f"{_PREFIX}Stopped",
+        instances=4,
+        minutes=75,
+        ask=stopped,
+    ),
+    Question(
+        11,
+        "Does CloudWatch read the metrics of container_metrics from the log, in this Region, and is a policy "
+        "on queue time accepted?",
+        f"{_PREFIX}Published",
+        instances=1,
+        minutes=30,
+        ask=published,
     ),
 )

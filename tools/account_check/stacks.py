@@ -12,6 +12,7 @@ from aws_cdk import aws_s3 as s3
 
 from constructs_triton import (
     AsyncInferenceConfig,
+    Deployment,
     InstancePool,
     InstanceType,
     TritonMultiModelEndpoint,
@@ -106,6 +107,32 @@ class Pooled(CheckStack):
         count.scale_on_concurrent_requests_by_type("Load", max_concurrent_requests=loads)
 
 
+class Stopped(CheckStack):
+    """A scaled endpoint with two instance types and a deployment configuration, which is stopped."""
+
+    def add_endpoints(self) -> None:
+        pools = [InstancePool(InstanceType.of(name)) for name in ("ml.m5.large", "ml.c5.large")]
+        endpoint = self.endpoint(
+            "Endpoint",
+            self.repository(constant=self.release),
+            instance_type=None,
+            instance_pools=pools,
+            deployment=Deployment.all_at_once(),
+        )
+        count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+        count.scale_on_concurrent_requests("Load", target_concurrent_requests=4)
+
+
+class Published(CheckStack):
+    """An endpoint that publishes Triton's own metrics, and scales out on the time in the queue."""
+
+    def add_endpoints(self) -> None:
+        endpoint = self.endpoint("Endpoint", self.repository(), container_metrics=True)
+        count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+        count.scale_on_concurrent_requests("Load", target_concurrent_requests=4)
+        count.scale_out_on_queue_time("Queue", target_queue_time=cdk.Duration.millis(50))
+
+
 STACKS: dict[str, Callable[..., CheckStack]] = {
     f"TritonAccountCheck{each.__name__}": each
     for each in (
@@ -118,6 +145,8 @@ STACKS: dict[str, Callable[..., CheckStack]] = {
         ComponentConfigs,
         ComponentInside,
         Pooled,
+        Stopped,
+        Published,
     )
 }
 

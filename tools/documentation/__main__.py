@@ -7,13 +7,8 @@ import subprocess
 import sys
 
 from documentation.api import write_api
-from documentation.commands import write_commands
-from documentation.comparison import write_comparison
-from documentation.limits import write_limits
 from documentation.links import dead_links
 from documentation.pages import PROJECT, collect, missing_in_nav
-from documentation.pictures import write_pictures
-from documentation.troubleshooting import write_troubleshooting
 
 PAGES = PROJECT / "build" / "docs"
 
@@ -21,12 +16,7 @@ PAGES = PROJECT / "build" / "docs"
 def main() -> int:
     """Write ``build/site``, and return 1 if a page has an error."""
     collect(PAGES)
-    write_pictures(PAGES / "images")
     write_api(PAGES / "reference" / "api")
-    write_commands(PAGES / "reference" / "commands.md")
-    write_comparison(PAGES / "reference" / "comparison.md")
-    write_limits(PAGES / "reference" / "limits.md")
-    write_troubleshooting(PAGES / "troubleshooting")
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
     if subprocess.run(command, cwd=PROJECT, env={**os.environ, "NO_COLOR": "1"}, check=False).returncode:
         return 1

@@ -44,6 +44,11 @@ PACKAGES: Mapping[str, str] = {
     "rehearsal": "constructs_triton.rehearsal",
     "testing": "constructs_triton.testing",
 }
+NAMES_HEAD = """# API
+
+The public names, by the page of the site that describes them. `make docs` builds the site in `build/site`.
+In Python, `help(constructs_triton.TritonEndpoint)` prints the same descriptions.
+"""
 #: Public names that are more often the name of a parameter of AWS's API.
 PARAMETERS = {"TargetModel"}
 _CODE = re.compile(r"(?<!\[)`(?P<name>[A-Z]\w+)(?P<member>\.\w+)?(?:\(\))?`(?!\])")
@@ -98,6 +103,16 @@ def _index(pages: Mapping[str, tuple[str, str, dict[str, Any]]]) -> str:
         links = ", ".join(f"[`{name}`]({page}.md#{name})" for name in names)
         lines.append(f"| [{title}]({page}.md) | `{source}` | {links} |")
     return "\n".join(lines) + "\n"
+
+
+def write_names(path: Path) -> None:
+    """Write the page of ``docs/`` that lists every public name; the site has a page for each part instead."""
+    parts = [NAMES_HEAD]
+    for page, (title, source, names) in _pages():
+        listed = ", ".join(f"`{name}`" for name in names)
+        heading = f"{title}. Import from" if source == "constructs_triton" else "Import from"
+        parts.append(f"## {page}\n\n{heading} `{source}`: {listed}\n")
+    path.write_text("\n".join(parts), encoding="utf-8")
 
 
 def _page(title: str, source: str, names: Mapping[str, Any]) -> Iterator[str]:

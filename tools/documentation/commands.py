@@ -42,24 +42,25 @@ def _command(name: str) -> Iterator[str]:
         add_help=False,
     )
     module.add_arguments(parser)
-    yield f"## {name} {{ #{name} }}\n"
+    yield f"## {name}\n"
     yield f"{COMMANDS[name].summary[0].upper()}{COMMANDS[name].summary[1:]}.\n"
     yield from _parser(parser, name)
 
 
-def _parser(parser: argparse.ArgumentParser, anchor: str) -> Iterator[str]:
+def _parser(parser: argparse.ArgumentParser, heading: str) -> Iterator[str]:
     if parser.description:
         yield f"{parser.description}\n"
     groups = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
-    usage = parser.format_usage().removeprefix("usage: ").rstrip()
-    yield f"```text\n{usage}\n```\n"
+    # Not argparse's usage: it depends on the version of Python and on the width of the terminal.
+    positional = [_argument(each).strip("`") for each in parser._actions if not each.option_strings]
+    yield f"```text\n{' '.join([parser.prog, '[options]', *positional])}\n```\n"
     yield from _table(parser)
     if parser.epilog:
         yield f"```text\n{parser.epilog.rstrip()}\n```\n"
     for group in groups:
         for name, child in group.choices.items():
-            yield f"### {anchor} {name} {{ #{anchor}-{name} }}\n"
-            yield from _parser(child, f"{anchor}-{name}")
+            yield f"### {heading} {name}\n"
+            yield from _parser(child, f"{heading} {name}")
 
 
 def _table(parser: argparse.ArgumentParser) -> Iterator[str]:

@@ -9,17 +9,62 @@ from pathlib import Path
 
 PROJECT = Path(__file__).parents[2]
 PEERS: Mapping[str, tuple[str, str]] = {
-    "alpha": ("sagemaker-alpha", "`aws-cdk.aws-sagemaker-alpha` 2.275.0a0"),
-    "generative_ai": ("generative-ai", "`cdklabs.generative-ai-cdk-constructs` 0.1.320"),
-    "solutions": ("solutions", "`aws-solutions-constructs` 2.105.0, the constructs of SageMaker endpoints"),
-    "sdk_v2": ("SDK v2", "`sagemaker` 2.257.7, the SageMaker Python SDK"),
-    "sdk_v3": ("SDK v3", "`sagemaker` 3.27.0"),
-    "terraform_aws_ia": ("TF aws-ia", "Terraform `aws-ia/terraform-aws-sagemaker-endpoint`, commit 32a2138"),
+    "alpha": (
+        "sagemaker-alpha",
+        "[`aws-cdk.aws-sagemaker-alpha`](https://pypi.org/project/aws-cdk.aws-sagemaker-alpha/2.275.0a0/)"
+        " 2.275.0a0",
+    ),
+    "generative_ai": (
+        "generative-ai",
+        "[`cdklabs.generative-ai-cdk-constructs`]"
+        "(https://pypi.org/project/cdklabs.generative-ai-cdk-constructs/0.1.320/) 0.1.320",
+    ),
+    "solutions": (
+        "solutions",
+        "[`aws-solutions-constructs`]"
+        "(https://pypi.org/project/aws-solutions-constructs.aws-lambda-sagemakerendpoint/2.105.0/)"
+        " 2.105.0, the constructs of SageMaker endpoints",
+    ),
+    "sdk_v2": (
+        "SDK v2",
+        "[`sagemaker`](https://pypi.org/project/sagemaker/2.257.7/) 2.257.7, the SageMaker Python SDK",
+    ),
+    "sdk_v3": ("SDK v3", "[`sagemaker`](https://pypi.org/project/sagemaker/3.27.0/) 3.27.0"),
+    "terraform_aws_ia": (
+        "TF aws-ia",
+        "Terraform [`aws-ia/terraform-aws-sagemaker-endpoint`]"
+        "(https://github.com/aws-ia/terraform-aws-sagemaker-endpoint), commit 32a2138",
+    ),
     "terraform_huggingface": (
         "TF huggingface",
-        "Terraform `philschmid/terraform-aws-sagemaker-huggingface`, commit a3ea21b",
+        "Terraform [`philschmid/terraform-aws-sagemaker-huggingface`]"
+        "(https://github.com/philschmid/terraform-aws-sagemaker-huggingface), commit a3ea21b",
     ),
 }
+#: Tools that are not for SageMaker: name, what they do of a row's capability, the rows, and the source. Their
+#: documentation was read; they were not run.
+NEIGHBOURS = (
+    (
+        "[Triton Model Navigator](https://triton-inference-server.github.io/model_navigator/0.14.0/inference_deployment/triton/api/adding_model)",
+        "writes the configuration of a model file and validates it without a server; also converts models",
+        (14, 15),
+    ),
+    (
+        "[Triton Model Analyzer](https://github.com/triton-inference-server/model_analyzer)",
+        "measures a model on a Triton server and searches its configurations",
+        (102,),
+    ),
+    (
+        "[KServe](https://kserve.github.io/website/docs/model-serving/predictive-inference/rollout-strategies/canary)",
+        "serves Triton on Kubernetes; canary updates by percent of traffic, scaling to zero and on metrics",
+        (66, 76, 84),
+    ),
+    (
+        "[Truss](https://docs.baseten.co/reference/truss-configuration)",
+        "packages a model with its Python requirements and runs it on Baseten",
+        (13,),
+    ),
+)
 ROW = re.compile(r"^\| (\d+) \| (.+?) \| ([a-z ]+) \| .* \|$", re.MULTILINE)
 HEAD = """# Comparison with other libraries
 
@@ -33,6 +78,17 @@ library, and the limits of each capability, are in [Features](features.md).
 
 {totals}
 
+## Outside AWS
+
+These tools do not create SageMaker endpoints, but have some of the capabilities. Their documentation was
+read; they were not run.
+
+| tool | what it does | capabilities |
+|---|---|---|
+{neighbours}
+
+## All capabilities
+
 """
 
 
@@ -43,7 +99,11 @@ def write_comparison(path: Path) -> None:
     header = ["#", "capability", "constructs_triton", *(short for short, _ in PEERS.values())]
     table = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     table += ["| " + " | ".join(row) + " |" for row in rows]
-    path.write_text(HEAD.format(versions=versions, totals=_totals(rows)) + "\n".join(table) + "\n")
+    neighbours = "\n".join(
+        f"| {name} | {does} | {', '.join(map(str, numbers))} |" for name, does, numbers in NEIGHBOURS
+    )
+    head = HEAD.format(versions=versions, totals=_totals(rows), neighbours=neighbours)
+    path.write_text(head + "\n".join(table) + "\n", encoding="utf-8")
 
 
 def compared() -> list[list[str]]:

@@ -11,6 +11,8 @@ from pathlib import Path, PurePosixPath
 PROJECT = Path(__file__).parents[2]
 #: Files of the project that are pages of the site as well.
 PROJECT_FILES = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
+#: The list of public names in a checkout. The site has a page for each of its headings.
+API = "reference/api.md"
 #: How a page shows a file of the project to which another page links.
 LANGUAGES = {".py": "python", ".json": "json", ".pbtxt": "text", ".csv": "text", ".txt": "text"}
 SHOWN_BYTES = 50_000
@@ -38,6 +40,7 @@ def collect(target: Path) -> None:
         page = target / page_of(folder.relative_to(PROJECT).as_posix())
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(example_page(folder), encoding="utf-8")
+    (target / API).unlink()
     for page in list(target.rglob("*.md")):
         _rewrite(page, target)
 
@@ -111,6 +114,9 @@ def _source_of(place: Path) -> PurePosixPath:
 def _rewriter(place: Path, source: PurePosixPath, target: Path) -> Callable[[re.Match[str]], str]:
     def rewrite(link: re.Match[str]) -> str:
         path = os.path.normpath(source.parent / link["path"])
+        if path == f"docs/{API}":
+            page = PurePosixPath("reference", "api", f"{(link['anchor'] or '#index')[1:]}.md")
+            return f"]({os.path.relpath(page, place.parent.as_posix())})"
         page = page_of(path)
         if page.parts[0] == "source" and not (target / page).exists():
             (target / page).parent.mkdir(parents=True, exist_ok=True)

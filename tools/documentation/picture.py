@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from html import escape
 
 FILLS = {"main": "#3454d1", "side": "#4a5568", "aws": "#b7560f", "good": "#1c7c54"}
 GREY = "#7585a0"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 LINE = 17
+LINES = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442")
+POINTS = 40
+
+
+def _invented(seed: int, x: float, width: float, bottom: float, height: float) -> str:
+    """Return the points of a line that looks like a day of traffic; each seed has its own level."""
+    level = 0.75 / (1 + 0.45 * seed)
+    day = (math.sin(math.pi * at / POINTS) ** 2 for at in range(POINTS + 1))
+    noise = (0.05 * math.sin(1.7 * at + 2.3 * seed) for at in range(POINTS + 1))
+    heights = (max(0.0, level * (0.35 + 0.65 * each) + wave) for each, wave in zip(day, noise, strict=True))
+    return " ".join(
+        f"{x + width * at / POINTS:.1f},{bottom - height * share:.1f}" for at, share in enumerate(heights)
+    )
 
 
 class Picture:
@@ -31,6 +46,38 @@ class Picture:
             self._text(x + width / 2, y + 36 + LINE * number, line, "#fff", size=12)
         self._grow(y + height)
         return y + height
+
+    def chart(self, place: tuple[float, float, float, float], title: str, names: Sequence[str]) -> None:
+        """Draw a panel of a dashboard: a line with invented values for each name, and the names below.
+
+        ``place`` is x, y, width and height.
+        """
+        x, y, width, height = place
+        is_rising = any(" p" in name for name in names)  # a higher percentile is a longer time
+        self._parts.append(
+            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="4" fill="#16202e" '
+            f'stroke="{GREY}"/>'
+        )
+        self._text(x + 10, y + 18, title, "#fff", anchor="start", size=13, bold=True)
+        rows = [names[start : start + 2] for start in range(0, len(names), 2)]
+        bottom = y + height - 12 - LINE * len(rows)
+        for part in (0, 0.5, 1):
+            level = bottom - part * (bottom - y - 30)
+            self._parts.append(
+                f'<path d="M{x + 10:g},{level:g} h{width - 20:g}" stroke="#33415c" stroke-width="1"/>'
+            )
+        for index, name in enumerate(names):
+            colour = LINES[index % len(LINES)]
+            seed = len(names) - index if is_rising else index
+            points = _invented(seed, x + 10, width - 20, bottom, bottom - y - 34)
+            self._parts.append(
+                f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.6"/>'
+            )
+            row, column = divmod(index, 2)
+            left, line = x + 10 + column * (width / 2 - 8), y + height - LINE * (len(rows) - row) + 6
+            self._parts.append(f'<path d="M{left:g},{line - 4:g} h12" stroke="{colour}" stroke-width="3"/>')
+            self._text(left + 17, line, name, "#d7dfeb", anchor="start", size=11)
+        self._grow(y + height)
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float], label: str = "") -> None:
         """Draw an arrow, with a label to the right of its middle."""

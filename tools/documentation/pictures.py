@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,6 @@ from constructs_triton import InstanceType, ModelSource, TritonModelRepository, 
 from documentation.picture import Picture
 
 PROJECT = Path(__file__).parents[2]
-#: Pictures that GitHub shows too. The build of the site draws the others.
-COMMITTED = ("road",)
 WIDTH = 480
 CLIENT = "constructs_triton_client"
 
@@ -90,14 +88,15 @@ def update() -> str:
 
 
 def dashboard() -> str:
-    """Draw the widgets of ``add_dashboard`` in their places."""
-    picture = Picture(720, "The widgets of the dashboard of a multi-model endpoint")
+    """Draw the widgets of ``add_dashboard`` in their places, with invented values."""
+    picture = Picture(720, "The dashboard of a multi-model endpoint, with invented values")
     for widget in _widgets():
         properties: Mapping[str, Any] = widget["properties"]
         if "title" in properties:
-            lines = _shown_metrics(properties.get("metrics", ()))[:5]
-            x, y = 4 + widget["x"] * 29.6, widget["y"] * 21 - 14
-            picture.box(x, y, widget["width"] * 29.6 - 8, properties["title"], *lines, fill="side")
+            x, y = 4 + widget["x"] * 29.6, (widget["y"] - 1) * 26 + 4
+            width, height = widget["width"] * 29.6 - 8, widget["height"] * 26 - 8
+            names = _shown_metrics(properties.get("metrics", ()))[:6]
+            picture.chart((x, y, width, height), properties["title"], names)
     return picture.svg()
 
 
@@ -153,12 +152,8 @@ def _shown_metrics(metrics: Sequence[Sequence[Any]]) -> list[str]:
     )
 
 
-def write_pictures(folder: Path, names: Iterable[str] = PICTURES) -> None:
-    """Write pictures to a folder."""
+def write_pictures(folder: Path) -> None:
+    """Write the pictures to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        (folder / f"{name}.svg").write_text(PICTURES[name](), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write_pictures(PROJECT / "docs" / "images", COMMITTED)
+    for name, draw in PICTURES.items():
+        (folder / f"{name}.svg").write_text(draw(), encoding="utf-8")

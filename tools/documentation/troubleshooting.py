@@ -57,7 +57,7 @@ def _page_of(failure: Failure) -> str:
 
 
 def _section(failure: Failure) -> Iterator[str]:
-    yield f"## {_code(_heading(failure))} {{ #{failure.id} }}\n"
+    yield f'<a id="{failure.id}"></a>\n\n## {_code(_heading(failure))}\n'
     if _heading(failure) != failure.example:
         yield f"```text\n{failure.example}\n```\n"
     yield f"Where: {failure.where}.\n"
@@ -65,7 +65,7 @@ def _section(failure: Failure) -> Iterator[str]:
     yield f"Fix: {_filled(failure.fix, failure)}.\n"
     if failure.keywords:
         yield f"See also: {', '.join(f'`{each}`' for each in failure.keywords)}.\n"
-    yield f"Source: {EVIDENCE[failure.evidence]}: {_plain(failure.source)}.\n"
+    yield f"Source: {EVIDENCE[failure.evidence]}: {_linked(failure.source)}.\n"
 
 
 def _heading(failure: Failure) -> str:
@@ -83,6 +83,10 @@ def _filled(text: str, failure: Failure) -> str:
     found = failure.pattern.search(failure.example)
     names = {**unknown_values(), **(found.groupdict() if found else {})}
     return _plain(re.sub(r"\{(\w+)\}", lambda name: names.get(name[1]) or name[0], text))
+
+
+def _linked(text: str) -> str:
+    return re.sub(r"https?://[^\s,;)]+", r"<\g<0>>", _plain(text))
 
 
 def _plain(text: str) -> str:

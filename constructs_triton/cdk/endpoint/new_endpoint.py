@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 import jsii
-from aws_cdk import Aspects
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -57,8 +56,9 @@ from constructs_triton.cdk.scaling.endpoint_variant import (
     retain_instance_counts,
 )
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
-from constructs_triton.cdk.scaling.sequence_warning import SequenceWarning, sequence_finding
+from constructs_triton.cdk.scaling.sequence_warning import sequence_finding
 from constructs_triton.cdk.validation.limit_checks import check_range
+from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
@@ -257,7 +257,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         self._variants = tuple(variants)
         for variant, each in zip(variants, settled, strict=False):  # a shadow variant answers no caller
             if each.container.models.sequence_models:
-                Aspects.of(self).add(SequenceWarning(self, partial(_sequence_finding, variant, each)))
+                warn_at_synthesis(self, partial(_sequence_finding, variant, each))
 
     def _make_scaling_guard(self, settled: Sequence[SettledVariant]) -> ScalingGuard | None:
         if not self._options["scaling_guard"]:
@@ -337,7 +337,9 @@ def _container_metrics(settled: SettledVariant) -> ContainerMetrics | None:
     models = settled.container.models
     if models.metrics_name is None:
         return None
-    return ContainerMetrics(models.metrics_name, settled.variant_name, models.published_models)
+    published = models.published_models
+    steps = tuple(each for each in published if not models.contents.is_ensemble(each))
+    return ContainerMetrics(models.metrics_name, settled.variant_name, published, steps)
 
 
 def _sequence_finding(variant: EndpointVariant, settled: SettledVariant) -> Finding | None:

@@ -51,6 +51,10 @@ _OF_ENDPOINT: Mapping[str, tuple[str, str]] = {
     "capacity_reservation": ("AWS does not document it for components", _OTHER_ENDPOINT),
     "core_dump": ("AWS does not document it for components", _OTHER_ENDPOINT),
     "enable_ssm_access": ("AWS does not document it for components", _OTHER_ENDPOINT),
+    "container_metrics": (
+        "its components have the containers, and copies on one instance may share a network",
+        f"{_OTHER_ENDPOINT} for the models whose queue you watch",
+    ),
     "log_retention": ("the containers write to a log group of their component", _ON_THE_COMPONENT),
     "model_repository": ("SageMaker refuses components on an endpoint with a model", _ON_THE_COMPONENT),
     "model": ("SageMaker refuses components on an endpoint with a model", _ON_THE_COMPONENT),
@@ -82,8 +86,13 @@ _OF_COMPONENT: Mapping[str, tuple[str, str]] = {
         "deploy the model as a separate component",
     ),
     "specifications": (
-        "this library supports one instance type",
-        "set it on cfn_inference_component with add_property_override",
+        "instance_pools has the models of each instance type",
+        "set instance_pools",
+    ),
+    "container_metrics": (
+        "AWS does not say whether copies on one instance share a network, in which only the first server "
+        "could open the port of its metrics",
+        "use the component's metrics in CloudWatch, or TritonEndpoint with container_metrics=True",
     ),
     "container_metrics_config": (
         "Triton's port for SageMaker does not serve /metrics",

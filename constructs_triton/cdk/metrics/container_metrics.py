@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -28,6 +30,23 @@ _MINUTE = 60
 _INTERVAL = 60  # of the model that publishes
 
 
+_Method = TypeVar("_Method", bound=Callable[..., cloudwatch.MathExpression])
+
+
+def _of_model(method: _Method) -> _Method:
+    """Add to a docstring what all averages of a model have in common."""
+    method.__doc__ = f"""{method.__doc__}
+
+        Args:
+            model: Name of a model of the archive.
+            period: Time over which values are aggregated. Default: one minute.
+
+        Raises:
+            InvalidValueError: the archive has no such model.
+        """
+    return method
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerMetrics:
     """Triton's own metrics of one variant. Each belongs to one model, because an ensemble contains its steps.
@@ -38,46 +57,27 @@ class ContainerMetrics:
         endpoint: The dimension ``Endpoint``: the endpoint's name, or its stack and path.
         variant: The dimension ``Variant``.
         models: The models of the archive, the one that answers requests first.
+        queued_models: Those that have a queue of their own: all but ensembles, whose steps have it.
     """
 
     endpoint: str
     variant: str
     models: tuple[str, ...]
+    queued_models: tuple[str, ...]
 
+    @_of_model
     def queue_time(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
-        """Average time that a request waited in the queue of a model. Of an ensemble, read its steps.
-
-        Args:
-            model: Name of a model of the archive.
-            period: Time over which values are aggregated. Default: one minute.
-
-        Raises:
-            InvalidValueError: the archive has no such model.
-        """
+        """Average time that a request waited in the queue of a model. Of an ensemble, read its steps."""
         return self._ratio("QueueTime", "Requests", f"{model}: queue", model, period)
 
+    @_of_model
     def compute_time(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
-        """Average time of a request in a model, without queue and copies of tensors.
-
-        Args:
-            model: Name of a model of the archive.
-            period: Time over which values are aggregated. Default: one minute.
-
-        Raises:
-            InvalidValueError: the archive has no such model.
-        """
+        """Average time of a request in a model, without queue and copies of tensors."""
         return self._ratio("ComputeTime", "Requests", f"{model}: compute", model, period)
 
+    @_of_model
     def batch_size(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
-        """Average size of the batches that a model ran.
-
-        Args:
-            model: Name of a model of the archive.
-            period: Time over which values are aggregated. Default: one minute.
-
-        Raises:
-            InvalidValueError: the archive has no such model.
-        """
+        """Average size of the batches that a model ran, without hits of the response cache."""
         return self._ratio("Inferences", "Executions", f"{model}: batch size", model, period)
 
     def metric(

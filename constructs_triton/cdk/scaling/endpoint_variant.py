@@ -150,6 +150,7 @@ class EndpointVariant(VariantMetrics):
             is_asynchronous=self._owner.is_asynchronous,
             is_guarded=guard is not None,
             serves_many=self._owner.serves_many,
+            container_metrics=self._container_metrics,
         )
         if guard is not None:
             guard.protect(self._scalable, self.instance_types)

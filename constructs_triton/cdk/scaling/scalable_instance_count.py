@@ -11,12 +11,13 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
+from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
 from constructs_triton.cdk.metrics.metrics import variant_metric
 from constructs_triton.cdk.scaling import checks, instance_pools, targets
 from constructs_triton.cdk.scaling.checks import TrackedMetric
+from constructs_triton.cdk.scaling.custom_metric_scaling import CustomMetricScaling
 from constructs_triton.cdk.scaling.scalable_target import make_scalable_target
 from constructs_triton.cdk.scaling.scaling_from_zero import add_first_instance_policy
-from constructs_triton.cdk.scaling.stepped_scaling import SteppedScaling
 from constructs_triton.cdk.scaling.target_tracking import (
     ScalingPolicyOptions,
     TargetTracking,
@@ -31,7 +32,7 @@ __all__ = ["ScalingPolicyOptions", "TrackedMetric", "TritonScalableInstanceCount
 _PREDEFINED, _SCALABLE_DIMENSION = appscaling.PredefinedMetric, "sagemaker:variant:DesiredInstanceCount"
 
 
-class TritonScalableInstanceCount(SteppedScaling):
+class TritonScalableInstanceCount(CustomMetricScaling):
     """The instance count of one variant, scaled by Application Auto Scaling.
 
     Created by ``auto_scale_instance_count``. It may have several policies, each on another metric. Instances
@@ -48,6 +49,7 @@ class TritonScalableInstanceCount(SteppedScaling):
         is_asynchronous: Whether the endpoint has asynchronous inference.
         is_guarded: Whether ``scaling_guard`` protects updates.
         serves_many: Whether it is a multi-model endpoint.
+        container_metrics: Triton's own metrics, if the variant publishes them.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class TritonScalableInstanceCount(SteppedScaling):
         is_guarded: bool = False,
         serves_many: bool = False,
         pools: Sequence[InstanceType] = (),
+        container_metrics: ContainerMetrics | None = None,
     ) -> None:
         self._least = targets.least_instances(is_asynchronous=is_asynchronous)
         targets.check_capacity(min_capacity, max_capacity, self._least)
@@ -84,6 +87,7 @@ class TritonScalableInstanceCount(SteppedScaling):
         )
         self._metric = partial(variant_metric, endpoint_name=endpoint_name, variant_name=variant_name)
         self._tracking = TargetTracking(self, self.scalable_target, self._metric)
+        self._container_metrics, self._queue_policies = container_metrics, []
 
     def scale_on_gpu_utilization(
         self,
@@ -320,29 +324,6 @@ class TritonScalableInstanceCount(SteppedScaling):
             waiting = self._metric("HasBacklogWithoutCapacity")
             add_first_instance_policy(self, f"{id}FirstInstance", self.scalable_target, waiting)
         return policy
-
-    def scale_to_track_metric(
-        self,
-        id: str,
-        *,
-        metric: cloudwatch.IMetric,
-        target_value: float,
-        **options: Unpack[ScalingPolicyOptions],
-    ) -> appscaling.TargetTrackingScalingPolicy:
-        """Keep any metric at a target. The metric must fall in proportion when instances are added.
-
-        Metric math and percentiles are supported. The service ignores the period and evaluates each minute.
-
-        Args:
-            id: Construct id of the policy.
-            metric: The metric.
-            target_value: Target value, in the unit of the metric.
-
-        Raises:
-            InvalidValueError: not a metric, a metric that has a policy, or options out of range.
-        """
-        check_options(self.scale_to_track_metric, options)
-        return self._tracking.keep(id, metric, target_value, options)
 
 
 def tracked_metrics(count: TritonScalableInstanceCount | None) -> tuple[TrackedMetric, ...]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-import jsii
-from aws_cdk import Annotations, IAspect
-from constructs import Construct, IConstruct
+from collections.abc import Sequence
 
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.tokens import is_token
 
-__all__ = ["SequenceWarning", "sequence_finding"]
+__all__ = ["sequence_finding"]
 
 
 def sequence_finding(path: str, models: Sequence[str], count: float, unit: str) -> Finding | None:
@@ -35,20 +31,3 @@ def sequence_finding(path: str, models: Sequence[str], count: float, unit: str) 
         "use one, or several variants of one instance and choose one by the sequence with TargetVariant, or "
         "carry the state in the requests; acknowledge this if a sequence is one request",
     )
-
-
-@jsii.implements(IAspect)
-class SequenceWarning:
-    """Annotates an endpoint at synthesis, when its scaling is known."""
-
-    def __init__(self, endpoint: Construct, find: Callable[[], Finding | None]) -> None:
-        self._path = endpoint.node.path
-        self._find = find
-
-    def visit(self, node: IConstruct) -> None:
-        """Annotate the endpoint; other constructs below it are ignored."""
-        if node.node.path != self._path:
-            return
-        finding = self._find()
-        if finding is not None:
-            Annotations.of(node).add_warning_v2(f"constructs-triton:{finding.code}", finding.one_line)

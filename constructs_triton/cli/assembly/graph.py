@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from constructs_triton.cloud_assembly.assembly import Assembly
+from constructs_triton.cli.assembly.stacks import add_template_arguments, read_stacks
 from constructs_triton.cloud_assembly.service_graph import Kind, ServiceGraph
-from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.untrusted.terminal import print_lines
-from constructs_triton_client.spelling import did_you_mean, quoted
+from constructs_triton_client.spelling import quoted
 from constructs_triton_client.visible_text import visible
 
 __all__ = ["add_arguments", "mermaid", "run"]
@@ -37,12 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "request: who may call them, variants and components, models, S3 and scaling. Nothing is deployed, "
         "and AWS is not called."
     )
-    parser.add_argument(
-        "template", type=Path, metavar="PATH", help="folder that `npx cdk synth` wrote, or one template"
-    )
-    parser.add_argument(
-        "--stack", action="append", metavar="NAME", help="only this stack (repeatable; default: all)"
-    )
+    add_template_arguments(parser)
     parser.add_argument(
         "--markdown", action="store_true", help="print a Markdown block for a comment or a job's summary"
     )
@@ -50,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the flowchart."""
-    graphs = [ServiceGraph.of(each) for each in _stacks(arguments.template, arguments.stack)]
+    graphs = [ServiceGraph.of(each) for each in read_stacks(arguments.template, arguments.stack)]
     drawn = [each for each in graphs if each.nodes]
     if not drawn:
         names = quoted(each.stack for each in graphs)
@@ -61,18 +54,6 @@ def run(arguments: argparse.Namespace) -> int:
     lines = list(mermaid(drawn))
     print_lines(*(["```mermaid", *lines, "```"] if arguments.markdown else lines))
     return 0
-
-
-def _stacks(path: Path, wanted: Sequence[str] | None) -> list[SynthesizedStack]:
-    if not path.is_dir():
-        return [SynthesizedStack.read(path)]
-    stacks = list(Assembly(path).all_stacks())
-    known = {name: each for each in stacks for name in (*each.names, each.name)}
-    for name in wanted or ():
-        if name not in known:
-            hint = did_you_mean(name, known, f"use one of {quoted(sorted(known))}")
-            raise InvalidValueError(f'--stack: no stack "{name}" in {path}; {hint}')
-    return [known[name] for name in wanted] if wanted else stacks
 
 
 def mermaid(graphs: Sequence[ServiceGraph]) -> Iterator[str]:

@@ -45,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Writes a model repository for each model of GPU. The job costs money: the command asks first."
     )
     parser.epilog = _EPILOG
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     # fmt: off
     parser.add_argument("model", type=Path, nargs="?", metavar="MODEL",
                         help="an ONNX file, or the folder of a Triton model with config.pbtxt and an ONNX "

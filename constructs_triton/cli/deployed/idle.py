@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.cli.deployed.aws_arguments import add_account_arguments, open_session
+from constructs_triton.cli.plan.price_arguments import fetch_known_prices
 from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.operations.idle import BilledVariant, IdleReport, find_idle
 from constructs_triton.planning.capacity import HOURS_PER_MONTH
-from constructs_triton.planning.price_list import PRICE_LIST_REGION, fetch_prices
 from constructs_triton.planning.prices import read_prices
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_table
 
 if TYPE_CHECKING:
-    import boto3
+    pass
 
 __all__ = ["add_arguments", "run"]
 
@@ -91,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     not_read = list(report.not_read)
     if prices is None:
         types = {name for variant in report.variants for name in variant.instances}
-        prices = _fetched(session, sorted(types), not_read)
+        prices = fetch_known_prices(session, sorted(types), not_read)
     calls = "no calls" if arguments.below == 1 else f"fewer than {arguments.below} calls"
     found = _Found(
         region=session.region_name,
@@ -106,23 +105,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(found)
     return EXIT_WRONG if report.variants or report.components else EXIT_SUCCESS
-
-
-def _fetched(session: boto3.Session, types: Iterable[str], not_read: list[str]) -> dict[str, Decimal]:
-    """Return the prices that the AWS Price List API has, and note the others."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    client: Any = session.client("pricing", region_name=PRICE_LIST_REGION)
-    found: dict[str, Decimal] = {}
-    for name in types:
-        try:
-            found |= fetch_prices(client, session.region_name, [name])
-        except InvalidValueError:
-            not_read.append(f"price of {name}: the price list has none for this Region; use --prices")
-        except (BotoCoreError, ClientError) as error:
-            not_read.append(f"prices: {error}; allow pricing:GetProducts, or use --prices")
-            break
-    return found
 
 
 def _per_hour(variant: BilledVariant, prices: Prices) -> Decimal | None:

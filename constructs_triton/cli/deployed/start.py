@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Create an endpoint again that `constructs-triton stop` deleted, wait until it is in service, and "
         "restore its instance counts, weights and scaling. After a failure, for example without capacity, "
-        "run the same command again. Exit codes: 0 started, 1 AWS refused something or the endpoint failed."
+        "run the same command again. The exit code is 0 only if the endpoint is in service."
     )
     add_file_arguments(parser)
 

@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Delete a real-time endpoint and its scaling, so that its instances cost nothing, and keep in a file "
         "what `constructs-triton start` needs to create both again. Models, configuration, alarms and "
-        "dashboards stay. After a failure, run the same command again. Exit codes: 0 stopped, 1 AWS refused "
-        "something or the endpoint cannot be stopped, 2 wrong arguments or no --yes."
+        "dashboards stay. After a failure, run the same command again. The exit code is 0 only if the "
+        "endpoint is stopped."
     )
     add_file_arguments(parser)
     parser.add_argument("--yes", action="store_true", help="really delete the endpoint and its scaling")

@@ -13,7 +13,7 @@ _EPILOG = """\
 requests:
   --input image=@seven.png --batch         one request, as for `constructs-triton invoke`
   --random --repository models             random values for every input, as for `constructs-triton invoke`
-  --random ids=INT64[1,128]:0..30521       random values; numbers without a range are 0 to 100, or 0.0 to 1.0
+  --random 'ids=INT64[1,128]:0..30521'     random values; numbers without a range are 0 to 100, or 0.0 to 1.0
   --requests mix.jsonl                     one JSON object per line, chosen at random by weight:
       {"input": {"image": "@cat.png"}, "target_model": "cats.tar.gz", "weight": 3}
       {"body": {"inputs": [...]}, "inference_component": "dogs"}
@@ -35,7 +35,6 @@ Exit codes: 0 success, 1 no rate was held, 2 the test could not be run or the ge
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = (
         "Send requests at fixed rates, or search for the highest rate whose latency stays within a limit. "
         "Latency counts from when a request was due, so waiting is part of it. With --stream, measure when "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from constructs_triton.untrusted.terminal import print_lines
@@ -56,12 +57,14 @@ class Progress:
 
     def show(self, rate: float, seconds: float, live: LiveFigures) -> None:
         """Update the line about the running step."""
-        sys.stderr.write(
-            f"{_CLEAR}{rate:9.1f}{self._unit} for {seconds:.0f} s: {live.sent} answers, "
+        line = (
+            f"{rate:9.1f}{self._unit} for {seconds:.0f} s: {live.sent} answers, "
             f"{live.in_flight} in flight, "
             f"{live.errors} errors, {self._what} p50 {live.percentile_ms(50):.1f} ms, "
             f"p{self._limits.percentile:g} {live.percentile_ms(self._limits.percentile):.1f} ms"
         )
+        # A line that wraps could not be cleared.
+        sys.stderr.write(f"{_CLEAR}{line[: get_terminal_size().columns - 1]}")
         sys.stderr.flush()
 
     def _clear(self) -> None:

@@ -62,7 +62,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "plans, OpenVINO, SavedModel, DALI, trees of XGBoost, LightGBM and Treelite, and the code of a "
         "Python model (.py). --backend writes a first Python model, or connects models of the repository.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     # fmt: off
     new.add_argument("file", type=Path, metavar="FILE",

@@ -6,15 +6,16 @@ import argparse
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from constructs_triton.cli.argument_types import decimal_argument, price_argument, whole_number
+from constructs_triton.cli.argument_types import decimal_argument, whole_number
+from constructs_triton.cli.plan.price_arguments import add_price_arguments, given_prices
 from constructs_triton.cli.plan.table import print_plans, summary, summary_of_pools
 from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.plots import plot_measurements, plot_plans
 from constructs_triton.measuring.plots.figure import check_path
-from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements, read_prices
+from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements
 from constructs_triton.planning.capacity import best_of_each
-from constructs_triton.planning.instance_pools import PooledPlan, plan_pools
+from constructs_triton.planning.instance_pools import PooledPlan, plan_pools, plans_of_pools
 from constructs_triton.untrusted.terminal import print_error, print_json, print_lines, print_note
 
 __all__ = ["add_arguments", "run"]
@@ -24,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Calculate for each measured configuration how many instances a load needs, the scaling target and "
-        "the cost, and mark the cheapest. Exit code 1 if no configuration meets the limits."
+        "the cost, and mark the cheapest. Exit code 1 if no configuration meets the limits, or none of a "
+        "type of --instance-pools."
     )
     parser.add_argument(
         "benchmark",
@@ -33,18 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and price_per_hour; the last is optional with --price or --prices",
     )
     _add_requirement(parser)
-    parser.add_argument(
-        "--price",
-        action="extend",
-        nargs="+",
-        type=price_argument,
-        default=[],
-        metavar="TYPE=PRICE",
-        help="price per instance hour, for example ml.g5.xlarge=1.41; overrides --prices",
-    )
-    parser.add_argument(
-        "--prices", metavar="FILE", help="a CSV file with the columns instance_type and price_per_hour"
-    )
+    add_price_arguments(parser)
     parser.add_argument(
         "--steps",
         action="store_true",
@@ -127,16 +118,21 @@ def run(arguments: argparse.Namespace) -> int:
     every = _plans(arguments)
     plans = every if arguments.steps else best_of_each(every)
     _warn(plans)
+    pools = plans_of_pools(every, arguments.instance_pools or ())
+    chosen: Plan | None = None
+    pooled: PooledPlan | None = None
+    missed: InvalidValueError | None = None
     try:
         chosen = cheapest(plans)
+        pooled = plan_pools(pools) if pools else None
     except InvalidValueError as error:
-        # The table is printed anyway: it shows how far the measurements are from the limit.
-        _show(arguments, every, plans, None)
-        print_error(error)
-        return EXIT_WRONG
-    pooled = plan_pools(every, arguments.instance_pools) if arguments.instance_pools else None
+        missed = error
+    # The table is printed anyway: it shows how far the measurements are from the limit.
     _show(arguments, every, plans, chosen, pooled)
-    return EXIT_SUCCESS
+    if missed is None:
+        return EXIT_SUCCESS
+    print_error(missed)
+    return EXIT_WRONG
 
 
 def _check_plots(arguments: argparse.Namespace) -> None:
@@ -172,18 +168,7 @@ def _plans(arguments: argparse.Namespace) -> list[Plan]:
         safety_factor=arguments.safety_factor,
         min_capacity=arguments.min_capacity,
     )
-    return plan_all(read_measurements(arguments.benchmark), requirement, _prices(arguments))
-
-
-def _prices(arguments: argparse.Namespace) -> dict[str, Decimal]:
-    given: dict[str, Decimal] = {}
-    for name, price in arguments.price:
-        if given.setdefault(name, price) != price:
-            raise InvalidValueError(
-                f'--price: must be given once per instance type, got "{name}" '
-                f"with {given[name]} and {price}; remove one of them"
-            )
-    return {**(read_prices(arguments.prices) if arguments.prices else {}), **given}
+    return plan_all(read_measurements(arguments.benchmark), requirement, given_prices(arguments))
 
 
 # --- output -----------------------------------------------------------------------------------------------

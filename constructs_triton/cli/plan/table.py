@@ -10,7 +10,7 @@ from shutil import get_terminal_size
 
 from constructs_triton.planning import Plan
 from constructs_triton.planning.instance_pools import PooledPlan
-from constructs_triton.untrusted.terminal import WIDE, print_table
+from constructs_triton.untrusted.terminal import WIDE, print_note, print_table
 
 __all__ = ["print_plans", "summary", "summary_of_pools"]
 
@@ -47,6 +47,9 @@ def print_plans(given: Iterable[Plan], chosen: Plan | None) -> None:
         is_narrow=shown < len(columns),
         width=WIDE,
     )
+    if shown < len(columns):
+        hidden = ", ".join(" ".join(heading.split()) for heading, _ in columns[shown:])
+        print_note(f"hidden: {hidden}; widen the terminal to {_NARROW} columns, or use --json")
 
 
 def _order(plan: Plan) -> tuple[bool, Decimal]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, NoReturn
 
+from constructs_triton.cli.program.help_formatter import HelpFormatter, short_usage
 from constructs_triton_client.spelling import closest, quoted
 
 __all__ = ["CommandParser", "WrongArgumentsError"]
@@ -22,7 +23,17 @@ class CommandParser(argparse.ArgumentParser):
     """A parser that takes no abbreviated options, because a new option could change what one stands for."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(allow_abbrev=False, **settings)
+        super().__init__(allow_abbrev=False, **{"formatter_class": HelpFormatter, **settings})
+
+    def format_usage(self) -> str:
+        """Return the usage, which is argparse's without the optional options."""
+        self.usage = self.usage or short_usage(self)
+        return super().format_usage()
+
+    def format_help(self) -> str:
+        """Return the help, with the same usage."""
+        self.usage = self.usage or short_usage(self)
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Raise the error in place of ending the process, so that ``main`` can print it as JSON too."""

@@ -38,7 +38,6 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = (
         "Simulate Application Auto Scaling minute by minute: instances over time, requests above capacity, "
         "and the cost compared with a fixed fleet. Nothing is sent to AWS."

@@ -1,7 +1,8 @@
-"""Ports for servers that are about to start: different ones for gRPC, metrics and HTTP of each.
+"""Addresses of the other front ends of a server: ports for gRPC and HTTP, a Unix socket for metrics.
 
 In AWS each container has its own network, so all can have Triton's default ports. On one machine only the
-first server can have a port, and the next one would not start.
+first server can have a port, and the next one would not start. Metrics are never called from outside, so they
+need no port.
 """
 
 from __future__ import annotations
@@ -10,12 +11,18 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["FrontEnd", "FrontEndPorts", "reserve_port"]
+from constructs_triton.artifacts.container_metrics.publisher import SOCKET_VARIABLE
 
+__all__ = ["FrontEnd", "FrontEndPorts", "private_addresses", "reserve_port"]
+
+#: Where the server's models read its metrics, relative to its working directory: a Unix address has room for
+#: 107 bytes.
+_METRICS_SOCKET = "metrics.sock"
 #: Triton's front ends besides SageMaker's, with the port of each (tritonserver --help).
-_DEFAULT_PORTS = {"http": 8000, "grpc": 8001, "metrics": 8002}
+_DEFAULT_PORTS = {"http": 8000, "grpc": 8001}
 _HIGHEST_PORT = 65535
 
 
@@ -44,6 +51,12 @@ class FrontEndPorts:
         """Return the port of a front end after ``moved``; ``None`` if it is not turned on."""
         return self._ports.get((server, name)) or dict(_wanted(arguments)).get(name)
 
+    @staticmethod
+    def environment(moved: Sequence[FrontEnd]) -> dict[str, str]:
+        """Return the variables from which a server's models know where its front ends listen."""
+        ports = {f"SAGEMAKER_TRITON_{each.name.upper()}_PORT": str(each.port) for each in moved}
+        return {**ports, SOCKET_VARIABLE: _METRICS_SOCKET}
+
     def _front_end(self, server: str, name: str, wanted: int, report: Callable[[str], None]) -> FrontEnd:
         port = self._ports.get((server, name))
         if port is None:
@@ -54,6 +67,16 @@ class FrontEndPorts:
                     f"{server}: port {wanted} is in use on this machine: {name} listens on 127.0.0.1:{port}"
                 )
         return FrontEnd(name, wanted, port)
+
+
+def private_addresses(folder: Path) -> tuple[str, ...]:
+    """Return the flags of a server that runs in ``folder``, whose front ends would be open to the network.
+
+    Removes the socket of a server that ran before.
+    """
+    (folder / _METRICS_SOCKET).unlink(missing_ok=True)
+    loopback = (f"--{name}-address=127.0.0.1" for name in _DEFAULT_PORTS)
+    return (*loopback, f"--metrics-address=unix:{_METRICS_SOCKET}")
 
 
 def _wanted(arguments: Sequence[str]) -> Iterator[tuple[str, int]]:

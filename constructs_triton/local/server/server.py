@@ -18,7 +18,7 @@ from constructs_triton.local.model_statistics import ModelStatistics
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.running_container import Destination
 from constructs_triton.local.server.connection import ServerConnection
-from constructs_triton.local.server.front_end_ports import reserve_port
+from constructs_triton.local.server.front_end_ports import private_addresses, reserve_port
 from constructs_triton.local.server.http_front_end import HttpFrontEnd
 from constructs_triton.local.server.installation import make_backends
 from constructs_triton.local.server.known_hangs import make_loadable
@@ -43,8 +43,6 @@ __all__ = ["TritonServer"]
 
 #: The port that SageMaker calls in a container.
 _CONTAINER_PORT = 8080
-# The server's other front ends are off unless the template turns them on, and listen on all interfaces.
-_LOOPBACK_FLAGS = tuple(f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics"))
 #: How long a server may take to stop before it is killed.
 _GRACE_SECONDS = 5.0
 #: How long a server may take to answer its first ping, if the template sets no timeout.
@@ -290,14 +288,14 @@ class TritonServer:
                 *(seen if word == repository else word for word in arguments),
                 f"--backend-directory={self.directory / 'backends'}",
                 f"--backend-config=python,shm-region-prefix-name={self.shm_prefix}",
-                *_LOOPBACK_FLAGS,
+                *private_addresses(self.directory),
                 *(f"--{each.name}-port={each.port}" for each in moved),
                 *self._http.prepare(self.directory, ports.port_of(self.label, "http", wanted)),
             ],
             "environment": {
                 "HOME": str(self.directory / "home"),
                 **command.environment,
-                **{f"SAGEMAKER_TRITON_{each.name.upper()}_PORT": str(each.port) for each in moved},
+                **ports.environment(moved),
                 "PATH": os.pathsep.join([str(python.bin), "/usr/local/bin", "/usr/bin", "/bin"]),
                 "LD_LIBRARY_PATH": installation.library_path(python),
             },

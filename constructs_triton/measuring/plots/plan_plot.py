@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.plots.figure import (
@@ -25,6 +25,7 @@ from constructs_triton.planning.quantities import Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
 
 __all__ = ["plot_measurements", "plot_plans"]
 
@@ -37,6 +38,16 @@ _LABELS = {
 }
 _SHORT = {"latency_ms": "latency", "first_token_ms": "first token", "between_tokens_ms": "between tokens"}
 _MARGIN = 1.35  # of a logarithmic axis beyond its points
+#: Places of a label beside its point, in points, and its horizontal alignment.
+_PLACES: tuple[tuple[tuple[float, float], Literal["left", "right"]], ...] = (
+    ((10, 8), "left"),
+    ((10, -32), "left"),
+    ((-10, -32), "right"),
+    ((-10, 8), "right"),
+    ((22, 22), "left"),
+)
+_OUTSIDE = 100
+Box = tuple[float, float, float, float]
 _SUBTITLE = "One instance. A line joins the steps of a load test of one configuration."
 
 
@@ -60,8 +71,8 @@ def plot_plans(plans: Sequence[Plan], path: str | PathLike[str], *, chosen: Plan
         axes.set_xscale("log")
         axes.set_yscale("log")
         _draw_plans(axes, plans, chosen)
-        axes.set_xlabel("cost per hour")
-        axes.set_ylabel(_LABELS[plans[0].requirement.compared])
+        axes.set_xlabel("cost per hour in the currency of the prices, logarithmic")
+        axes.set_ylabel(f"{_LABELS[plans[0].requirement.compared]}, logarithmic")
         axes.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=5)
 
 
@@ -69,7 +80,7 @@ def _title(plan: Plan, chosen: Plan | None) -> str:
     if chosen is None:
         return f"No configuration is within {_bound(plan)} ms"
     count, cost = chosen.initial_instance_count, chosen.cost_per_hour
-    return f"{shortened(str(chosen))}: {count} instance{'' if count == 1 else 's'} at {cost:f} an hour"
+    return f"{shortened(str(chosen))}: {count} instance{'' if count == 1 else 's'} at {cost:f} per hour"
 
 
 def _subtitle(plan: Plan) -> str:
@@ -101,7 +112,7 @@ def _draw_plans(axes: Axes, plans: Sequence[Plan], chosen: Plan | None) -> None:
     if bound is not None:
         axes.axhline(float(bound), color=RED, ls="--", lw=1.5, label=f"limit {bound} ms")
     _set_limits(axes, plans, bound is not None)
-    _label_points(axes, front)
+    _label_points(axes, plans, front)
 
 
 def _points(plans: Sequence[Plan]) -> tuple[list[float], list[float]]:
@@ -119,17 +130,40 @@ def _set_limits(axes: Axes, plans: Sequence[Plan], has_bound: bool) -> None:
     set_plain_ticks(axes.yaxis, *axes.get_ylim())
 
 
-def _label_points(axes: Axes, front: Sequence[Plan]) -> None:
-    """Label each point of the front with its configuration and instance type."""
+def _label_points(axes: Axes, plans: Sequence[Plan], front: Sequence[Plan]) -> None:
+    """Label each point of the front with its configuration and instance type, beside the other points."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()  # the places of points and labels are known afterwards
+    taken = [(x, y, x, y) for x, y in axes.transData.transform(list(zip(*_points(plans), strict=True)))]
     for plan, cost, latency in zip(front, *_points(front), strict=True):
-        axes.annotate(
+        label = axes.annotate(
             f"{shortened(plan.configuration)}\n{plan.instance_type}",
             (cost, latency),
-            xytext=(10, 8),
+            xytext=_PLACES[0][0],
             textcoords="offset points",
             fontsize=10,
             linespacing=1.1,
+            zorder=5,
         )
+        taken.append(_place(axes, label, taken))
+
+
+def _place(axes: Axes, label: Annotation, taken: Sequence[Box]) -> Box:
+    """Move a label to the place beside its point where it covers the least, and return its box."""
+    boxes = {}
+    for offset, alignment in _PLACES:
+        label.set_position(offset)
+        label.set_horizontalalignment(alignment)
+        x0, y0, x1, y1 = label.get_window_extent().extents
+        left, bottom, right, top = axes.bbox.extents
+        is_inside = left <= x0 and x1 <= right and bottom <= y0 and y1 <= top
+        covered = sum(x0 <= b[2] and b[0] <= x1 and y0 <= b[3] and b[1] <= y1 for b in taken)
+        boxes[offset, alignment] = covered + (0 if is_inside else _OUTSIDE), (x0, y0, x1, y1)
+    best = min(boxes, key=lambda place: boxes[place][0])
+    label.set_position(best[0])
+    label.set_horizontalalignment(best[1])
+    return boxes[best][1]
 
 
 def plot_measurements(
@@ -179,8 +213,8 @@ def plot_measurements(
             axes.axhline(limit, color=RED, ls="--", lw=1.5, label=f"limit {limit:g} ms")
         set_plain_ticks(axes.xaxis, *axes.get_xlim())
         set_plain_ticks(axes.yaxis, *axes.get_ylim())
-        axes.set_xlabel(_LABELS[load])
-        axes.set_ylabel(_LABELS[figure])
+        axes.set_xlabel(f"{_LABELS[load]}, logarithmic")
+        axes.set_ylabel(f"{_LABELS[figure]}, logarithmic")
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 

@@ -30,11 +30,12 @@ def plot_simulation(simulation: Simulation, path: str | PathLike[str]) -> None:
     with draw(path, _title(simulation), _subtitle(simulation)) as axes:
         _draw(axes, simulation)
         _label_times(axes, simulation)
+        axes.set_xlabel("time")
         axes.set_ylabel("instances")
         axes.set_ylim(bottom=0)
         axes.margins(x=0)
         axes.locator_params(axis="y", integer=True)
-        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.1), ncols=4)
+        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=4)
 
 
 def _title(simulation: Simulation) -> str:

@@ -286,10 +286,16 @@ def test_the_dashboard_shows_the_models_of_an_endpoint_that_publishes(path: Path
 
 
 def test_an_endpoint_that_runs_can_turn_it_on(path: Path) -> None:
-    """In a rehearsal the endpoint answers during the whole update."""
+    """In a rehearsal the endpoint answers during the whole update, which adds a policy on queue time too."""
     old, new = make_stack(), make_stack()
-    make_endpoint(old, path, verify_update=True)
-    endpoint = make_endpoint(new, path, verify_update=True, container_metrics=True)
+    endpoints = (
+        make_endpoint(old, path, verify_update=True),
+        make_endpoint(new, path, verify_update=True, container_metrics=True),
+    )
+    for endpoint in endpoints:
+        count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
+        count.scale_on_concurrent_requests("Load", target_concurrent_requests=4)
+    count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=cdk.Duration.millis(20))
     endpoint.add_alarms(queue_time=cdk.Duration.millis(50))
     assert_update_keeps_serving(old, new, failures="none", orders=1)
 

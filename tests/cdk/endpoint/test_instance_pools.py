@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -215,11 +216,29 @@ def test_pools_are_refused_on_multi_model_endpoints(path: Path) -> None:
         )
 
 
-def test_error_of_a_type_names_the_type(path: Path) -> None:
-    """Every type is checked: here the GPU of the second is too old for the image."""
-    pools = [InstancePool(L4), InstancePool(InstanceType.of("ml.p3.2xlarge"))]
-    with pytest.raises(InvalidValueError, match=r"^instance_pools, ml\.p3\.2xlarge: .*gpu-older-than-image"):
-        make_endpoint(make_stack(), path, instance_pools=pools)
+@pytest.mark.parametrize(
+    ("first", "second", "props", "code"),
+    [
+        ("ml.g6.2xlarge", "ml.p3.2xlarge", {}, "gpu-older-than-image"),
+        ("ml.c7i.xlarge", "ml.c7g.xlarge", {}, "instance-type-arm"),
+        ("ml.c7i.xlarge", "ml.c5d.xlarge", {"volume_size": cdk.Size.gibibytes(9)}, "volume-size-on-nvme"),
+    ],
+)
+def test_error_of_a_type_names_the_type(
+    first: str, second: str, props: dict[str, Any], code: str, path: Path
+) -> None:
+    """Every type is checked: the GPU, the processor and the disk of the second are wrong."""
+    pools = [InstancePool(InstanceType.of(name)) for name in (first, second)]
+    with pytest.raises(InvalidValueError, match=rf"^instance_pools, {re.escape(second)}: .*\[{code}\]"):
+        make_endpoint(make_stack(), path, instance_pools=pools, **props)
+
+
+def test_partitions_and_serverless_have_no_pools(path: Path) -> None:
+    """CloudFormation has no property for partitions of a GPU, and serverless endpoints have no instances."""
+    with pytest.raises(TypeError, match="unexpected keyword argument 'accelerator_partition_layouts'"):
+        make_endpoint(make_stack(), path, accelerator_partition_layouts=[])
+    with pytest.raises(InvalidValueError, match=r"^serverless_config: not supported"):
+        make_endpoint(make_stack(), path, serverless_config={"max_concurrency": 5})
 
 
 def test_errors_of_the_models_are_those_of_every_type(tmp_path: Path) -> None:

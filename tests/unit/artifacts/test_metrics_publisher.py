@@ -193,4 +193,4 @@ def test_the_publisher_is_the_same_bytes_in_each_release() -> None:
     """
     files = [MODEL, MODEL.parents[1] / "config.pbtxt"]
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-    assert digest == "1b2a740b693310074a4882bdf2e781bbae5bb797ea349f1e2205f7be634dfcad"
+    assert digest == "c50dcb23f0ab39e44a4ad627ad45ed1630e0f9c22672de8ab807af2fef26000a"

@@ -43,6 +43,26 @@ def test_every_command_and_option_is_described(command: str) -> None:
                 assert str(action.metavar).isupper()
 
 
+def _printed_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit):
+        main([*words, "--help"])
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_line_of_help_is_wider_than_the_terminal(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a terminal of 80 columns, no line of a command's help is longer."""
+    monkeypatch.setenv("COLUMNS", "80")
+    parser = argparse.ArgumentParser(prog="")
+    COMMANDS[command].load().add_arguments(parser)
+    for each in _parsers(parser):
+        text = _printed_help([command, *each.prog.split()], capsys)
+        assert text.startswith("usage: constructs-triton")
+        assert [line for line in text.splitlines() if len(line) > 80] == []
+
+
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     """With one line each in groups, examples and exit codes."""
     with pytest.raises(SystemExit) as ended:

@@ -13,6 +13,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
+from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton.cli import main
 from constructs_triton.cli.deployed import aws_arguments, idle
@@ -188,6 +189,21 @@ def test_young_endpoints_are_not_judged(account: Account, capsys: pytest.Capture
     account.says_idle()
     assert main(["idle", "--days", "30"]) == 0
     assert "too young: new" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("status", ["Failed", "Creating"])
+def test_endpoints_that_do_not_serve_are_listed_apart(
+    status: str, account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their calls say nothing, and whether a failed endpoint costs something is not known."""
+    account.add_endpoint("broken", "AllTraffic")
+    (endpoint,) = sagemaker_backends["123456789012"][REGION].endpoints.values()
+    endpoint.endpoint_status = status
+    account.says_idle()
+    assert main(["idle"]) == 0
+    shown = capsys.readouterr().out
+    assert "0 of 0 variants" in shown
+    assert f"broken ({status})" in shown
 
 
 def test_unknown_price_is_unknown(account: Account, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.cli.local_verification import LocalVerification
+from constructs_triton.cli.local_run.verification import LocalVerification
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec

@@ -113,4 +113,4 @@ def test_command_sends_and_prints(
     words = ["--target-model", "net-3f9c2a1b.tar.gz", "--zeros", "--shape", "x=2,4"]
     assert main(["invoke", "endpoint", *words]) == 0
     assert sent["x"].shape == (1, 2, 4)
-    assert "The same request in Python, with zeros:" in capsys.readouterr().out
+    assert "A request of this form in Python, with zeros:" in capsys.readouterr().out

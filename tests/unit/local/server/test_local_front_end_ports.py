@@ -10,7 +10,7 @@ from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.gateway.listener import listen
 from constructs_triton.local.server.front_end_ports import FrontEndPorts, _wanted, reserve_port
 
-OFF = ("--allow-http=false", "--allow-grpc=false", "--allow-metrics=false")
+OFF = ("--allow-http=false", "--allow-grpc=false")
 
 
 def free_port() -> int:
@@ -33,9 +33,9 @@ def test_port_of_another_program_is_not_used() -> None:
     """The server would not start if another program listened on its port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         taken = listener.getsockname()[1]
-        arguments = [*OFF, "--allow-metrics=1", f"--metrics-port={taken}"]
+        arguments = [*OFF, "--allow-grpc=1", f"--grpc-port={taken}"]
         (found,) = FrontEndPorts().moved("a", arguments, lambda _: None)
-    assert (found.name, found.wanted, found.port != taken) == ("metrics", taken, True)
+    assert (found.name, found.wanted, found.port != taken) == ("grpc", taken, True)
 
 
 @pytest.mark.parametrize("port", [["--grpc-port=8001", "--grpc-port=x"], ["--grpc-port=0"]])
@@ -45,8 +45,8 @@ def test_invalid_port_is_left_to_the_server(port: list[str]) -> None:
 
 
 def test_only_front_ends_that_are_on_have_a_port() -> None:
-    """HTTP is off unless the additional arguments turn it on."""
-    assert list(_wanted(OFF)) == []
+    """HTTP is off unless the additional arguments turn it on; metrics have a socket."""
+    assert list(_wanted([*OFF, "--allow-metrics=true"])) == []
     assert list(_wanted([*OFF, "--allow-http=true"])) == [("http", 8000)]
 
 

@@ -54,13 +54,14 @@ def test_a_server_binds_the_port_of_the_container(tmp_path: Path) -> None:
     assert request["environment"]["SAGEMAKER_BIND_TO_PORT"] == "8080"
 
 
-def test_other_front_ends_get_a_loopback_address_whatever_the_template_adds(tmp_path: Path) -> None:
+def test_other_front_ends_get_a_private_address_whatever_the_template_adds(tmp_path: Path) -> None:
     """The server takes the last of several equal flags, and the run's own come last."""
     arguments = "--grpc-address=0.0.0.0 --metrics-address=0.0.0.0 --allow-http=true --http-address=0.0.0.0"
     words = request_of(tmp_path, environment={"SAGEMAKER_TRITON_ADDITIONAL_ARGS": arguments})["argv"]
-    for name in ("http", "grpc", "metrics"):
+    own = {"http": "127.0.0.1", "grpc": "127.0.0.1", "metrics": "unix:metrics.sock"}
+    for name, address in own.items():
         flags = [word for word in words if word.startswith(f"--{name}-address=")]
-        assert flags == [f"--{name}-address=0.0.0.0", f"--{name}-address=127.0.0.1"]
+        assert flags == [f"--{name}-address=0.0.0.0", f"--{name}-address={address}"]
 
 
 def test_two_servers_of_a_run_have_different_grpc_ports(tmp_path: Path) -> None:

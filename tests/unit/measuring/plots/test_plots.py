@@ -57,7 +57,7 @@ def test_plan_figure_names_the_choice_and_the_front(tmp_path: Path) -> None:
     found = plans(("a", 600, 80), ("c", 1200, 120), ("d", 300, 200), latency_ms=100)
     plot_plans(found, path, chosen=cheapest(found))
     text = path.read_text()
-    for label in ("a on ml.g5.xlarge: 10 instances at 10 an hour", "limit 100 ms", "Pareto front", "others"):
+    for label in ("a on ml.g5.xlarge: 10 instances at 10 per hour", "limit 100 ms", "Pareto front", "others"):
         assert f"<!-- {label} -->" in text
     with pytest.raises(InvalidValueError, match=r"plans: must contain at least one plan"):
         plot_plans([], path)
@@ -136,11 +136,15 @@ def test_plan_figures_of_streams(tmp_path: Path) -> None:
     plot_plans(found, tmp_path / "plan.svg", chosen=cheapest(found))
     text = (tmp_path / "plan.svg").read_text()
     subtitle = "For 100 open streams, first token at most 200 ms, between tokens at most 40 ms"
-    for label in ("time to first token in ms", "limit 200 ms", subtitle):
+    for label in ("time to first token in ms, logarithmic", "limit 200 ms", subtitle):
         assert f"<!-- {label} -->" in text
     plot_measurements([*rows, measured("b", 1, 1)], tmp_path / "steps.svg", between_tokens_ms=40)
     text = (tmp_path / "steps.svg").read_text()
-    for label in ("time between tokens in ms", "open streams of an instance", "limit 40 ms"):
+    for label in (
+        "time between tokens in ms, logarithmic",
+        "open streams of an instance, logarithmic",
+        "limit 40 ms",
+    ):
         assert f"<!-- {label} -->" in text
 
 

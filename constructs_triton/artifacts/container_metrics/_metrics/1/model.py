@@ -5,13 +5,14 @@ the metrics out of such lines. Runs in the container with Python's standard libr
 file changes the digest of every archive that contains it.
 """
 
+import http.client
 import json
 import os
 import re
+import socket
 import sys
 import threading
 import time
-import urllib.request
 
 _SERIES = re.compile(r"^nv_(\w+)\{([^}]*)\} (\S+)$", re.MULTILINE)
 _MODEL = re.compile(r'\bmodel="([^"]*)"')
@@ -32,7 +33,7 @@ _PENDING_SAMPLES = 12
 
 
 class TritonPythonModel:
-    """A model that takes no requests. Its thread reads the metrics port and prints."""
+    """A model that takes no requests. Its thread reads the server's metrics and prints."""
 
     def initialize(self, args):
         # An error here would end the server, because the server loads this model at its start.
@@ -42,9 +43,9 @@ class TritonPythonModel:
             "Endpoint": env("CONTAINER_METRICS_ENDPOINT") or "unknown",
             "Variant": env("CONTAINER_METRICS_VARIANT") or "unknown",
         }
-        self.url = f"http://127.0.0.1:{env('SAGEMAKER_TRITON_METRICS_PORT') or 8002}/metrics"
+        # A Unix socket on your machine, and a port in SageMaker's container.
+        self.address = env("CONTAINER_METRICS_SOCKET") or env("SAGEMAKER_TRITON_METRICS_PORT") or "8002"
         self.interval = _seconds(env("CONTAINER_METRICS_INTERVAL"))
-        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         # The port opens after the models are loaded, so at the start of the server all counters are zero.
         # If this model is loaded again later, it counts from now.
         self.error = self.reported = None
@@ -84,9 +85,7 @@ class TritonPythonModel:
         """Return the counters by model, name and labels, and the pending requests by model."""
         counters, pending = {}, {}
         try:
-            with self.opener.open(self.url, timeout=2) as answer:
-                text = answer.read().decode()
-            for name, labels, value in _SERIES.findall(text):
+            for name, labels, value in _SERIES.findall(_page(self.address)):
                 found = _MODEL.search(labels)
                 if found is None or found[1] == self.own_name:
                     continue
@@ -104,7 +103,7 @@ class TritonPythonModel:
         """Print the error that keeps metrics from being published, once."""
         if self.error is not None and self.error != self.reported:
             self.reported = self.error
-            sys.stderr.write(f"{self.own_name}: cannot publish metrics of {self.url}: {self.error}\n")
+            sys.stderr.write(f"{self.own_name}: cannot publish metrics of {self.address}: {self.error}\n")
             sys.stderr.flush()
 
     def publish(self, counters, samples):
@@ -130,6 +129,30 @@ class TritonPythonModel:
             os.write(1, (json.dumps({"_aws": aws, **dimensions, **values}) + "\n").encode())
         except OSError as error:
             self.error = str(error)
+
+
+class _Connection(http.client.HTTPConnection):
+    """A connection to the metrics of the server: to a port, or to a Unix socket."""
+
+    def connect(self):
+        if self.host.isdecimal():
+            self.sock = socket.create_connection(("127.0.0.1", int(self.host)), self.timeout)
+        else:
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.settimeout(self.timeout)
+            self.sock.connect(self.host)
+
+
+def _page(address):
+    connection = _Connection(address, timeout=2)
+    try:
+        connection.request("GET", "/metrics", headers={"Host": "localhost"})
+        answer = connection.getresponse()
+        if answer.status != http.HTTPStatus.OK:
+            raise OSError(f"status {answer.status}")
+        return answer.read().decode()
+    finally:
+        connection.close()
 
 
 def _seconds(text):

@@ -1,0 +1,163 @@
+"""Scaling of a variant on metrics that SageMaker does not publish."""
+
+from __future__ import annotations
+
+import math
+from typing import Unpack
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_applicationautoscaling as appscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
+
+from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
+from constructs_triton.cdk.scaling import targets
+from constructs_triton.cdk.scaling.scalable_target import cfn_target
+from constructs_triton.cdk.scaling.stepped_scaling import SteppedScaling
+from constructs_triton.cdk.scaling.target_tracking import (
+    ScalingPolicyOptions,
+    TargetTracking,
+    check_options,
+)
+from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
+from constructs_triton.cloud_assembly.scaling import limited_quotient
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.findings import Finding, Severity
+from constructs_triton_client.spelling import did_you_mean, quoted
+
+__all__ = ["CustomMetricScaling"]
+
+# Queue time is near 0 until instances are almost busy, and then rises steeply. Target tracking adds
+# instances in proportion to the metric, so an unlimited value would lead to max_capacity at once.
+_HIGHEST_IN_TARGETS = 2
+
+
+class CustomMetricScaling(SteppedScaling):
+    """A scalable instance count without its policies on SageMaker's own metrics."""
+
+    _tracking: TargetTracking
+    _container_metrics: ContainerMetrics | None
+    #: The ids of the policies on a queue time.
+    _queue_policies: list[str]
+
+    def scale_to_track_metric(
+        self,
+        id: str,
+        *,
+        metric: cloudwatch.IMetric,
+        target_value: float,
+        **options: Unpack[ScalingPolicyOptions],
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Keep any metric at a target. The metric must fall in proportion when instances are added.
+
+        Metric math and percentiles are supported. The service ignores the period and evaluates each minute.
+
+        Args:
+            id: Construct id of the policy.
+            metric: The metric.
+            target_value: Target value, in the unit of the metric.
+
+        Raises:
+            InvalidValueError: not a metric, a metric that has a policy, or options out of range.
+        """
+        check_options(self.scale_to_track_metric, options)
+        return self._tracking.keep(id, metric, target_value, options)
+
+    def scale_out_on_queue_time(
+        self,
+        id: str,
+        *,
+        target_queue_time: Duration,
+        model: str | None = None,
+        scale_out_cooldown: Duration | None = None,
+        policy_name: str | None = None,
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Add instances when requests wait too long in the queue of a model; never remove any.
+
+        A second policy beside the one that scales, such as ``scale_on_concurrent_requests``, which removes
+        the instances again. Queue time is near 0 until the instances are almost busy, so it cannot say when
+        there are too many. The policy at most doubles the instances at a time. It needs
+        ``container_metrics=True``, and acts about five minutes after a load begins, plus the start of an
+        instance. Without data it does nothing; the alarm ``ContainerMetricsMissing`` of ``add_alarms``
+        reports that.
+
+        Args:
+            id: Construct id of the policy.
+            target_queue_time: Average time in the queue above which instances are added. Half of what your
+                latency budget leaves for waiting is a good start.
+            model: The model whose queue is read. Default: the only model of the archive that is not an
+                ensemble, because an ensemble's requests wait in the queues of its steps.
+            scale_out_cooldown: Time between two scale-out activities. Default: 300 seconds, the service's
+                default.
+            policy_name: Name of the policy. Default: generated from the construct's path.
+
+        Raises:
+            InvalidValueError: the variant publishes no metrics of Triton, the model has no queue or must be
+                named, or the time is not a duration above 0.
+        """
+        metrics = self._published_metrics(id)
+        target = targets.microseconds("target_queue_time", target_queue_time)
+        policy = self._tracking.keep(
+            id,
+            _queue_time(metrics, _queued_model(metrics, model), target),
+            target,
+            {
+                "disable_scale_in": True,
+                "scale_out_cooldown": scale_out_cooldown,
+                "policy_name": policy_name,
+            },
+        )
+        if not self._queue_policies:
+            warn_at_synthesis(self, self._nothing_removes)
+        self._queue_policies.append(id)
+        return policy
+
+    def _published_metrics(self, id: str) -> ContainerMetrics:
+        if self._container_metrics is None:
+            raise InvalidValueError(
+                f"{id}: the variant does not publish Triton's queue time; set container_metrics=True on the "
+                "construct that creates the endpoint, or use scale_on_concurrent_requests"
+            )
+        return self._container_metrics
+
+    def _nothing_removes(self) -> Finding | None:
+        """Return a warning if no other policy and no schedule removes the instances that were added."""
+        policies = [each for each in self.node.find_all() if isinstance(each, appscaling.CfnScalingPolicy)]
+        schedules = Stack.of(self).resolve(cfn_target(self.scalable_target).scheduled_actions)
+        if len(policies) > len(self._queue_policies) or schedules:
+            return None
+        return Finding(
+            "queue-time-only-adds",
+            Severity.WARNING,
+            self._queue_policies[0],
+            "only adds instances, and no other policy or schedule removes them",
+            "add the policy that scales in both directions, such as scale_on_concurrent_requests, or "
+            "acknowledge this",
+        )
+
+
+def _queue_time(metrics: ContainerMetrics, model: str, target: float) -> cloudwatch.MathExpression:
+    """Return the average queue time of a request, limited so that one activity adds a limited number."""
+    queue = metrics.queue_time(model)
+    total, number = queue.using_metrics
+    return cloudwatch.MathExpression(
+        expression=limited_quotient(total, number, math.ceil(_HIGHEST_IN_TARGETS * target)),
+        using_metrics=queue.using_metrics,
+        period=queue.period,
+        label=queue.label,
+    )
+
+
+def _queued_model(metrics: ContainerMetrics, model: str | None) -> str:
+    queued = metrics.queued_models
+    if model is None and len(queued) == 1:
+        return queued[0]
+    if model is None:
+        raise InvalidValueError(
+            f"model: is required, because several models have a queue; set it to one of {quoted(queued)}"
+        )
+    if model not in queued:
+        is_packed = model in metrics.models
+        why = "is an ensemble, whose requests wait in its steps" if is_packed else "is not in the archive"
+        hint = did_you_mean(model, queued, f"set it to one of {quoted(queued)}")
+        raise InvalidValueError(f'model: must be a model with a queue, but "{model}" {why}; {hint}')
+    return model

@@ -1,0 +1,1 @@
+"""What `constructs-triton local` does beside running endpoints."""

@@ -1,0 +1,1 @@
+"""What the instances of a synthesized template cost."""

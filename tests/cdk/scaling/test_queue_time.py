@@ -1,0 +1,185 @@
+"""``scale_out_on_queue_time``: a policy that only adds instances, on Triton's own metrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_applicationautoscaling as appscaling
+from aws_cdk.assertions import Annotations, Match
+from cdk_apps import add_repository, make_stack, resources, synthesize, write_model, write_repository
+from syrupy.assertion import SnapshotAssertion
+
+from constructs_triton import (
+    InstanceType,
+    TritonEndpoint,
+    TritonEnsembleEndpoint,
+    TritonScalableInstanceCount,
+)
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.planning import Fleet, Traffic, simulate
+from constructs_triton.planning.scaling import Scaling, TargetTracking
+from constructs_triton.testing import TritonTemplateExtension, stable_template
+
+CPU = InstanceType.of("ml.m5.xlarge")
+WAIT = cdk.Duration.millis(20)
+POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_repository(tmp_path / "models")
+
+
+def scaled(stack: cdk.Stack, path: Path, **props: Any) -> TritonScalableInstanceCount:
+    endpoint = TritonEnsembleEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=add_repository(stack, path),
+        ensemble="pipeline",
+        instance_type=CPU,
+        **{"container_metrics": True, **props},
+    )
+    return endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=20)
+
+
+def configuration(stack: cdk.Stack) -> dict[str, Any]:
+    policies = [each["Properties"] for each in resources(synthesize(stack), POLICY).values()]
+    (found,) = (each for each in policies if "TargetTrackingScalingPolicyConfiguration" in each)
+    result: dict[str, Any] = found["TargetTrackingScalingPolicyConfiguration"]
+    return result
+
+
+def warnings(stack: cdk.Stack) -> list[str]:
+    found = Annotations.from_stack(stack).find_warning("*", Match.any_value())
+    return [each.entry.data for each in found if "queue-time" in each.entry.data]
+
+
+def test_policy_only_adds_instances_and_at_most_doubles_them(path: Path) -> None:
+    """Scale-in is off, and the metric is a quotient of sums that counts as at most twice the target."""
+    stack = make_stack()
+    policy = scaled(stack, path).scale_out_on_queue_time(
+        "Queue", model="scale", target_queue_time=WAIT, scale_out_cooldown=cdk.Duration.seconds(60)
+    )
+    assert isinstance(policy, appscaling.TargetTrackingScalingPolicy)
+    found = configuration(stack)
+    assert (found["TargetValue"], found["DisableScaleIn"], found["ScaleOutCooldown"]) == (20_000, True, 60)
+    *used, result = found["CustomizedMetricSpecification"]["Metrics"]
+    assert result["Expression"] == (
+        "IF(queuetime1 > 40000 * requests1, 40000, IF(requests1 > 0, queuetime1 / requests1, 0))"
+    )
+    assert [each["Id"] for each in used] == ["queuetime1", "requests1"]
+    metrics = [each["MetricStat"]["Metric"] for each in used]
+    assert [each["MetricName"] for each in metrics] == ["QueueTime", "Requests"]
+    assert {each["MetricStat"]["Stat"] for each in used} == {"Sum"}
+    dimensions = {each["Name"]: each["Value"] for each in metrics[0]["Dimensions"]}
+    assert dimensions == {"Endpoint": "Test/Endpoint", "Variant": "AllTraffic", "Model": "scale"}
+
+
+def test_template_is_as_recorded(path: Path, snapshot: SnapshotAssertion) -> None:
+    """The container that publishes, its scaling target and both policies are as recorded."""
+    stack = make_stack()
+    count = scaled(stack, path)
+    count.scale_on_concurrent_requests("Load", target_concurrent_requests=4)
+    count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=WAIT)
+    shown = ("AWS::SageMaker::Model", "AWS::ApplicationAutoScaling::")
+    found = stable_template(stack)["Resources"]
+    assert {name: each for name, each in found.items() if each["Type"].startswith(shown)} == snapshot(
+        extension_class=TritonTemplateExtension
+    )
+
+
+def test_only_model_with_a_queue_is_the_default(tmp_path: Path) -> None:
+    """An endpoint of one model needs no name."""
+    write_model(tmp_path, "m")
+    stack = make_stack()
+    endpoint = TritonEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=add_repository(stack, tmp_path),
+        instance_type=CPU,
+        container_metrics=True,
+    )
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    count.scale_out_on_queue_time("Queue", target_queue_time=WAIT)
+    (query, *_) = configuration(stack)["CustomizedMetricSpecification"]["Metrics"]
+    assert {"Name": "Model", "Value": "m"} in query["MetricStat"]["Metric"]["Dimensions"]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (
+            None,
+            'model: is required, because several models have a queue; set it to one of "scale" and "shift"',
+        ),
+        ("pipeline", 'but "pipeline" is an ensemble, whose requests wait in its steps; set it to one of'),
+        ("scal", r'but "scal" is not in the archive; did you mean "scale"\?'),
+    ],
+)
+def test_model_without_a_queue_is_refused(path: Path, model: str | None, message: str) -> None:
+    """Such a policy would never act; the message has the models that can be chosen."""
+    count = scaled(make_stack(), path)
+    with pytest.raises(InvalidValueError, match=message):
+        count.scale_out_on_queue_time("Queue", model=model, target_queue_time=WAIT)
+
+
+def test_endpoint_without_metrics_of_triton_is_refused(path: Path) -> None:
+    """Nothing would publish the queue time."""
+    count = scaled(make_stack(), path, container_metrics=False)
+    with pytest.raises(InvalidValueError, match=r"Queue: the variant does not .* container_metrics=True"):
+        count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=WAIT)
+    assert len(count.node.find_all()) == len(scaled(make_stack(), path).node.find_all())
+
+
+@pytest.mark.parametrize("other", ["none", "policy", "schedule"])
+def test_nothing_that_removes_instances_is_a_warning(path: Path, other: str) -> None:
+    """A fleet that only grows is expensive, and nothing else shows it."""
+    stack = make_stack()
+    count = scaled(stack, path)
+    count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=WAIT)
+    if other == "policy":
+        count.scale_on_concurrent_requests("Load", target_concurrent_requests=4)
+    if other == "schedule":
+        night = appscaling.Schedule.cron(hour="20", minute="0")
+        count.scale_on_schedule("Night", schedule=night, max_capacity=1)
+    synthesize(stack)
+    found = warnings(stack)
+    assert len(found) == (1 if other == "none" else 0)
+    assert all("no other policy or schedule removes them" in each for each in found)
+
+
+def test_guarded_variant_can_have_it(path: Path) -> None:
+    """The guard registers target tracking policies, and this is one."""
+    stack = make_stack()
+    count = scaled(stack, path, scaling_guard=True)
+    count.scale_on_concurrent_requests("Load", target_concurrent_requests=4)
+    count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=WAIT)
+    assert len(resources(synthesize(stack), "Custom::TritonScalingPolicy")) == 2
+
+
+def test_simulation_shows_when_the_policy_acts(path: Path) -> None:
+    """``simulate`` knows the metric, its delay and its limit: instances double after five minutes."""
+    count = scaled(make_stack(), path)
+    count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=WAIT)
+    fleet = Fleet(invocations_per_minute=6000, start_minutes=3)
+    found = count.simulate(Traffic((1000,) * 5 + (11_000,) * 20), fleet)
+    assert found.scaling.policies == (
+        TargetTracking(target=20_000, metric="QueueTime", disable_scale_in=True, highest_value=40_000),
+    )
+    # The overload begins in minute 5. Three data points, each two minutes late, are there in minute 9.
+    assert [minute.desired for minute in found.minutes] == [1] * 9 + [2] * 8 + [4] * 8
+
+
+def test_simulated_queue_grows_with_the_load() -> None:
+    """Below half of the load the simulated wait is short, near full load long, and overload adds to it."""
+    fleet = Fleet(invocations_per_minute=6000, start_minutes=60)
+    policy = TargetTracking(target=20_000, metric="QueueTime", disable_scale_in=True)
+    scaling = Scaling(min_capacity=1, max_capacity=5, policies=(policy,))
+    grows = {
+        load: any(each.desired > 1 for each in simulate(Traffic((load,) * 10), scaling, fleet).minutes)
+        for load in (0, 3000, 3900, 4200, 5900, 7000)
+    }
+    assert grows == {0: False, 3000: False, 3900: False, 4200: True, 5900: True, 7000: True}

@@ -1,0 +1,110 @@
+"""``constructs-triton cost``: the instances of a template, with given prices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from constructs_triton.cli import main
+
+TYPE = "AWS::SageMaker::"
+PRICES = ("--price", "ml.g5.xlarge=2", "ml.g6.xlarge=1")
+
+
+def _variant(name: str, **properties: Any) -> dict[str, Any]:
+    return {"VariantName": name, "ModelName": "model", "InitialInstanceCount": 2, **properties}
+
+
+def _template(*variants: dict[str, Any], **target: Any) -> dict[str, Any]:
+    resources: dict[str, Any] = {
+        "Endpoint": {"Type": f"{TYPE}Endpoint", "Properties": {"EndpointName": "vision"}},
+        "Config": {"Type": f"{TYPE}EndpointConfig", "Properties": {"ProductionVariants": list(variants)}},
+    }
+    resources["Endpoint"]["Properties"]["EndpointConfigName"] = {
+        "Fn::GetAtt": ["Config", "EndpointConfigName"]
+    }
+    if target:
+        properties = {"ResourceId": "endpoint/vision/variant/Main", **target}
+        kind = "AWS::ApplicationAutoScaling::ScalableTarget"
+        resources["Target"] = {"Type": kind, "Properties": properties}
+    return {"Resources": resources}
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    def call(template: dict[str, Any], *arguments: str, code: int = 0) -> Any:
+        path = tmp_path / "Stack.template.json"
+        path.write_text(json.dumps(template))
+        assert main(["cost", str(path), *arguments, "--json"]) == code
+        printed = capsys.readouterr()
+        return json.loads(printed.out) if code == 0 else printed.err
+
+    return call
+
+
+def test_scaling_and_its_schedule_decide_the_range(run: Any) -> None:
+    """The range covers the fewest and the most instances, also those that a schedule sets."""
+    night = {"Schedule": "cron(0 22 * * ? *)", "ScalableTargetAction": {"MinCapacity": 0, "MaxCapacity": 9}}
+    main_variant = _variant("Main", InstanceType="ml.g5.xlarge")
+    found = run(_template(main_variant, MinCapacity=1, MaxCapacity=4, ScheduledActions=[night]), *PRICES)
+    assert found["cost_per_hour"] == {"least": 0, "initial": 4, "most": 18}
+    assert found["cost_per_month"]["initial"] == 4 * 730
+
+
+def test_several_types_count_the_cheapest_and_the_dearest(run: Any) -> None:
+    """Of instance pools the cheapest type counts for the least, the first for the first deployment."""
+    pools = [{"InstanceType": "ml.g5.xlarge", "Priority": 1}, {"InstanceType": "ml.g6.xlarge", "Priority": 2}]
+    found = run(_template(_variant("Main", InstancePools=pools), MinCapacity=1, MaxCapacity=4), *PRICES)
+    assert found["cost_per_hour"] == {"least": 1, "initial": 4, "most": 8}
+
+
+def test_hosts_of_components_scale_themselves(run: Any) -> None:
+    """Managed instance scaling has its own bounds."""
+    managed = {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 3}
+    variant = _variant("Main", InstanceType="ml.g6.xlarge", ManagedInstanceScaling=managed)
+    del variant["ModelName"]
+    assert run(_template(variant), *PRICES)["cost_per_hour"] == {"least": 0, "initial": 2, "most": 3}
+
+
+def test_cost_of_calls_needs_a_rate(run: Any) -> None:
+    """At ten requests per second, a million calls take 27.8 hours."""
+    template = _template(_variant("Main", InstanceType="ml.g6.xlarge"))
+    found = run(template, *PRICES, "--requests-per-second", "vision=10")
+    assert found["cost_per_million_calls"]["vision"]["least"] == pytest.approx(2 * 1e6 / 36_000)
+    assert "cost_per_million_calls" in found
+    assert 'did you mean "vision"?' in run(template, *PRICES, "--requests-per-second", "visio=1", code=2)
+    assert "must be above 0, got 0" in run(template, *PRICES, "--requests-per-second", "vision=0", code=2)
+
+
+def test_what_is_not_known_is_named(run: Any) -> None:
+    """A type without a price, or a count that only the deployment knows, is listed and not counted."""
+    token = {"Ref": "Count"}
+    template = _template(
+        _variant("Main", InstanceType="ml.g5.xlarge"),
+        _variant("Other", InstanceType="ml.p4d.24xlarge"),
+        _variant("Third", InstanceType="ml.g5.xlarge", InitialInstanceCount=token),
+    )
+    template["Parameters"] = {"Count": {"Type": "Number"}}
+    found = run(template, *PRICES)
+    assert found["cost_per_hour"]["most"] == 4
+    assert found["unknown"] == [
+        "ml.p4d.24xlarge: no price was given; add --price ml.p4d.24xlarge=PRICE",
+        "vision/Third: only the deployment knows the number of instances",
+    ]
+    assert "no cost can be calculated" in run(template, "--price", "ml.m5.large=1", code=2)
+    assert "no endpoint in the stacks" in run({"Resources": {"T": {"Type": "A::B::C"}}}, *PRICES, code=2)
+
+
+def test_table_shows_least_most_and_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table has a row for each variant, and the text says what is not counted."""
+    path = tmp_path / "Stack.template.json"
+    path.write_text(
+        json.dumps(_template(_variant("Main", InstanceType="ml.g5.xlarge"), MinCapacity=1, MaxCapacity=4))
+    )
+    assert main(["cost", str(path), *PRICES]) == 0
+    printed = capsys.readouterr().out
+    assert "2.00 to 8.00 (4.00)" in printed
+    assert "Not counted: storage" in printed
