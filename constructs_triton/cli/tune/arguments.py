@@ -30,7 +30,6 @@ be run, 130 Ctrl-C. The same command continues a search that was stopped.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = (
         "Search the instances, batch sizes and delays of a model for the highest rate whose latency stays "
         "within a limit, by measuring on this machine. Compares the best with your configuration, and writes "
