@@ -74,6 +74,7 @@ COMMAND_GROUPS = {
     },
     "Planning": {
         "load-test": Command("load_test", "find the highest load that an endpoint holds"),
+        "tune": Command("tune", "find the configuration of a model that holds the highest rate"),
         "plan": Command("plan", "choose instances and scaling targets from a benchmark"),
         "simulate": Command("simulate", "simulate a scaling policy on a traffic pattern"),
         "fit": Command("simulate.models", "simulate how many models a multi-model endpoint keeps loaded"),

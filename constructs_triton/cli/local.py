@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
     from constructs_triton.local.sources.specs import ContainerSpec
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["add_arguments", "add_run_option", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Ctrl-C stops everything.",
     )
     _add_sources(up)
-    for name, (annotation, option) in run_options().items():
-        up.add_argument(option.flag, dest=name, **_form(annotation, option), help=_help(option))
+    for name in run_options():
+        add_run_option(up, name)
     _add_output_and_end(up)
     figures = actions.add_parser(
         "status",
@@ -74,6 +74,12 @@ def _add_sources(up: argparse.ArgumentParser) -> None:
                     help="when files below PATH change, start the endpoints again with the new files; the "
                          "previous models serve until the new ones are ready")
     # fmt: on
+
+
+def add_run_option(parser: argparse._ActionsContainer, name: str) -> None:
+    """Declare an option of ``LocalRunOptions``."""
+    annotation, option = run_options()[name]
+    parser.add_argument(option.flag, dest=name, **_form(annotation, option), help=_help(option))
 
 
 def _form(annotation: Any, option: Option) -> dict[str, Any]:
