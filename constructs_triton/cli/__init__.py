@@ -65,6 +65,7 @@ COMMAND_GROUPS = {
         "diagnose": Command("deployed.diagnose", "find the cause of a failure"),
         "stop": Command("deployed.stop", "delete an endpoint, and keep what creates it again"),
         "start": Command("deployed.start", "create a stopped endpoint again, with its scaling"),
+        "adopt": Command("deployed.adopt", "write an app for an endpoint that was created by hand"),
         "logs": Command("deployed.logs", "print the logs of an endpoint's containers"),
         "models": Command("models", "list, add and remove models of a multi-model endpoint"),
         "warm": Command("deployed.warm", "load models of a multi-model endpoint before users call them"),
@@ -73,6 +74,7 @@ COMMAND_GROUPS = {
     },
     "Planning": {
         "load-test": Command("load_test", "find the highest load that an endpoint holds"),
+        "tune": Command("tune", "find the configuration of a model that holds the highest rate"),
         "plan": Command("plan", "choose instances and scaling targets from a benchmark"),
         "simulate": Command("simulate", "simulate a scaling policy on a traffic pattern"),
         "fit": Command("simulate.models", "simulate how many models a multi-model endpoint keeps loaded"),

@@ -78,7 +78,7 @@ def pair_argument(form: str, example: str) -> Callable[[str], tuple[str, str]]:
     return read
 
 
-def add_called_models(parser: argparse.ArgumentParser) -> None:
+def add_called_models(parser: argparse._ActionsContainer) -> None:
     """Declare the option for models that are called by names that the source does not contain."""
     parser.add_argument(
         "--called-models",

@@ -150,7 +150,7 @@ def _inputs(arguments: argparse.Namespace) -> dict[str, tuple[NDArray[Any], str 
         from constructs_triton.cli.input_values import read_input
 
         return dict(read_input(text, with_batch=arguments.batch) for text in arguments.inputs)
-    from constructs_triton.cli.sample_inputs import sample_inputs
+    from constructs_triton.measuring.sample_inputs import sample_inputs
 
     likely = [*_names_of_archive(arguments.target_model or ""), arguments.endpoint]
     shapes, is_random = read_shapes(arguments.shapes), arguments.random
@@ -164,7 +164,7 @@ def _names_of_archive(target_model: str) -> list[str]:
 
 
 def _print_python_call(arguments: argparse.Namespace, inputs: Any) -> None:
-    from constructs_triton.cli.sample_inputs import python_call
+    from constructs_triton.measuring.sample_inputs import python_call
 
     print_lines("A request of this form in Python, with zeros:", "")
     options = _client_options(arguments)

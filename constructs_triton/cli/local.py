@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
@@ -18,7 +19,7 @@ from constructs_triton.cli.local_run import status
 from constructs_triton.cli.verify import add_concurrency
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.local.call_example import call_example, invocation_url
-from constructs_triton.local.options import Option, RunOptions, run_options
+from constructs_triton.local.options import PAGE_PATH, Option, RunOptions, run_options
 from constructs_triton.local.stand_ins.replaced_models import find_stand_ins
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
     from constructs_triton.local.sources.specs import ContainerSpec
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["add_arguments", "add_run_option", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Ctrl-C stops everything.",
     )
     _add_sources(up)
-    for name, (annotation, option) in run_options().items():
-        up.add_argument(option.flag, dest=name, **_form(annotation, option), help=_help(option))
+    for name in run_options():
+        add_run_option(up, name)
     _add_output_and_end(up)
     figures = actions.add_parser(
         "status",
@@ -73,6 +74,12 @@ def _add_sources(up: argparse.ArgumentParser) -> None:
                     help="when files below PATH change, start the endpoints again with the new files; the "
                          "previous models serve until the new ones are ready")
     # fmt: on
+
+
+def add_run_option(parser: argparse._ActionsContainer, name: str) -> None:
+    """Declare an option of ``LocalRunOptions``."""
+    annotation, option = run_options()[name]
+    parser.add_argument(option.flag, dest=name, **_form(annotation, option), help=_help(option))
 
 
 def _form(annotation: Any, option: Option) -> dict[str, Any]:
@@ -155,7 +162,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_and_verify(options, arguments.verify, arguments.concurrency)
     if arguments.concurrency != 1:
         raise InvalidValueError("--concurrency: is about --verify; add --verify FILE, or remove it")
-    LocalRun(options, _report, _print_json if arguments.json else _print_ready).run()
+    show = _print_json if arguments.json else _print_ready
+    LocalRun(options, _report, partial(show, page=PAGE_PATH if options.ui else None)).run()
     return 0
 
 
@@ -204,8 +212,10 @@ def _report(text: str) -> None:
     print_note(*text.split("\n"))
 
 
-def _print_json(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
-    print_json({"url": url, "endpoints": [_describe(endpoint) for endpoint in endpoints]}, indent=None)
+def _print_json(url: str, endpoints: Sequence[RunningEndpoint], *, page: str | None = None) -> None:
+    address = {} if page is None else {"page": f"{url}{page}"}
+    described = [_describe(endpoint) for endpoint in endpoints]
+    print_json({"url": url, **address, "endpoints": described}, indent=None)
 
 
 def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
@@ -233,12 +243,14 @@ def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
     }
 
 
-def _print_ready(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
+def _print_ready(url: str, endpoints: Sequence[RunningEndpoint], *, page: str | None = None) -> None:
     for endpoint in endpoints:
         print_lines("", f"{endpoint.spec.name}  {invocation_url(url, endpoint)}")
         targets = [line for name in endpoint.variants for line in _variant_lines(name, endpoint)]
         components = [_component_line(each) for each in endpoint.components.values()]
         print_lines(*targets, *components, *call_example(url, endpoint).split("\n"))
+    if page is not None:
+        print_lines(f"look at it: {url}{page}", "")
     print_lines("ready (press Ctrl-C to stop)")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton_client.bounded_json import parse_bounded_json
 
 __all__ = ["ask_gateway"]
 
@@ -29,8 +29,8 @@ def ask_gateway(url: str, path: str) -> dict[str, Any]:
         ) as caller:
             caller.request("GET", path)
             response = caller.getresponse()
-            answer = json.loads(response.read(_MAXIMUM_BYTES))
-    except (OSError, HTTPException, ValueError, RecursionError) as error:
+            answer = parse_bounded_json(response.read(_MAXIMUM_BYTES))
+    except (OSError, HTTPException, ValueError) as error:
         answer = error
     if not isinstance(answer, dict):
         raise LocalEndpointError(

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import aiohttp
 
-__all__ = ["READ_BUFFER_BYTES", "open_session"]
+from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.model_statistics import ModelStatistics, decode_statistics, statistics_paths
+
+__all__ = ["READ_BUFFER_BYTES", "open_session", "read_body", "read_statistics"]
 
 #: Reading pauses above this. The default of 64 KiB pauses a tensor's body many times.
 READ_BUFFER_BYTES = 4 * 2**20
+#: Statistics of a model have a few kilobytes, and its entry of the index about 100 bytes.
+_MAXIMUM_STATISTICS_BYTES = 4 * 2**20
+_STATISTICS_TIMEOUT = aiohttp.ClientTimeout(total=15.0)
+_INDEX_PATH = "repository/index"
 
 
 def open_session(connector: aiohttp.BaseConnector, timeout_seconds: float) -> aiohttp.ClientSession:
@@ -19,3 +26,37 @@ def open_session(connector: aiohttp.BaseConnector, timeout_seconds: float) -> ai
         read_bufsize=READ_BUFFER_BYTES,
         headers={"Accept-Encoding": "identity"},
     )
+
+
+async def read_statistics(session: aiohttp.ClientSession, url: str) -> tuple[ModelStatistics, ...]:
+    """Return what a server has counted of each model. ``url`` ends with ``/v2``, of its HTTP front end.
+
+    A model is left out if two archives of a multi-model container have models of its name.
+
+    Raises:
+        LocalEndpointError: the server does not answer, or has no statistics.
+    """
+    # Each model is asked for by itself: with --model-namespacing, which SageMaker's start script sets,
+    # models/stats is an error, because the server does not find a model whose name has its namespace.
+    paths = statistics_paths(await _ask(session, "POST", f"{url}/{_INDEX_PATH}"))
+    return decode_statistics([await _ask(session, "GET", f"{url}/{path}") for path in paths])
+
+
+async def _ask(session: aiohttp.ClientSession, method: str, url: str) -> bytes:
+    try:
+        async with session.request(method, url, timeout=_STATISTICS_TIMEOUT) as response:
+            return await read_body(response, _MAXIMUM_STATISTICS_BYTES)
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise LocalEndpointError(
+            f"statistics: the server does not answer ({type(error).__name__}); wait until it is ready"
+        ) from None
+
+
+async def read_body(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    """Return the body, or its first bytes if it is longer than ``limit``."""
+    body = bytearray()
+    async for part in response.content.iter_any():
+        body += part
+        if len(body) >= limit:
+            break
+    return bytes(body[:limit])

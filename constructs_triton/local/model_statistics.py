@@ -8,7 +8,6 @@ Source: triton server docs/protocol/extension_statistics.md.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton_client.bounded_json import parse_bounded_json
 
 __all__ = [
     "Durations",
@@ -161,7 +161,7 @@ def statistics_paths(index: bytes) -> tuple[str, ...]:
         LocalEndpointError: it is not an index.
     """
     with _answers():
-        ready = sorted(each["name"] for each in json.loads(index) if each.get("state") == "READY")
+        ready = sorted(each["name"] for each in parse_bounded_json(index) if each.get("state") == "READY")
         return tuple(f"models/{quote(name, safe='')}/stats" for name in dict.fromkeys(ready))
 
 
@@ -172,7 +172,7 @@ def decode_statistics(answers: Iterable[bytes]) -> tuple[ModelStatistics, ...]:
         LocalEndpointError: an answer is neither an error nor one with statistics.
     """
     with _answers():
-        decoded = [json.loads(answer) for answer in answers]
+        decoded = [parse_bounded_json(answer) for answer in answers]
         return parse_statistics(
             [model for each in decoded if "error" not in each for model in each["model_stats"]]
         )
@@ -187,7 +187,7 @@ def parse_statistics(models: Iterable[Mapping[str, Any]]) -> tuple[ModelStatisti
 def _answers() -> Iterator[None]:
     try:
         yield
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LocalEndpointError(
             f"statistics: the server's answer cannot be read ({type(error).__name__}); use another server"
         ) from None

@@ -14,6 +14,7 @@ from constructs_triton_client.spelling import did_you_mean
 
 __all__ = [
     "DEFAULT_WAKE_SECONDS",
+    "PAGE_PATH",
     "LocalRunOptions",
     "Option",
     "RunOptions",
@@ -27,6 +28,8 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 #: SageMaker takes minutes. A few seconds let a client's retries be tested.
 DEFAULT_WAKE_SECONDS = 5.0
+#: The path of the web page of ``--ui``.
+PAGE_PATH = "/ui/"
 _ANY, _TIMEOUT = RangeLimit(None, None), RangeLimit(0.001, None, "seconds")
 
 
@@ -182,6 +185,14 @@ class LocalRunOptions(TypedDict, total=False):
             "anyone who can reach the machine can then load code into them",
         ),
     ]
+    ui: Annotated[
+        bool | None,
+        Option(
+            "--ui",
+            "",
+            "serve a web page below /ui/ that shows models, figures and logs, and calls the models",
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +228,7 @@ class RunOptions:
     is_exact: bool = False
     uses_private_mounts: bool = True
     allow_open_ports: bool = False
+    ui: bool = False
 
 
 @cache

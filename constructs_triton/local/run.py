@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
 from constructs_triton.local.containers.engine_containers import EngineContainers
@@ -26,6 +27,9 @@ from constructs_triton.local.running_container import ContainerRunner, RunningCo
 from constructs_triton.local.sources.sources import read_source
 from constructs_triton.local.sources.specs import ComponentSpec, EndpointSpec, VariantSpec, variants_of
 from constructs_triton.local.watch import changes
+
+if TYPE_CHECKING:
+    from constructs_triton.local.page.application import Page
 
 __all__ = ["LocalRun", "RunOptions"]
 
@@ -72,6 +76,7 @@ class LocalRun:
 
     async def _start(self, stack: AsyncExitStack) -> None:
         options = self.options
+        page = self._page()
         temporary = tempfile.TemporaryDirectory(prefix="constructs-triton-", ignore_cleanup_errors=True)
         scratch = Path(stack.enter_context(temporary))
         specs = await finish(asyncio.create_task(asyncio.to_thread(self._read_specs, scratch)))
@@ -79,11 +84,21 @@ class LocalRun:
         listener = stack.enter_context(listen(options.port))
         servers = await stack.enter_async_context(AsyncExitStack())
         endpoints = await self._start_endpoints(specs, runner, servers)
-        application = gateway_application(endpoints, options.bucket_folder)
+        application = gateway_application(endpoints, options.bucket_folder, page)
         await stack.enter_async_context(serving(application, listener, self.report))
         self.on_ready(f"http://{HOST}:{listener.getsockname()[1]}", list(endpoints.values()))
         if options.watches:
             await self._watch(scratch, runner, endpoints, servers, stack)
+
+    def _page(self) -> Page | None:
+        """Return the page of the run, which keeps its messages; ``None`` without ``--ui``."""
+        if not self.options.ui:
+            return None
+        from constructs_triton.local.page.application import Page
+
+        page = Page()
+        self.report = page.messages.reporter(self.report)
+        return page
 
     async def _start_endpoints(
         self, specs: Sequence[EndpointSpec], runner: ContainerRunner, servers: AsyncExitStack

@@ -59,7 +59,8 @@ def _about_spikes(simulation: Simulation, spikes: list[OverloadPeriod]) -> str:
     worst = max(spikes, key=lambda spike: _needed(simulation, spike))
     return (
         f"No target helps: new instances serve after {reaction} minutes ({reaction - start} to detect, "
-        f"{start} to start). Raise min_capacity to {_needed(simulation, worst)}, or schedule it {reaction} minutes before {simulation.traffic.time_of(worst.start):%H:%M}."
+        f"{start} to start). Raise min_capacity to {_needed(simulation, worst)}, or schedule it {reaction} "
+        f"minutes before {simulation.traffic.time_of(worst.start):%H:%M}."
     )
 
 

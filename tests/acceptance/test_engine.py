@@ -145,6 +145,25 @@ def test_each_component_has_a_container_of_its_own(local: LocalEndpoint) -> None
     assert found == [1001.0, 1000001.0]
 
 
+def test_models_in_containers_are_counted(local: LocalEndpoint) -> None:
+    """The counters come from inside the container, also of one without a network; no port is published."""
+    caller = Caller(local.endpoint_url)
+    before = local.statistics()
+    for name, target in (("Open", {}), ("Isolated", {}), ("Multi", {"TargetModel": "ensemble.tar.gz"})):
+        caller.add(name, 1.0, **target)
+    found = local.statistics(since=before)
+    counted = {
+        (endpoint, each.name): each.inferences
+        for endpoint in ("Open", "Isolated", "Multi")
+        for each in found[endpoint]["AllTraffic"]
+    }
+    assert counted[("Open", "m")] == counted[("Isolated", "m")] == 1
+    assert counted[("Multi", "ensemble.tar.gz")] == counted[("Multi", "first")] == 1
+    published = podman("port", containers(local)["Open"])
+    assert published.splitlines()[0].startswith("8080/tcp -> 127.0.0.1:")
+    assert len(published.splitlines()) == 1
+
+
 def containers(local: LocalEndpoint) -> dict[str, str]:
     """The container of each endpoint."""
     return {

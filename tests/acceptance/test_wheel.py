@@ -129,9 +129,10 @@ def test_metadata_is_complete(wheels: list[Path]) -> None:
     package, client = (read_metadata(wheel) for wheel in wheels)
     assert (package["Name"], client["Name"]) == ("constructs-triton", "constructs-triton-client")
     assert (package["Requires-Python"], client["Requires-Python"]) == ("<3.14,>=3.11", ">=3.11")
-    assert package["License-Expression"] == "Apache-2.0 AND BSD-3-Clause"
+    assert package["License-Expression"] == "Apache-2.0 AND BSD-3-Clause AND MIT"
     assert package.get_all("License-File") == [
         "LICENSE",
+        "constructs_triton/local/page/static/uPlot.LICENSE.txt",
         "constructs_triton/model_config/model_config.LICENSE.txt",
     ]
     assert (client["License-Expression"], client["License-File"]) == ("Apache-2.0", "LICENSE")

@@ -98,6 +98,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "bundled_servers",
         "containers",
         "gateway",
+        "page",
         "call_example",
         "watch",
         "run",

@@ -40,6 +40,7 @@ PACKAGES: Mapping[str, str] = {
     "operations": "constructs_triton.operations",
     "planning": "constructs_triton.planning",
     "plots": "constructs_triton.measuring.plots",
+    "tuning": "constructs_triton.measuring.tuning",
     "rehearsal": "constructs_triton.rehearsal",
     "testing": "constructs_triton.testing",
 }

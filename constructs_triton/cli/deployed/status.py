@@ -5,13 +5,21 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endpoint_names, open_session
 from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton.cli.program.progress import show_work
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.operations.component_state import ComponentState
 from constructs_triton.operations.status import EndpointState, ScalingState, VariantState, read_status
-from constructs_triton.untrusted.terminal import print_json, print_lines
+from constructs_triton.planning import read_prices
+from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
+
+if TYPE_CHECKING:
+    import boto3
 
 _WATCH_SECONDS = 10.0
 _CHANGING = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting")
@@ -29,12 +37,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--watch", action="store_true", help="print the state again while it changes, until the update ends"
     )
+    parser.add_argument(
+        "--ui",
+        action="store_true",
+        help="serve a web page on 127.0.0.1 that shows the state and the metrics of the last hour; reads at "
+        "most once a minute, because CloudWatch bills each metric that is read",
+    )
+    parser.add_argument(
+        "--port",
+        type=whole_number(RangeLimit(0, 65535)),
+        metavar="PORT",
+        help="port of the page (default: any free port)",
+    )
+    parser.add_argument(
+        "--prices",
+        metavar="FILE",
+        help="prices of instance hours for the page, a CSV file as `constructs-triton prices fetch` writes",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the state; return 1 if an endpoint is not in service, else 0."""
     session = open_session(arguments)
     names = endpoint_names(arguments, session)
+    if arguments.ui:
+        return _serve(session, names, arguments)
+    if arguments.port is not None or arguments.prices is not None:
+        raise InvalidValueError("--port, --prices: are about the page; add --ui, or remove them")
     shown: Sequence[EndpointState] = ()
     while True:
         with show_work("reading the state of endpoints"):
@@ -45,6 +74,19 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.watch or not any(_is_changing(state) for state in states):
             return EXIT_SUCCESS if all(_is_in_service(state) for state in states) else EXIT_WRONG
         time.sleep(_WATCH_SECONDS)
+
+
+def _serve(session: boto3.Session, names: Sequence[str], arguments: argparse.Namespace) -> int:
+    """Serve the page until Ctrl-C."""
+    from constructs_triton.local.page.deployed import DeployedPage, serve_deployed
+
+    if arguments.json or arguments.watch:
+        raise InvalidValueError("--ui: cannot be combined with --json and --watch; remove one of them")
+    prices = read_prices(arguments.prices) if arguments.prices else {}
+    for name in names:
+        read_status(session, name)  # an endpoint that does not exist is an error of the command
+    serve_deployed(DeployedPage(session, names, prices), arguments.port or 0, print_note)
+    return EXIT_FINE
 
 
 def _is_changing(state: EndpointState) -> bool:

@@ -310,10 +310,12 @@ class _Test:
                 f"{best.over} of {best.requests} requests were over the limit, so the rate is held with a "
                 f"confidence of {best.confidence:.0%} only; raise --step-seconds or --step-requests"
             )
-        for rate in sorted({step.rate for step in HeldSteps.of(self.steps).disturbed}):
+        rates = sorted({step.rate for step in HeldSteps.of(self.steps).disturbed})
+        if rates:
             yield (
-                f"{rate:.1f}/s was not held once, although the same and higher rates were: something "
-                "disturbed the endpoint or this machine"
+                "not held at first, but held later or at higher rates: "
+                f"{', '.join(f'{rate:.1f}' for rate in rates)} per second; something disturbed the endpoint "
+                "or this machine"
             )
 
     def _remedy(self, reason: str) -> str:

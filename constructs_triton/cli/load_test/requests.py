@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from constructs_triton.cli.input_values import read_input
-from constructs_triton.cli.sample_inputs import sample_inputs
 from constructs_triton.cli.tensor_options import read_shapes
 from constructs_triton.errors import InvalidValueError, InvocationError
+from constructs_triton.measuring.sample_inputs import sample_inputs
 from constructs_triton.untrusted.regular_files import read_regular
 from constructs_triton_client import Invocation, Transport
 from constructs_triton_client.bounded_json import parse_bounded_json

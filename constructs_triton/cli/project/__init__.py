@@ -6,7 +6,7 @@ import argparse
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from constructs_triton.errors import InvalidValueError
@@ -76,6 +76,17 @@ def _stack_name(directory: Path) -> str:
 def _refuse_content(directory: Path) -> None:
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise InvalidValueError(f"{directory}: exists and is not an empty folder; choose another name")
+
+
+def shared_files(names: Collection[str], project: str) -> dict[str, str]:
+    """Return files of the template that other generated projects use too, by their path.
+
+    Args:
+        names: Paths of the files.
+        project: Name of the project.
+    """
+    files = {str(target): source.read_text(encoding="utf-8") for target, source in _files_of(_TEMPLATE)}
+    return {name: files[name].replace(_NAME, project) for name in names}
 
 
 def _files(example: str | None) -> dict[Path, Path]:

@@ -17,8 +17,8 @@ from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.containers.engine import ContainerEngine
 from constructs_triton.local.containers.exec_relay import ExecRelay
 from constructs_triton.local.containers.images import missing_image
-from constructs_triton.local.containers.run_arguments import CONTAINER_PORT, run_arguments
-from constructs_triton.local.http_session import open_session
+from constructs_triton.local.containers.run_arguments import CONTAINER_PORT, HTTP_PORT, run_arguments
+from constructs_triton.local.http_session import open_session, read_statistics
 from constructs_triton.local.model_statistics import ModelStatistics
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.running_container import Destination
@@ -74,6 +74,8 @@ class TritonContainer:
     stand_ins: dict[str, str] = field(init=False, default_factory=dict)
     _session: aiohttp.ClientSession | None = field(init=False, default=None)
     _relay: ExecRelay | None = field(init=False, default=None)
+    _http_relay: ExecRelay | None = field(init=False, default=None)
+    _http_port: int = field(init=False, default=0)
     _remover: asyncio.subprocess.Process | None = field(init=False, default=None)
     _logs: asyncio.subprocess.Process | None = field(init=False, default=None)
     _watch: asyncio.Task[None] | None = field(init=False, default=None)
@@ -134,10 +136,11 @@ class TritonContainer:
         return sum(int(line.split()[1]) * 1024 for line in listing.splitlines() if line.startswith("Pss:"))
 
     async def statistics(self) -> tuple[ModelStatistics, ...]:
-        """Raise ``LocalEndpointError``, because the image turns off the front end with statistics."""
-        raise LocalEndpointError(
-            f"{self.label}: an image's server has no statistics that can be reached; run without --engine"
-        )
+        """Return what the server has counted of each model, from inside the container."""
+        if self._http_relay is None:
+            self._http_relay = ExecRelay(self.settings.engine.name, self.name, HTTP_PORT)
+            self._http_port = await self._http_relay.start()
+        return await read_statistics(self.session, f"http://127.0.0.1:{self._http_port}/v2")
 
     async def start(self) -> None:
         """Unpack the models, start the container, and wait until ``/ping`` answers 200.
@@ -172,8 +175,8 @@ class TritonContainer:
         await self._end_logs()
         if self._session is not None:
             await self._session.close()
-        if self._relay is not None:
-            await self._relay.close()
+        for relay in filter(None, (self._relay, self._http_relay)):
+            await relay.close()
         if self.directory.name:  # exists if the remover was killed
             await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
 

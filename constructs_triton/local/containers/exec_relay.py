@@ -1,6 +1,6 @@
-"""Reaches a container that has no network.
+"""Reaches a container that has no network, or a port that a container does not publish.
 
-Such a container cannot publish a port. The relay listens on 127.0.0.1 and runs a process in the container for
+The relay listens on 127.0.0.1 and runs a process in the container for
 each connection, which passes bytes between the engine's standard streams and the server's port. It needs bash
 and cat in the image; Triton's ``serve`` script needs bash too.
 """
@@ -15,9 +15,9 @@ from constructs_triton.local.containers.run_arguments import CONTAINER_PORT
 __all__ = ["ExecRelay"]
 
 # `kill 0` ends all processes of the script when either side closes its connection.
-_SCRIPT = f"""
-exec 3<>/dev/tcp/127.0.0.1/{CONTAINER_PORT} 4<&0 || exit 1
-{{ cat <&4 >&3; kill 0; }} &
+_SCRIPT = """
+exec 3<>/dev/tcp/127.0.0.1/$0 4<&0 || exit 1
+{ cat <&4 >&3; kill 0; } &
 cat <&3
 kill 0
 """
@@ -25,10 +25,10 @@ _PIECE_BYTES = 2**18
 
 
 class ExecRelay:
-    """Listens on a free port of 127.0.0.1 for the container ``name``."""
+    """Listens on a free port of 127.0.0.1 for a port of the container ``name``."""
 
-    def __init__(self, engine: str, name: str) -> None:
-        self._command = [engine, "exec", "--interactive", name, "bash", "-c", _SCRIPT]
+    def __init__(self, engine: str, name: str, port: int = CONTAINER_PORT) -> None:
+        self._command = [engine, "exec", "--interactive", name, "bash", "-c", _SCRIPT, str(port)]
         self._server: asyncio.Server | None = None
         self._connections: dict[asyncio.Task[None], asyncio.subprocess.Process] = {}
 

@@ -14,10 +14,13 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.local.sources.specs import ContainerSpec
 
-__all__ = ["CONTAINER_PORT", "LABEL", "run_arguments", "shared_memory_bytes"]
+__all__ = ["CONTAINER_PORT", "HTTP_PORT", "LABEL", "run_arguments", "shared_memory_bytes"]
 
 #: The port that SageMaker calls.
 CONTAINER_PORT = 8080
+#: The port of Triton's own HTTP front end, which is not published. It has the statistics of the models.
+HTTP_PORT = 8000
+_ADDITIONAL, _HTTP_FLAG = "SAGEMAKER_TRITON_ADDITIONAL_ARGS", "--allow-http"
 #: The label of every container of this package.
 LABEL = "constructs-triton"
 
@@ -63,9 +66,13 @@ def _publication() -> tuple[str, str]:
 
 
 def _environment(container: ContainerSpec) -> Mapping[str, str]:
+    environment = dict(container.environment)
+    given = environment.get(_ADDITIONAL, "")
+    if _HTTP_FLAG not in given:
+        environment[_ADDITIONAL] = f"{given} {_HTTP_FLAG}=true --http-address=127.0.0.1".strip()
     if container.is_multi_model:
-        return {**container.environment, "SAGEMAKER_MULTI_MODEL": "true"}
-    return container.environment
+        environment["SAGEMAKER_MULTI_MODEL"] = "true"
+    return environment
 
 
 def _environment_arguments(environment: Mapping[str, str]) -> Iterator[str]:

@@ -12,9 +12,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import aiohttp
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from constructs_triton.facts.limits import (
     INVOCATION_PAYLOAD_BYTES,
@@ -40,10 +42,22 @@ from constructs_triton.local.gateway.request_checks import refuse_foreign_reques
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, model_error, validation_error
 
-__all__ = ["gateway_application"]
+__all__ = ["CHOSEN", "GatewayPage", "gateway_application"]
 
+#: The key of a request's variant or component beside the parts of its path, for who records the request.
+CHOSEN = "chosen"
 _TARGET_VARIANT_HEADER = "X-Amzn-SageMaker-Target-Variant"
 _Relay = Callable[[web.Request, aiohttp.ClientResponse, str], Awaitable[web.StreamResponse]]
+
+
+class GatewayPage(Protocol):
+    """A web page at the address of the gateway."""
+
+    def middleware(self) -> Middleware:
+        """Return what sees each request of the gateway."""
+
+    def serve(self, application: web.Application, endpoints: Mapping[str, RunningEndpoint]) -> None:
+        """Add the routes of the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +150,7 @@ class _Gateway:
             variant = invocation.endpoint.choose(
                 request.headers.get(_TARGET_VARIANT_HEADER), request.headers.get(COMPONENT_HEADER)
             )
+            request.match_info[CHOSEN] = variant.spec.name
             variant.explain_encoding(request.headers.get("Content-Encoding"))
             for shadow in invocation.shadows:
                 self._mirror(invocation, shadow)
@@ -220,15 +235,18 @@ def _stream_timeout(variant: LocalVariant) -> aiohttp.ClientTimeout:
 def gateway_application(
     endpoints: Mapping[str, RunningEndpoint],
     bucket_folder: Path | None = None,
+    page: GatewayPage | None = None,
 ) -> web.Application:
     """Return the web application that serves these endpoints.
 
-    ``bucket_folder`` takes the place of S3. The application serves its objects too.
+    ``bucket_folder`` takes the place of S3. The application serves its objects too. ``page`` is added to it.
     """
     keep_freed_memory()
     gateway = _Gateway(endpoints, bucket_folder)
+    # Without a page nothing is recorded, so a run without one does no work for it.
+    recorders: list[Middleware] = [] if page is None else [page.middleware()]
     application = web.Application(
-        client_max_size=INVOCATION_PAYLOAD_BYTES, middlewares=[refuse_foreign_requests]
+        client_max_size=INVOCATION_PAYLOAD_BYTES, middlewares=[refuse_foreign_requests, *recorders]
     )
     application.router.add_post("/endpoints/{name}/invocations", gateway.invoke)
     application.router.add_post(
@@ -240,4 +258,6 @@ def gateway_application(
     application.router.add_get("/stand-ins", gateway.stand_ins)
     if bucket_folder is not None:
         add_bucket_routes(application, BucketFolder(bucket_folder))
+    if page is not None:
+        page.serve(application, endpoints)
     return application

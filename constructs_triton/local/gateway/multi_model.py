@@ -88,6 +88,15 @@ class MultiModelContainer:
         """The target models that are loaded, least recently used first."""
         return tuple(self._loaded)
 
+    @property
+    def loading_models(self) -> frozenset[str]:
+        """The target models that are being loaded."""
+        return frozenset(self._loads)
+
+    def unpacked(self, target_model: str) -> Path:
+        """Return the folder of a target model's files, which exists from its first load on."""
+        return self._directory(target_model) / "model"
+
     def place(self, archives: Mapping[str, Path]) -> None:
         """Link the archives that the deployment would copy to the prefix."""
         self.prefix.mkdir()
@@ -146,7 +155,12 @@ class MultiModelContainer:
             raise model_not_ready(target_model)
         load.result()
 
-    def _archive(self, target_model: str) -> Path:
+    def archive(self, target_model: str) -> Path:
+        """Return the archive of a target model, downloaded if needed.
+
+        Raises:
+            RuntimeApiError: there is no such archive.
+        """
         path = self._find(target_model)
         if path is None:
             bucket, _, prefix = self._server.container.model_data_url.removeprefix("s3://").partition("/")
@@ -175,8 +189,14 @@ class MultiModelContainer:
         """Return a sentence that lists the archives that can be called, for messages."""
         if self._server.container.fetch_archive is not None:
             return f"Its archives are those below {self._server.container.model_data_url}"
+        names = self.archive_names()
+        more = ", ..." if len(names) > _LISTED_ARCHIVES else ""
+        return f"Its archives: {', '.join(names[:_LISTED_ARCHIVES]) or 'none'}{more}"
+
+    def archive_names(self) -> list[str]:
+        """Return the names of the archives on this machine, in alphabetical order."""
         places = {self.folder: "*.tar.gz", self.prefix: "*"}
-        names = sorted(
+        return sorted(
             {
                 str(path.relative_to(place))
                 for place, pattern in places.items()
@@ -184,8 +204,6 @@ class MultiModelContainer:
                 if path.is_file()
             }
         )
-        more = ", ..." if len(names) > _LISTED_ARCHIVES else ""
-        return f"Its archives: {', '.join(names[:_LISTED_ARCHIVES]) or 'none'}{more}"
 
     def _fetch(self, target_model: str) -> None:
         """Download an archive of a deployed endpoint, if there is one."""
@@ -200,7 +218,7 @@ class MultiModelContainer:
         link.symlink_to(archive.resolve())
 
     async def _load(self, target_model: str) -> None:
-        archive = await asyncio.to_thread(self._archive, target_model)
+        archive = await asyncio.to_thread(self.archive, target_model)
         async with self._change:
             url = await self._unpack(target_model, archive)
             answer = await self._post_load(target_model, url)

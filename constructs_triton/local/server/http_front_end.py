@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 import aiohttp
 
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.model_statistics import ModelStatistics, decode_statistics, statistics_paths
+from constructs_triton.local.http_session import read_body, read_statistics
+from constructs_triton.local.model_statistics import ModelStatistics
 from constructs_triton.local.running_container import Destination
 from constructs_triton.local.server.connection import ServerConnection
 from constructs_triton.local.sources.inference_type import used_inference_type
@@ -29,11 +29,7 @@ _FLAGS = ("--allow-http=true", f"--http-address=unix:{_SOCKET_NAME}")
 # Triton 23.10, the first with the generate extension, and 25.03, whose SageMaker front end has it too.
 _FIRST_VERSION, _FIRST_ON_SAGEMAKER = (2, 39), (2, 56)
 _VERSION = re.compile(rb'"version":"(\d{1,4})\.(\d{1,4})\.')
-_INDEX_PATH = "repository/index"
 _MAXIMUM_METADATA_BYTES = 65536
-#: Statistics of a model have a few kilobytes, and its entry of the index about 100 bytes.
-_MAXIMUM_STATISTICS_BYTES = 4 * 2**20
-_STATISTICS_TIMEOUT = aiohttp.ClientTimeout(total=5.0)
 
 
 class HttpFrontEnd:
@@ -85,26 +81,10 @@ class HttpFrontEnd:
     async def statistics(self) -> tuple[ModelStatistics, ...]:
         """Return what the server has counted of each model since the model was loaded.
 
-        A model is left out if two archives of a multi-model container have models of its name.
-
         Raises:
             LocalEndpointError: the server does not answer, or has no statistics.
         """
-        # Each model is asked for by itself: with --model-namespacing, which SageMaker's start script sets,
-        # models/stats is an error, because the server does not find a model whose name has its namespace.
-        found = [await self._ask(path) for path in statistics_paths(await self._ask(_INDEX_PATH))]
-        return decode_statistics(found)
-
-    async def _ask(self, path: str) -> bytes:
-        try:
-            method = "POST" if path == _INDEX_PATH else "GET"
-            url = f"{self._url}/{path}"
-            async with self._session.request(method, url, timeout=_STATISTICS_TIMEOUT) as response:
-                return await _read(response, _MAXIMUM_STATISTICS_BYTES)
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise LocalEndpointError(
-                f"statistics: the server does not answer ({type(error).__name__}); wait until it is ready"
-            ) from None
+        return await read_statistics(self._session, self._url)
 
     async def generate_destination(self, model: str, report: Callable[[str], None]) -> Destination | None:
         """Return where generate requests for ``model`` go; ``None`` for SageMaker's front end.
@@ -129,17 +109,7 @@ class HttpFrontEnd:
         """Return the server's version; (0, 0) if it does not say."""
         try:
             async with self._session.get(self._url) as response:
-                found = _VERSION.search(await _read(response, _MAXIMUM_METADATA_BYTES))
+                found = _VERSION.search(await read_body(response, _MAXIMUM_METADATA_BYTES))
         except (aiohttp.ClientError, TimeoutError):
             found = None
         return (0, 0) if found is None else (int(found[1]), int(found[2]))
-
-
-async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """Return the body, or its first bytes if it is longer than ``limit``."""
-    body = bytearray()
-    async for part in response.content.iter_any():
-        body += part
-        if len(body) >= limit:
-            break
-    return bytes(body[:limit])

@@ -9,7 +9,7 @@ from pathlib import Path
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.server.serve_script import DEFAULT_SHM_BYTES
 
-__all__ = ["available_bytes", "fit_shared_memory", "fitted_environment", "session_bytes"]
+__all__ = ["available_bytes", "fit_shared_memory", "fitted_environment", "session_bytes", "stub_bytes"]
 
 _SHARED_MEMORY = "/dev/shm"
 _SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
@@ -22,6 +22,17 @@ def session_bytes(session: int) -> int:
     return sum(
         _proportional_bytes(path) for path in Path("/proc").glob("[0-9]*") if _session(path) == session
     )
+
+
+def stub_bytes(session: int) -> dict[str, int]:
+    """Return the proportional set size of the processes of Python models, by the path of the model's file."""
+    sizes: dict[str, int] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        if _session(path) == session:
+            model = _stub_model(path)
+            if model:
+                sizes[model] = sizes.get(model, 0) + _proportional_bytes(path)
+    return sizes
 
 
 def available_bytes() -> int:
@@ -86,6 +97,16 @@ def _session(process: Path) -> int | None:
         )
     except (OSError, IndexError, ValueError):
         return None
+
+
+def _stub_model(process: Path) -> str:
+    """Return the path of the model that a process runs; empty if it is no stub of the Python backend."""
+    try:
+        words = (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    is_stub = words[0].endswith(b"triton_python_backend_stub") and len(words) > 1
+    return os.fsdecode(words[1]) if is_stub else ""
 
 
 def _proportional_bytes(process: Path) -> int:

@@ -188,11 +188,11 @@ class TritonServer:
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)
+        await self._http.close()  # first: the server waits seconds for an open connection before it ends
         if self._supervisor is not None:
             await self._supervisor.close()
         if self._connection is not None:
             await self._connection.close()
-        await self._http.close()
         self._release_port()
         if self.directory.name:  # exists if the supervisor was killed
             await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)

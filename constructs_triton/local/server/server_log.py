@@ -16,12 +16,14 @@ __all__ = [
     "explain_failure",
     "explained_exit",
     "raise_if_stub_ended",
+    "read_end",
     "read_log",
     "stub_failure",
 ]
 
 #: The dynamic loader's words when a Python stub cannot start; the server then waits for the stub forever.
 _STUB_CANNOT_START = re.compile(r".*(error while loading shared libraries|cannot open shared object file).*")
+_END_BYTES = 2**20
 _MISSING_PACKAGE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
 _ERROR_LINE = re.compile(r"^E\d{4} |^error:|UNAVAILABLE|Error:")
 #: Lines that a server without a GPU always writes. They never explain why a server does not start.
@@ -35,6 +37,16 @@ def read_log(path: Path) -> str:
     """Return the text of a log; nothing if there is none yet."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def read_end(path: Path, most_bytes: int = _END_BYTES) -> str:
+    """Return the last lines of a log, however long it is."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - most_bytes))
+            return file.read(most_bytes).decode("utf-8", "replace")
     except OSError:
         return ""
 

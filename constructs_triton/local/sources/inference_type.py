@@ -15,10 +15,10 @@ from constructs_triton.facts.images import image_version
 from constructs_triton.local.sources.specs import ContainerSpec
 from constructs_triton.model_repository import ModelRepository
 
-__all__ = ["INFERENCE_TYPE", "is_decoupled", "report_inference_type", "used_inference_type"]
+__all__ = ["DEFAULT_MODEL", "INFERENCE_TYPE", "is_decoupled", "report_inference_type", "used_inference_type"]
 
 INFERENCE_TYPE = "SAGEMAKER_TRITON_INFERENCE_TYPE"
-_DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
+DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _IMAGE = re.compile(r"(?:^|/)(?:sagemaker-)?tritonserver:(\d{2}\.\d{2})(?:-|$)")
 
 
@@ -45,7 +45,7 @@ def report_inference_type(
             f"the image {image} is older than 25.04 and ignores {INFERENCE_TYPE}={wanted}, so it answers as "
             "with infer; set image_version to 25.04 or newer"
         )
-    default_model = container.environment.get(_DEFAULT_MODEL, "")
+    default_model = container.environment.get(DEFAULT_MODEL, "")
     if used_inference_type(container, image) == "infer" and is_decoupled(models, default_model):
         report(
             "the model is decoupled, so every request gets status 501, on your machine and in AWS; set "

@@ -16,7 +16,7 @@ from constructs_triton.measuring.load_test.prepared_requests import PreparedRequ
 from constructs_triton.measuring.load_test.samples import OK, Recording, Sample, StreamTimes
 from constructs_triton.measuring.load_test.step import StepSettings
 
-__all__ = ["LiveFigures", "NoteEvent", "OpenLoop", "Send", "SendStream"]
+__all__ = ["IsDecided", "LiveFigures", "NoteEvent", "OpenLoop", "Send", "SendStream"]
 
 #: Sends one request and returns its HTTP status (0: no response) and, after an error, a message.
 Send = Callable[[PreparedRequest], Coroutine[Any, Any, tuple[int, str]]]
@@ -24,6 +24,8 @@ Send = Callable[[PreparedRequest], Coroutine[Any, Any, tuple[int, str]]]
 NoteEvent = Callable[[float, int | None], None]
 #: Sends one request and notes the events of its response.
 SendStream = Callable[[PreparedRequest, NoteEvent], Coroutine[Any, Any, tuple[int, str]]]
+#: Whether what was recorded so far decides the step, so that it can end.
+IsDecided = Callable[[Recording], bool]
 _RECENT = 500
 # An endpoint that refuses requests would otherwise get thousands per second from a few callers.
 _PAUSE_AFTER_ERROR_SECONDS = 0.1
@@ -47,8 +49,8 @@ class LiveFigures:
 class OpenLoop:
     """One step in one process.
 
-    ``stream`` sends requests whose events are noted, in place of ``send``. ``cpu_clock`` returns the seconds
-    of CPU that this process has used; tests replace it.
+    ``stream`` sends requests whose events are noted, in place of ``send``. ``is_decided`` returns whether the
+    step can end early. ``cpu_clock`` returns the seconds of CPU that this process has used; tests replace it.
     """
 
     def __init__(
@@ -58,11 +60,13 @@ class OpenLoop:
         settings: StepSettings,
         *,
         stream: SendStream | None = None,
+        is_decided: IsDecided | None = None,
         cpu_clock: Callable[[], float] = time.process_time,
     ) -> None:
         self._requests = requests
         self._send = send
         self._stream = stream
+        self._is_decided = is_decided
         self._settings = settings
         self._cpu_clock = cpu_clock
         self._rng = Random(settings.seed)
@@ -141,9 +145,10 @@ class OpenLoop:
         return is_measured
 
     def _is_enough(self) -> bool:
-        """Whether the next request would be one too many; the time that is measured ends then."""
+        """Whether the step ends before the next request; the time that is measured ends then."""
         most = self._settings.most_requests
-        if most is None or self._measured < most:
+        is_last = most is not None and self._measured >= most
+        if not is_last and (self._is_decided is None or not self._is_decided(self._recording)):
             return False
         self._end = asyncio.get_running_loop().time()
         self._recording.seconds = round(self._end - self._start, 3)

@@ -7,8 +7,9 @@ rate of a test: then this rate is a lower bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from math import inf
 
 from constructs_triton.errors import InvalidValueError
@@ -84,11 +85,12 @@ class Search:
             missed = min((rate for rate in self._missed if best and rate > best.rate), default=None)
             if missed is None:
                 return
-            result = self._measure(missed, self._missed[missed])
-            yield result
-            if result.verdict is not Verdict.HELD:
+            times = self._missed[missed]
+            if not (yield from self._attempt(missed, times)):
                 return
-            yield from self._continue_above(result)
+            if times == _LONGER:
+                self.best = self._held[-1]
+            yield from self._continue_above(missed)
             if self.best is best:
                 return
 
@@ -102,19 +104,15 @@ class Search:
             self._missed[rate] = times
         return result
 
-    def _continue_above(self, result: StepResult) -> Iterator[StepResult]:
+    def _continue_above(self, held: float) -> Iterator[StepResult]:
         """Search further up from a rate that is held now: something had disturbed its first measurement."""
-        above = min((rate for rate in self._missed if rate > result.rate), default=inf)
-        yield from self._find(result.rate, self._next(result.rate, above), above)
+        above = min((rate for rate in self._missed if rate > held), default=inf)
+        yield from self._find(held, self._next(held, above), above)
         yield from self._confirm()
 
     def _find(self, low: float, rate: float, high: float = inf) -> Iterator[StepResult]:
         while high > low * (1 + self.precision) and rate >= self._lowest and low < rate < high:
-            result = None
-            for result in self._attempts(rate):
-                yield result
-            assert result is not None
-            if result.verdict is Verdict.HELD:
+            if (yield from self._attempt(rate, 1)):
                 low = rate
             else:
                 high = rate
@@ -122,13 +120,14 @@ class Search:
                 return
             rate = self._next(low, high)
 
-    def _attempts(self, rate: float) -> Iterator[StepResult]:
-        """Measure a rate, and again if the generator was disturbed."""
+    def _attempt(self, rate: float, times: float) -> Generator[StepResult, None, bool]:
+        """Measure a rate, and again if the generator was disturbed; return whether it was held."""
         for _ in range(_VOID_ATTEMPTS):
-            result = self._measure(rate, 1)
+            result = self._measure(rate, times)
             yield result
             if result.verdict is not Verdict.VOID:
-                return
+                return result.verdict is Verdict.HELD
+        return False
 
     def _next(self, low: float, high: float) -> float:
         rate = (low + high) / 2 if high < inf else min(low * 2, self.maximum)
@@ -140,10 +139,8 @@ class Search:
         for _ in range(_CONFIRMATIONS):
             if rate < self._lowest or (self.best and rate <= self.best.rate):
                 return
-            result = self._measure(rate, _LONGER)
-            yield result
-            if result.verdict is Verdict.HELD:
-                self.best = result
+            if (yield from self._attempt(rate, _LONGER)):
+                self.best = self._held[-1]
                 return
             rate /= 1 + self.precision
             if self.is_whole:
@@ -172,9 +169,11 @@ class HeldSteps:
         """Select them from all steps of a test, in the order in which they were measured."""
         measured = list(steps)
         held_steps = [each for each in measured if each.verdict is Verdict.HELD]
-        missed = [each for each in measured if each.verdict is Verdict.NOT_HELD]
-        disturbed = [each for each in missed if _is_disturbed(each, held_steps, missed)]
-        lowest_missed = min((each.rate for each in missed if each not in disturbed), default=inf)
+        missed = sorted(
+            (each for each in measured if each.verdict is Verdict.NOT_HELD), key=lambda each: each.rate
+        )
+        disturbed = _find_disturbed(held_steps, missed)
+        lowest_missed = min((each.rate for each in missed[len(disturbed) :]), default=inf)
         held: dict[float, StepResult] = {}
         for each in held_steps:
             if each.rate < lowest_missed and each.seconds >= getattr(held.get(each.rate), "seconds", 0):
@@ -187,6 +186,13 @@ class HeldSteps:
         return cls([held[rate] for rate in sorted(held)], reason, disturbed)
 
 
-def _is_disturbed(step: StepResult, held: Sequence[StepResult], missed: Sequence[StepResult]) -> bool:
-    held_seconds = sum(each.seconds for each in held if each.rate >= step.rate)
-    return held_seconds > sum(each.seconds for each in missed if each.rate <= step.rate)
+def _find_disturbed(held: Sequence[StepResult], missed: Sequence[StepResult]) -> list[StepResult]:
+    """Return the first steps of ``missed``, by rising rate, at or above whose rates more time was held."""
+    disturbed: list[StepResult] = []
+    for rate, group in groupby(missed, key=lambda each: each.rate):
+        steps = list(group)
+        held_seconds = sum(each.seconds for each in held if each.rate >= rate)
+        if held_seconds <= sum(each.seconds for each in steps):
+            break
+        disturbed += steps
+    return disturbed

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.http_sender import HttpSender, Signer, import_aiohttp
-from constructs_triton.measuring.load_test.open_loop import LiveFigures, OpenLoop
+from constructs_triton.measuring.load_test.open_loop import IsDecided, LiveFigures, OpenLoop
 from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest
 from constructs_triton.measuring.load_test.samples import Recording
 from constructs_triton.measuring.load_test.step import Limits, StepResult, StepSettings, evaluate
@@ -38,6 +38,9 @@ class StepRunner:
         with several processes.
     ``limits``
         When a rate is held. With limits of streams, the responses are read as streams.
+    ``is_decided``
+        Called before each request with what was recorded; the step ends when it returns ``True``. Not called
+        with several processes. Default: steps do not end early.
 
     Raises:
         InvalidValueError: there are no requests, ``processes`` is below 1, or there are no credentials to
@@ -52,6 +55,7 @@ class StepRunner:
         *,
         processes: int = 1,
         show: Show | None = None,
+        is_decided: IsDecided | None = None,
     ) -> None:
         import_aiohttp()
         if not requests:
@@ -62,6 +66,7 @@ class StepRunner:
         self._limits = limits
         self._processes = processes
         self._show = show
+        self._is_decided = is_decided
         self._steps = 0
         if any(request.scope for request in requests):
             Signer.of_default_session()
@@ -79,7 +84,8 @@ class StepRunner:
         shares = _share(rate, settings, self._processes)
         is_stream = self._limits.stream is not None
         if len(shares) == 1:
-            recordings = [asyncio.run(_record(self._requests, *shares[0], is_stream, self._show))]
+            watched = (self._show, self._is_decided)
+            recordings = [asyncio.run(_record(self._requests, *shares[0], is_stream, watched))]
         else:
             recordings = self._measure_in_processes(shares, is_stream)
         return evaluate(rate, settings, self._limits, recordings)
@@ -129,7 +135,7 @@ def _split(total: int, parts: int) -> list[int]:
 def _record_in_process(
     requests: Sequence[PreparedRequest], rate: float, settings: StepSettings, is_stream: bool
 ) -> Recording:
-    return asyncio.run(_record(requests, rate, settings, is_stream, None))
+    return asyncio.run(_record(requests, rate, settings, is_stream, (None, None)))
 
 
 async def _record(
@@ -137,15 +143,17 @@ async def _record(
     rate: float,
     settings: StepSettings,
     is_stream: bool,
-    show: Show | None,
+    watched: tuple[Show | None, IsDecided | None],
 ) -> Recording:
+    show, is_decided = watched
     signer = Signer.of_default_session() if any(request.scope for request in requests) else None
     # What exists now is never garbage; looking at it again would delay the requests that are due meanwhile.
     gc.collect()
     gc.freeze()
     is_local = all(urlsplit(request.url).hostname in LOOPBACK_HOSTS for request in requests)
     async with HttpSender(signer, is_local=is_local) as sender:
-        loop = OpenLoop(requests, sender.send, settings, stream=sender.stream if is_stream else None)
+        stream = sender.stream if is_stream else None
+        loop = OpenLoop(requests, sender.send, settings, stream=stream, is_decided=is_decided)
         if show is None:
             return await loop.run(rate)
         display = asyncio.create_task(_keep_showing(show, rate, loop.live))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -12,6 +12,7 @@ from constructs_triton.errors import InvalidValueError, MissingDependencyError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = [
     "BLUE",
@@ -22,6 +23,7 @@ __all__ = [
     "RED",
     "check_path",
     "draw",
+    "draw_panels",
     "set_plain_ticks",
     "shortened",
 ]
@@ -77,6 +79,33 @@ def draw(path: str | PathLike[str], title: str, subtitle: str) -> Iterator[Axes]
         InvalidValueError: the file cannot be written, or has another ending than a supported format.
         MissingDependencyError: matplotlib is not installed.
     """
+    with _write_figure(path, _INCHES) as figure:
+        axes = figure.add_subplot()
+        axes.set_title(shortened(title, 150))
+        axes.text(0, 1.025, subtitle, transform=axes.transAxes, color="#555555", fontsize=11)
+        yield axes
+
+
+@contextmanager
+def draw_panels(path: str | PathLike[str], title: str, titles: Sequence[str]) -> Iterator[list[Axes]]:
+    """Give the axes of panels beside each other, each with a title, and write the figure afterwards.
+
+    Raises:
+        InvalidValueError: the file cannot be written, or has another ending than a supported format.
+        MissingDependencyError: matplotlib is not installed.
+    """
+    inches = (_INCHES[0] * (1 + len(titles)) / 2, _INCHES[1])
+    with _write_figure(path, inches) as figure:
+        figure.suptitle(shortened(title, 200), x=0.01, ha="left", fontsize=14, fontweight="bold")
+        panels = [figure.add_subplot(1, len(titles), number + 1) for number in range(len(titles))]
+        for axes, text in zip(panels, titles, strict=True):
+            axes.set_title(text, fontsize=12, pad=10)
+        yield panels
+
+
+@contextmanager
+def _write_figure(path: str | PathLike[str], inches: tuple[float, float]) -> Iterator[Figure]:
+    """Give a figure in the style of all figures, and write it afterwards."""
     file = check_path(path)
     matplotlib = _import_matplotlib()
     from matplotlib.figure import Figure
@@ -84,11 +113,8 @@ def draw(path: str | PathLike[str], title: str, subtitle: str) -> Iterator[Axes]
 
     with matplotlib.rc_context(_STYLE):
         layout = ConstrainedLayoutEngine(w_pad=_MARGIN, h_pad=_MARGIN)
-        figure = Figure(figsize=_INCHES, layout=layout)
-        axes = figure.add_subplot()
-        axes.set_title(shortened(title, 150))
-        axes.text(0, 1.025, subtitle, transform=axes.transAxes, color="#555555", fontsize=11)
-        yield axes
+        figure = Figure(figsize=inches, layout=layout)
+        yield figure
         metadata = {"Date": None} if file.suffix.lower() == ".svg" else {}
         try:
             figure.savefig(file, metadata=metadata)

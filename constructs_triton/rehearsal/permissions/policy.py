@@ -13,9 +13,10 @@ from typing import Any
 
 __all__ = ["Decision", "PolicyError", "Service", "decide"]
 
-_ELEMENTS = {"Sid", "Effect", "Action", "NotAction", "Resource", "Principal", "Condition"}
+_ELEMENTS = {"Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", "Principal", "Condition"}
 _NEGATED = "StringNotEquals"
-_EXACT = ("StringEquals", "Bool", _NEGATED)
+_IGNORES_CASE = "StringEqualsIgnoreCase"
+_EXACT = ("StringEquals", _IGNORES_CASE, "Bool", _NEGATED)
 _PATTERNS = ("StringLike", "ArnLike", "ArnEquals")
 
 
@@ -80,7 +81,7 @@ def _applies(
         raise PolicyError(f"statement element {', '.join(unknown)} is not supported")
     return (
         _concerns_action(statement, action)
-        and (resource is None or _matches_any(statement["Resource"], resource))
+        and (resource is None or _concerns_resource(statement, resource))
         and ("Principal" not in statement or _is_principal(statement["Principal"], principal))
         and _all_hold(statement.get("Condition", {}), context)
     )
@@ -88,6 +89,8 @@ def _applies(
 
 def _may_apply(statement: Mapping[str, Any], action: str, resource: str | None) -> bool:
     """Whether a statement may concern a request, as far as its action and its resource are known."""
+    if "NotResource" in statement:
+        return _concerns_action(statement, action)
     patterns = [each for each in _listed(statement.get("Resource", "*")) if "${" not in each]
     has_unknown = patterns != _listed(statement.get("Resource", "*"))
     is_concerned = resource is None or has_unknown or _matches_any(patterns, resource)
@@ -98,6 +101,12 @@ def _concerns_action(statement: Mapping[str, Any], action: str) -> bool:
     if "NotAction" in statement:
         return not _matches_any(statement["NotAction"], action, ignore_case=True)
     return _matches_any(statement["Action"], action, ignore_case=True)
+
+
+def _concerns_resource(statement: Mapping[str, Any], resource: str) -> bool:
+    if "NotResource" in statement:
+        return not _matches_any(statement["NotResource"], resource)
+    return _matches_any(statement["Resource"], resource)
 
 
 def _is_principal(declared: Any, principal: str | None) -> bool:
@@ -124,6 +133,8 @@ def _test(operator: str, values: Any, actual: str | None) -> bool:
         return operator == _NEGATED
     if operator in _PATTERNS:
         return _matches_any(values, actual)
+    if operator == _IGNORES_CASE:
+        return actual.casefold() in [str(value).casefold() for value in _listed(values)]
     is_equal = actual in [str(value) for value in _listed(values)]
     return is_equal != (operator == _NEGATED)
 

@@ -249,6 +249,7 @@ def test_no_command_writes_a_file_that_its_arguments_do_not_name() -> None:
     assert {each for each in defaults if not each[-1].replace(".", "").isdecimal()} == {
         ("compile", "-o", "--output", "compiled"),
         ("model", "-o", "--repository", "models"),
+        ("tune", "-o", "--output", "tuned"),
         ("load-test", "--repository", "models"),
         ("invoke", "--repository", "models"),
     }

@@ -74,6 +74,7 @@ def test_defaults(runs: list[dict[str, Any]]) -> None:
         (["--no-private-mounts"], {"uses_private_mounts": False}),
         (["--allow-open-ports"], {"allow_open_ports": True}),
         (["--exact"], {"is_exact": True}),
+        (["--ui"], {"ui": True}),
         (["--until-stdin-closes"], {"until_stdin_closes": True}),
         (["--engine=podman", "--image=e=a/b:1"], {"engine": "podman", "images": {"e": "a/b:1"}}),
     ],

@@ -55,8 +55,8 @@ def test_spike_is_over_before_instances_serve() -> None:
     assert result.minutes[67].arrived == 15000
     assert (result.minutes[68].in_service, result.minutes[69].in_service) == (3, 23)
     assert result.advice == (
-        "No target helps: new instances serve after 9 minutes (3 to detect, 6 to start). Raise min_capacity to "
-        "12, or schedule it 9 minutes before 01:00.",
+        "No target helps: new instances serve after 9 minutes (3 to detect, 6 to start). Raise min_capacity "
+        "to 12, or schedule it 9 minutes before 01:00.",
     )
     assert simulate(SPIKE, replace(BERT, min_capacity=12), FLEET).failed == 0
     scheduled = ScheduledAction(schedule=51, min_capacity=12)

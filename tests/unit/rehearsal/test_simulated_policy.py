@@ -44,6 +44,8 @@ def test_deny_wins() -> None:
         ({"StringLike": {"s3:prefix": "models/*"}}, {"s3:prefix": "models/"}, True),
         ({"StringLike": {"s3:prefix": "models/*"}}, {"s3:prefix": "other/"}, False),
         ({"ArnLike": {"a": "arn:aws:sagemaker:*:1:*"}}, {"a": "arn:aws:sagemaker:us-east-1:1:model/m"}, True),
+        ({"StringEqualsIgnoreCase": {"a": "True"}}, {"a": "true"}, True),
+        ({"StringEqualsIgnoreCase": {"a": "True"}}, {"a": "no"}, False),
         ({"Bool": {"aws:SecureTransport": "false"}}, {"aws:SecureTransport": "true"}, False),
         ({"StringEquals": {"a": "x"}, "Bool": {"b": "true"}}, {"a": "x", "b": "false"}, False),
     ],
@@ -52,6 +54,13 @@ def test_conditions_are_evaluated(condition: dict[str, Any], context: dict[str, 
     """All operators of a condition must match; a missing key matches only a negated operator."""
     expected = Decision.ALLOWED if holds else Decision.NOT_GRANTED
     assert verdict({**READ, "Condition": condition}, context=context) is expected
+
+
+def test_all_but_some_resources() -> None:
+    """``NotResource`` matches every resource but those that it names."""
+    others = {"Effect": "Allow", "Action": "s3:GetObject", "NotResource": "arn:aws:s3:::bucket/private/*"}
+    assert verdict(others) is Decision.ALLOWED
+    assert verdict(others, resource="arn:aws:s3:::bucket/private/a") is Decision.NOT_GRANTED
 
 
 def test_trust_names_the_service() -> None:
@@ -63,7 +72,7 @@ def test_trust_names_the_service() -> None:
 
 
 UNKNOWN: list[dict[str, Any]] = [
-    {**READ, "NotResource": "*"},
+    {**READ, "NotPrincipal": "*"},
     {**READ, "Condition": {"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}},
     {**READ, "Resource": "arn:aws:s3:::bucket/${aws:username}/*"},
 ]

@@ -42,8 +42,18 @@ def test_a_container_is_run_as_sagemaker_runs_it() -> None:
     assert words(SINGLE) == (
         "run --detach --pull never --name n --label constructs-triton --publish 127.0.0.1::8080 "
         "--mount type=bind,source=/models,target=/opt/ml/model,readonly --security-opt label=disable "
-        "--shm-size 64 --env A=b c image serve"
+        "--shm-size 64 --env A=b c --env SAGEMAKER_TRITON_ADDITIONAL_ARGS=--allow-http=true "
+        "--http-address=127.0.0.1 image serve"
     )
+
+
+def test_the_front_end_with_statistics_is_that_of_the_template_if_it_has_one() -> None:
+    """Other arguments are kept, and HTTP listens on the container's loopback interface only."""
+    name = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
+    own = words(replace(SINGLE, environment={name: "--allow-http=true --http-port=9000"}))
+    assert f"--env {name}=--allow-http=true --http-port=9000 image" in own
+    other = words(replace(SINGLE, environment={name: "--log-verbose=1"}))
+    assert f"{name}=--log-verbose=1 --allow-http=true --http-address=127.0.0.1 image" in other
 
 
 def test_a_multi_model_container_has_its_variable_and_folder() -> None:

@@ -142,3 +142,18 @@ def test_live_figures_follow_the_step() -> None:
     run(loop.run(10))
     assert (loop.live.sent, loop.live.errors) == (19, 0) or loop.live.sent == 20
     assert loop.live.percentile_ms(50) == pytest.approx(200)
+
+
+def test_decided_step_ends_early() -> None:
+    """A step ends when its samples decide it, and its seconds are those that were measured."""
+    decided = StepSettings(seconds=10, warm_up_seconds=1)
+    loop = OpenLoop(
+        [request()],
+        at_once,
+        decided,
+        is_decided=lambda recording: len(recording.samples) >= 50,
+        cpu_clock=lambda: 0.0,
+    )
+    result = evaluate(100, decided, LIMITS, [run(loop.run(100))])
+    assert result.good == 50
+    assert 0.2 < result.seconds < 1.5

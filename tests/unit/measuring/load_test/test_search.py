@@ -200,6 +200,52 @@ def test_a_busy_minute_does_not_lower_the_result(disturbed: int) -> None:
     assert len(rates) <= 18
 
 
+def test_a_disturbed_minute_leaves_rows_up_to_the_confirmed_rate() -> None:
+    """Several misses of one busy minute do not add up: all rows below the confirmed rate are written."""
+    number = 0
+
+    def verdict(rate: float, _: float) -> str:
+        nonlocal number
+        number += 1
+        return "held" if rate <= 300 and not 5 <= number <= 11 else "not held"
+
+    search = Search(lambda rate, times: result(rate, verdict(rate, times), times), start=32)
+    steps = list(search.run())
+    assert search.best is not None
+    assert search.best.rate > 250
+    assert HeldSteps.of(steps).steps[-1].rate >= search.best.rate
+
+
+def test_a_disturbed_confirmation_is_not_confirmed_twice() -> None:
+    """The long step that holds at the second attempt is the confirmation."""
+    number = 0
+
+    def verdict(rate: float, times: float) -> str:
+        nonlocal number
+        number += times == 3
+        return "held" if rate <= 50 and (times == 1 or number != 1) else "not held"
+
+    search, rates = search_with(verdict)
+    assert search.best is not None
+    assert (search.best.rate, search.best.seconds) == (48, 30)
+    assert rates[-4:] == pytest.approx([48, 48 / 1.1, 48, 52])
+
+
+def test_a_void_confirmation_is_repeated() -> None:
+    """A late generator says nothing about the endpoint, so the rate is not lowered."""
+    number = 0
+
+    def verdict(rate: float, times: float) -> str:
+        nonlocal number
+        number += times == 3
+        return "void" if times == 3 and number == 1 else "held" if rate <= 50 else "not held"
+
+    search, rates = search_with(verdict)
+    assert rates[-3:] == [48, 48, 52]
+    assert search.best is not None
+    assert search.best.rate == 48
+
+
 def test_a_rate_above_a_disturbed_one_counts() -> None:
     """Of repeated rounds one unlucky step is left out; one lucky step above a miss still does not count."""
     verdicts = "30 not held, 30 held, 33 held, 36 not held, 30 held, 33 held, 36 not held, 40 held"

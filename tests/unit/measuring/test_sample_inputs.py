@@ -11,8 +11,8 @@ import pytest
 
 import constructs_triton_client as client
 from constructs_triton.cli import main
-from constructs_triton.cli.sample_inputs import python_call, sample_inputs
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.sample_inputs import python_call, sample_inputs
 from constructs_triton_client.datatypes import DATATYPES
 from constructs_triton_client.wire import encode_request
 

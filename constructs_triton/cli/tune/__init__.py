@@ -1,0 +1,171 @@
+"""``constructs-triton tune``: find the configuration of a model that holds the highest rate."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton.cli.argument_types import called_models
+from constructs_triton.cli.program.exit_codes import (
+    EXIT_INTERRUPTED,
+    EXIT_NOT_DONE,
+    EXIT_SUCCESS,
+    EXIT_WRONG,
+    FoundWrongError,
+)
+from constructs_triton.cli.tensor_options import read_shapes
+from constructs_triton.cli.tune.arguments import LOCAL_OPTIONS, add_arguments
+from constructs_triton.cli.tune.progress import TuneProgress
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
+
+if TYPE_CHECKING:
+    from constructs_triton.local.options import LocalRunOptions
+    from constructs_triton.measuring.tuning.local_search import Tuning
+    from constructs_triton.measuring.tuning.outcome import TuneResult
+
+__all__ = ["add_arguments", "run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the plan, search, and print what was found."""
+    from constructs_triton.measuring.tuning.local_search import BatchingFaultError
+
+    tuning = _prepare(arguments)
+    print_note(*_plan(tuning))
+    _confirm(arguments)
+    try:
+        result = _search(tuning, quiet=arguments.json)
+    except BatchingFaultError as error:
+        raise FoundWrongError(str(error)) from None
+    _print(result, as_json=arguments.json)
+    if result.is_interrupted:
+        return EXIT_INTERRUPTED
+    if not result.is_measured:
+        return EXIT_NOT_DONE
+    return EXIT_SUCCESS if result.rate(result.best) else EXIT_WRONG
+
+
+def _prepare(arguments: argparse.Namespace) -> Tuning:
+    from constructs_triton.measuring.tuning.local_search import TuneOptions, Tuning
+
+    options = TuneOptions(
+        latency_ms=arguments.latency_ms,
+        percentile=arguments.percentile,
+        budget_minutes=arguments.budget_minutes,
+        output=arguments.output,
+        step_seconds=arguments.step_seconds,
+        parameters=dict(map(_read_values, arguments.parameters)),
+        calls=called_models(arguments),
+        shapes=read_shapes(arguments.shapes),
+        accept_stand_in=arguments.accept_stand_in,
+        compares_outputs=arguments.compares_outputs,
+        seed=arguments.seed,
+    )
+    return Tuning(arguments.repository, arguments.model, options, _requests(arguments), _local(arguments))
+
+
+def _read_values(text: str) -> tuple[str, list[str]]:
+    name, _, values = text.partition("=")
+    found = [value for value in values.split(",") if value]
+    if not name or not found:
+        raise InvalidValueError(
+            f"--parameter: must have the form NAME=VALUE,VALUE, got {text!r}; write threads=1,2"
+        )
+    return name, found
+
+
+def _requests(arguments: argparse.Namespace) -> Sequence[Any] | None:
+    """Return the requests that were given; ``None`` for random values of every input."""
+    from constructs_triton.cli.load_test import requests as load_requests
+
+    form, batch = load_requests.BodyForm.BINARY, arguments.batch
+    if arguments.requests:
+        found = load_requests.read_lines(arguments.requests, {}, with_batch=batch, form=form)
+    elif arguments.random:
+        found = load_requests.random_invocations(arguments.random, {}, seed=arguments.seed, form=form)
+    else:
+        return None
+    return [invocation for _, invocation in found]
+
+
+def _local(arguments: argparse.Namespace) -> LocalRunOptions:
+    given: dict[str, Any] = {name: getattr(arguments, name) for name in LOCAL_OPTIONS}
+    given["images"] = dict(given["images"] or ()) or None
+    chosen: Any = {name: value for name, value in given.items() if value is not None}
+    options: LocalRunOptions = chosen
+    return options
+
+
+# --- before the start -------------------------------------------------------------------------------------
+
+
+def _plan(tuning: Tuning) -> Iterator[str]:
+    """Say what will be measured, for how long, and what it costs."""
+    options, schedule = tuning.options, tuning.schedule
+    expected = schedule.expected_seconds(tuning.count) / 60
+    yield (
+        f"tune {tuning.model}: the highest rate with p{options.percentile:g} within "
+        f"{options.latency_ms:g} ms, on this machine"
+    )
+    yield f"  machine   {tuning.facts.machine}; {tuning.facts.server}; no cost"
+    for name, space in tuning.spaces.items():
+        yield f"  {name:9} {_describe(space)}"
+    yield f"  data      {tuning.facts.data}, the same for all configurations"
+    yield (
+        f"  time      about {expected:.0f} minutes for up to {tuning.count} configurations; at most "
+        f"{options.budget_minutes:g} (--budget-minutes)"
+    )
+    yield f"  output    {options.output}"
+    if tuning.stand_in:
+        yield f"  warning   {tuning.stand_in}"
+
+
+def _describe(space: Any) -> str:
+    parts = [f"1 to {space.most_instances} instances"]
+    if space.most_batch > 1:
+        delays = ", ".join(f"{delay / 1000:g}" for delay in space.delays_microseconds)
+        parts += [f"batches up to {space.most_batch}", f"waits of 0, {delays} ms"]
+    parts += [f"{name} {', '.join(values)}" for name, values in space.parameters]
+    if space.instance_parameters:
+        parts.append("threads for each number of instances")
+    return "; ".join(parts)
+
+
+def _confirm(arguments: argparse.Namespace) -> None:
+    """Ask whether to start.
+
+    Raises:
+        InvalidValueError: the answer is not yes, or standard input is not a terminal.
+    """
+    if arguments.yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidValueError("tune: waits for a confirmation, but this is not a terminal; add --yes")
+    sys.stderr.write("start? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InvalidValueError("tune: was not confirmed; answer y, or add --yes")
+
+
+# --- the search -------------------------------------------------------------------------------------------
+
+
+def _search(tuning: Tuning, *, quiet: bool) -> TuneResult:
+    with TuneProgress(tuning, quiet=quiet) as progress:
+        return tuning.run(progress)
+
+
+def _print(result: TuneResult, *, as_json: bool) -> None:
+    if as_json:
+        print_json(result.to_dict())
+        return
+    print_lines("", str(result), *(f"note: {note}" for note in result.notes))
+    if result.is_interrupted:
+        print_note("interrupted: the same command continues with the results so far")
+    files = sorted(each.relative_to(result.folder) for each in result.folder.glob("**/config.pbtxt"))
+    written = ("report.md", "report.svg", "benchmark.csv")
+    names = [*map(str, files), *(name for name in written if (result.folder / name).exists())]
+    print_note(f"wrote {', '.join(names)} to {result.folder}")

@@ -1,0 +1,60 @@
+// Builds and updates elements. Text is always set as text: nothing here, or elsewhere in the page, parses HTML.
+
+export const byId = (id) => document.getElementById(id);
+
+/** Return an element with attributes and children; a property that starts with "on" is a listener. */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.flat().filter((each) => each !== null && each !== undefined));
+  return element;
+}
+
+/** Set the text of an element if it differs, so that a screen reader is not told the same again. */
+export function setText(element, text) {
+  if (element.textContent !== String(text)) element.textContent = String(text);
+}
+
+export function setState(element, state) {
+  if (element.dataset.state !== state) element.dataset.state = state;
+  setText(element, state);
+}
+
+/** Return a table. A column is [heading, "number"] for right-aligned figures, else [heading]. */
+export function table(caption, columns, rows) {
+  const heads = columns.map(([title, kind]) => h("th", { scope: "col", class: kind }, title));
+  const body = rows.map((row) =>
+    h("tr", {}, ...row.map((cell, index) => cellOf(cell, columns[index][1], index === 0))));
+  return h("table", {}, h("caption", { class: "hidden" }, caption), h("thead", {}, h("tr", {}, ...heads)),
+    h("tbody", {}, ...body));
+}
+
+function cellOf(content, kind, isHead) {
+  const cell = isHead ? h("th", { scope: "row", class: kind }) : h("td", { class: kind });
+  cell.append(content instanceof Node ? content : String(content));
+  return cell;
+}
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+export function bytes(count) {
+  if (!count) return "–";
+  const power = Math.min(UNITS.length - 1, Math.floor(Math.log2(count) / 10));
+  const value = count / 2 ** (10 * power);
+  return `${value >= 100 || power === 0 ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`;
+}
+
+export function milliseconds(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (value === 0) return "0\u00a0ms";
+  if (value >= 1000) return `${(value / 1000).toFixed(2)}\u00a0s`;
+  return `${value >= 100 ? Math.round(value) : value.toPrecision(2)}\u00a0ms`;
+}
+
+export const rate = (value) => (value === 0 ? "0" : value >= 10 ? value.toFixed(0) : value.toFixed(1));
+
+export const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });

@@ -1,0 +1,6 @@
+# The names of this package. Python imports each on first use, type checkers read this file.
+
+__all__: list[str]
+
+from .local_comparison import compare_repositories as compare_repositories
+from .local_search import tune as tune

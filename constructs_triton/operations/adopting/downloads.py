@@ -1,0 +1,78 @@
+"""Downloads objects of S3 into a temporary folder, up to a number of bytes in all."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from constructs_triton.operations.adopting.reading import RecordingReader
+from constructs_triton.untrusted.tar_reader import UnpackLimits
+
+__all__ = ["Downloads"]
+
+_CHUNK_BYTES = 1 << 20
+_MOST_TIMES = 10
+#: Archives under one prefix that are checked.
+_MOST_OBJECTS = 1000
+
+
+class Downloads:
+    """Objects that were downloaded.
+
+    Args:
+        reader: Calls S3. What cannot be read is noted there.
+        directory: Temporary folder.
+        max_bytes: Bytes that may be downloaded in all.
+    """
+
+    def __init__(self, reader: RecordingReader, directory: Path, max_bytes: int) -> None:
+        self._reader = reader
+        self.directory = directory
+        self._left = self._max_bytes = max_bytes
+
+    @property
+    def limits(self) -> UnpackLimits:
+        """What one archive may unpack to: weights compress by less than ten times."""
+        return UnpackLimits(max_bytes=max(1 << 30, _MOST_TIMES * self._max_bytes))
+
+    def list(self, bucket: str, prefix: str) -> list[dict[str, Any]]:
+        """Return up to a thousand objects under a prefix."""
+        answer = self._reader.read(
+            "s3", "list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=_MOST_OBJECTS
+        )
+        if answer.get("IsTruncated"):
+            self._reader.not_read.append(
+                f"s3://{bucket}/{prefix}: only the first {_MOST_OBJECTS} objects were read"
+            )
+        found: list[dict[str, Any]] = answer.get("Contents", [])
+        return found
+
+    def head(self, bucket: str, key: str) -> dict[str, Any] | None:
+        """Return the properties of an object; ``None`` if they cannot be read, which is noted."""
+        return self._reader.read("s3", "head_object", Bucket=bucket, Key=key) or None
+
+    def key_of(self, bucket: str, key: str) -> str | None:
+        """Return the ARN of the KMS key of an object; ``None`` if there is none."""
+        return (self.head(bucket, key) or {}).get("SSEKMSKeyId")
+
+    def fetch(self, bucket: str, key: str, size: int) -> Path | None:
+        """Download an object into a folder of its own; ``None`` if it is too large or cannot be read."""
+        if size > self._left:
+            self._reader.not_read.append(
+                f"s3://{bucket}/{key}: was not downloaded and checked, since it has {size:,} bytes and "
+                f"{self._max_bytes:,} may be downloaded; add --max-download with more MiB"
+            )
+            return None
+        answer = self._reader.read("s3", "get_object", Bucket=bucket, Key=key)
+        if not answer:
+            return None
+        self._left -= size
+        path = Path(tempfile.mkdtemp(dir=self.directory)) / "archive.tar.gz"
+        with path.open("wb") as file:
+            # No more than S3 announced, whatever it sends.
+            for chunk in answer["Body"].iter_chunks(_CHUNK_BYTES):
+                file.write(chunk)
+                if file.tell() > size:
+                    break
+        return path

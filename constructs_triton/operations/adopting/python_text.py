@@ -1,0 +1,104 @@
+"""Python expressions as text, in the form that formatters such as ruff and black leave unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Call", "Items", "assignment", "literal", "quoted", "render"]
+
+_WIDTH, _INDENT = 88, "    "
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function. A string among the arguments is Python code."""
+
+    function: str
+    positional: Sequence[Expression] = ()
+    keywords: Mapping[str, Expression] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list, or a dictionary if ``members`` is a mapping of code to code."""
+
+    members: Sequence[Expression] | Mapping[str, Expression]
+
+
+#: Python code on one line, or an expression that may need several.
+Expression = str | Call | Items
+
+
+def literal(value: Any) -> Expression:
+    """Return the code of a value as AWS's answers contain it."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, Mapping):
+        return Items({quoted(str(name)): literal(each) for name, each in value.items()})
+    if isinstance(value, list | tuple):
+        return Items([literal(each) for each in value])
+    if isinstance(value, float) and value == int(value):
+        return str(int(value))
+    return repr(value)
+
+
+def render(expression: Expression, indent: str, *, used: int = 0) -> str:
+    """Return the text of an expression: one line if it fits, else one argument a line.
+
+    Args:
+        expression: What is written.
+        indent: Indentation of the line on which it begins.
+        used: Characters of that line before the expression and after it.
+    """
+    line = _line(expression)
+    if isinstance(expression, str) or len(indent) + used + len(line) <= _WIDTH:
+        return line
+    opening, parts, closing = _parts(expression)
+    if not parts:
+        return line
+    inner = indent + _INDENT
+    arguments = ", ".join(name + _line(each) for name, each in parts)
+    if isinstance(expression, Call) and not expression.keywords and len(inner + arguments) <= _WIDTH:
+        return f"{opening}\n{inner}{arguments}\n{indent}{closing}"
+    lines = [f"{inner}{name}{render(each, inner, used=len(name) + 1)}," for name, each in parts]
+    return "\n".join([opening, *lines, indent + closing])
+
+
+def assignment(name: str, expression: Expression, indent: str = "") -> str:
+    """Return a statement that gives an expression a name; without a name, the expression alone."""
+    prefix = f"{name} = " if name else ""
+    text = f"{indent}{prefix}{render(expression, indent, used=len(prefix))}"
+    if isinstance(expression, str) and name and len(text) > _WIDTH >= len(indent + _INDENT + expression):
+        return f"{indent}{prefix}(\n{indent}{_INDENT}{expression}\n{indent})"
+    return text
+
+
+def _line(expression: Expression) -> str:
+    if isinstance(expression, str):
+        return expression
+    opening, parts, closing = _parts(expression)
+    return f"{opening}{', '.join(name + _line(each) for name, each in parts)}{closing}"
+
+
+def _parts(expression: Call | Items) -> tuple[str, list[tuple[str, Expression]], str]:
+    if isinstance(expression, Items):
+        if isinstance(expression.members, Mapping):
+            return "{", [(f"{name}: ", each) for name, each in expression.members.items()], "}"
+        return "[", [("", each) for each in expression.members], "]"
+    return f"{expression.function}(", list(_arguments(expression)), ")"
+
+
+def _arguments(call: Call) -> Iterator[tuple[str, Expression]]:
+    yield from (("", each) for each in call.positional)
+    yield from ((f"{name}=", each) for name, each in call.keywords.items())
+
+
+def quoted(text: str) -> str:
+    """Return the code of a string, with the quotes that formatters prefer."""
+    code = repr(text)
+    body = code[1:-1]
+    if code[0] == '"' or text.count('"') > text.count("'"):
+        return code
+    return '"' + body.replace("\\'", "'").replace('"', '\\"') + '"'

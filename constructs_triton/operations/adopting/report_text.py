@@ -1,0 +1,164 @@
+"""The text of ADOPT.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from constructs_triton.operations.adopting.endpoint_code import Switch
+from constructs_triton.operations.adopting.findings import Adoption
+from constructs_triton.operations.adopting.running_endpoint import RunningEndpoint
+
+__all__ = ["report_text"]
+
+#: A role with more actions is described by their services.
+_MOST_ACTIONS = 20
+_RECORD = (
+    "Record requests against the endpoint as it runs now: "
+    "`constructs-triton invoke {name} --input ... --record requests.json`."
+)
+_REHEARSE = (
+    "Rehearse the switch on your machine: `npx cdk synth --quiet`, then "
+    "`constructs-triton rehearse none cdk.out --orders 1{values}`."
+)
+_IMPORT = (
+    "Import the endpoint into the stack, alone and as it runs: "
+    "`npx cdk import --app 'python imported.py' --resource-mapping import.json`."
+)
+_NOT_SETTLED = (
+    "**NOT SETTLED:** whether CloudFormation imports endpoints was not tried in an account. AWS's sources "
+    "contradict each other. If it refuses, use `--switch take-over`."
+)
+
+
+def report_text(
+    running: RunningEndpoint, adoption: Adoption, switch: Switch, *, endpoint_name: str, stack: str
+) -> str:
+    """Return ADOPT.md.
+
+    Args:
+        running: The endpoint as it runs.
+        adoption: What was found.
+        switch: How the app takes the place of the endpoint.
+        endpoint_name: Name of the endpoint of the app.
+        stack: Name of the stack.
+    """
+    differences = [f"`{each.path}`: {each.reason}" for each in adoption.differences]
+    problems = [f"`{each.code}`: {each.message}" for each in adoption.problems]
+    sections = [
+        f"# Endpoint {running.name} as an app",
+        f"`constructs-triton adopt` read the endpoint in account {running.account}, {running.region}, and "
+        "wrote this folder. `answers/` has what AWS answered, with `***` in place of what looks like a "
+        "secret.",
+        *_list("Carried over", adoption.carried),
+        *_list("Different on purpose", differences),
+        *_list("Could not be read", _not_readable(adoption)),
+        *_list("Errors and gaps that you accepted", problems),
+        "## Steps",
+        "\n".join(
+            f"{number}. {step}"
+            for number, step in enumerate(_steps(adoption, switch, running, endpoint_name, stack), 1)
+        ),
+        *_list("What stays behind", [*_left(running, switch), *adoption.left]),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _list(title: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield f"## {title}"
+        yield "\n".join(f"- {line}" for line in dict.fromkeys(lines))
+
+
+def _not_readable(adoption: Adoption) -> list[str]:
+    return [
+        *adoption.not_read,
+        "whether an update keeps instance counts and weights (RetainAllVariantProperties): AWS does not "
+        "return it",
+        "the folder that was packed, and the notebook that created the endpoint",
+        "what the code of the models calls in AWS: compare the permissions below",
+    ]
+
+
+def _steps(
+    adoption: Adoption, switch: Switch, running: RunningEndpoint, endpoint_name: str, stack: str
+) -> Iterator[str]:
+    parameters = "".join(f" --parameters {each.logical_id}=..." for each in adoption.parameters)
+    yield "Install the packages: `python -m pip install -r requirements.txt` and `npm install`."
+    yield "Record the template, and commit this folder: `python -m pytest --snapshot-update`."
+    yield _RECORD.format(name=running.name)
+    if adoption.parameters:
+        names = [f"`{each.logical_id}` ({each.variable} of {each.owner})" for each in adoption.parameters]
+        yield f"Have the values of the secrets at hand: {', '.join(names)}. No file of this folder has them."
+    if switch == "take-over":
+        yield _REHEARSE.format(values=parameters.replace("=...", "=any"))
+    if switch == "import":
+        yield from _import_steps(running)
+    yield (
+        f"Deploy: `npx cdk deploy{parameters}`. An account without a deployment of the CDK needs "
+        "`npx cdk bootstrap` before."
+    )
+    yield f"Compare: `constructs-triton verify {endpoint_name} requests.json`."
+    if switch == "new-endpoint":
+        yield (
+            f"Let callers use {endpoint_name}. When {running.name} has no calls any more, delete it: "
+            f"`aws sagemaker delete-endpoint --endpoint-name {running.name}`."
+        )
+    yield f"Look at it: `constructs-triton status --stack {stack}`."
+
+
+def _import_steps(running: RunningEndpoint) -> Iterator[str]:
+    if running.targets:
+        commands = [
+            "       aws application-autoscaling deregister-scalable-target --service-namespace sagemaker "
+            f"--resource-id {each['ResourceId']} --scalable-dimension {each['ScalableDimension']}"
+            for each in running.targets
+        ]
+        yield "\n".join(
+            [
+                "Deregister the scaling, which the deployment below registers again. Until then the number "
+                "of instances does not change:\n",
+                *commands,
+            ]
+        )
+    yield f"{_IMPORT} {_NOT_SETTLED}"
+
+
+def _left(running: RunningEndpoint, switch: Switch) -> Iterator[str]:
+    config = running.config["EndpointConfigName"]
+    if switch == "new-endpoint":
+        yield f"endpoint {running.name}, which costs as much as before until you delete it"
+    yield (
+        f"endpoint configuration {config}: costs nothing; delete it when you do not want to return to it. "
+        f"To return: `aws sagemaker update-endpoint --endpoint-name {running.name} "
+        f"--endpoint-config-name {config} --retain-all-variant-properties`"
+    )
+    for name in running.models:
+        yield f"model {name}: costs nothing; delete it after its endpoint configuration"
+    for arn, role in running.roles.items():
+        yield _about_role(arn, role.policies, role.actions)
+    for each in running.alarms:
+        yield f"alarm {each['AlarmName']}: keeps watching the name {running.name}; it belongs to no stack"
+    if running.log_retention_days:
+        yield f"the log group, which keeps logs for {running.log_retention_days} days as before"
+    yield (
+        "the buckets of the models, of captured data and of responses: the stack may read or write below "
+        "their prefixes, and never deletes them or their content"
+    )
+
+
+def _about_role(arn: str, policies: Sequence[str], actions: Sequence[str] | None) -> str:
+    names = ", ".join(policies) or "no policies"
+    text = (
+        f"role {arn} ({names}): the app has a role of its own with the permissions that the endpoint "
+        "needs; keep this one while others use it, such as SageMaker Studio"
+    )
+    if actions is None:
+        return f"{text}. Its policies could not be read."
+    if not actions:
+        return f"{text}."
+    services = sorted({each.partition(":")[0] for each in actions})
+    shown = actions if len(actions) <= _MOST_ACTIONS else [f"{each}:…" for each in services]
+    return (
+        f"{text}. If model code calls AWS, add what it needs with `endpoint.add_to_role_policy`; the old "
+        f"role allows {', '.join(shown)}"
+    )

@@ -1,0 +1,53 @@
+"""The app that ``adopt`` writes by default takes over the running endpoint of a notebook."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from described_endpoints import changed_paths, describe
+from notebook_endpoints import ENDPOINTS, NotebookEndpoint, create, prepare_account
+from programs import run_command
+from synthesized_adoption import ARTIFACT, synthesize
+
+from constructs_triton.rehearsal import SimulatedAccount
+
+BUDGET_MINUTES = 2
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
+
+#: An ensemble, a model on two instances, and a scaled multi-model endpoint.
+TAKEN_OVER = (ENDPOINTS[1], ENDPOINTS[4], ENDPOINTS[6])
+
+
+@pytest.mark.parametrize("endpoint", TAKEN_OVER, ids=lambda each: each.name)
+def test_endpoint_is_taken_over(endpoint: NotebookEndpoint, tmp_path: Path) -> None:
+    """The endpoint keeps its ARN and its instances, differs as the report says, and outlives the stack."""
+    with SimulatedAccount() as aws:
+        prepare_account(aws)
+        take_over(aws, endpoint, tmp_path)
+    words = ("rehearse", "none", str(tmp_path / "assembly"), "--orders", "1")
+    assert "0 errors, 0 warnings." in run_command(*words, environment=os.environ)
+
+
+def take_over(aws: SimulatedAccount, endpoint: NotebookEndpoint, tmp_path: Path) -> None:
+    """Adopt the endpoint of a notebook, deploy the app, and delete its stack."""
+    for key in endpoint.archives:
+        (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
+    create(aws, endpoint, tmp_path)
+    before, arn = describe(aws, endpoint.name), arn_of(aws, endpoint)
+    words = ["adopt", endpoint.name, "-o", str(tmp_path / "app"), "--no-synth", "--json"]
+    adoption = json.loads(run_command(*words, environment=aws.environment()))
+    synthesize(tmp_path / "app", tmp_path / "assembly")
+    stack = aws.deploy(tmp_path / "assembly", ARTIFACT)
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    named = {each["path"] for each in adoption["differences"]}
+    assert changed_paths(before, describe(aws, endpoint.name)) == named
+    assert (arn_of(aws, endpoint), aws.fleets.losses) == (arn, [])
+    assert aws.destroy(stack.name).status == "DELETE_COMPLETE"
+    assert arn_of(aws, endpoint) == arn
+
+
+def arn_of(aws: SimulatedAccount, endpoint: NotebookEndpoint) -> str:
+    return str(aws.client("sagemaker").describe_endpoint(EndpointName=endpoint.name)["EndpointArn"])

@@ -1,0 +1,369 @@
+"""The page of ``local up --ui`` in a real browser, with real Triton servers behind it.
+
+With PAGE_PICTURES=docs/images the pictures of the documentation are written there.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser_page import PICTURES, browsing, needs_browser, opened_page, serious_findings
+from local_assembly import AssemblyBuilder, adding_ensemble, adding_model, below, write_archive
+from playwright.sync_api import Browser, Page, expect
+from programs import PROJECT, synthesize_app
+from triton_server import needs_server
+
+from constructs_triton.local import LocalEndpoint
+from constructs_triton_client import TritonClient
+
+sys.path.insert(0, str(PROJECT / "assets" / "training"))
+BUDGET_MINUTES = 3
+pytestmark = [pytest.mark.e2e, needs_server, needs_browser, pytest.mark.usefixtures("budget")]
+#: A seven, as fractions of the pad.
+SEVEN = ((0.25, 0.15), (0.75, 0.15), (0.62, 0.4), (0.5, 0.65), (0.42, 0.88))
+DROP_SCRIPT = """([box, name, text]) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([Uint8Array.from(atob(text), (each) => each.charCodeAt(0))], name));
+    box.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium of the system."""
+    with browsing() as browser:
+        yield browser
+
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Open]:
+    """Opens the page of a run; an error of its scripts, or a request to another host, fails the test."""
+    problems: list[str] = []
+    pages: list[Page] = []
+
+    def open_page(local: LocalEndpoint, width: int = 1440, scheme: str = "light") -> Page:
+        page = opened_page(browser, local.description["page"], problems, width=width, scheme=scheme)
+        pages.append(page)
+        page.wait_for_selector("#send")
+        return page
+
+    yield open_page
+    for page in pages:
+        page.context.close()
+    assert problems == []
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
+    """The two endpoints of ``app.py``: the digits of ``make demo``, and the catalog."""
+    folder = tmp_path_factory.mktemp("demo")
+    synthesize_app(PROJECT / "app.py", folder)
+    with LocalEndpoint.from_assembly(folder, ui=True) as local:
+        yield local
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> Iterator[LocalEndpoint]:
+    """An endpoint whose model ends its own process when it is called with -1."""
+    builder = AssemblyBuilder(tmp_path / "cdk.out")
+    builder.single_model("Model", builder.asset("model", below("m", adding_model(1))))
+    builder.endpoint("Fragile", {"AllTraffic": ("Model", 1)}, name="fragile")
+    builder.single_model("Steps", builder.asset("steps", adding_ensemble("sum", 1, 10)), {DEFAULT: "sum"})
+    builder.endpoint("Sum", {"Blue": ("Steps", 1), "Green": ("Steps", 3)}, name="sum")
+    with LocalEndpoint.from_assembly(builder.write(), ui=True) as local:
+        yield local
+
+
+DEFAULT = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
+
+
+def draw(page: Page, points: tuple[tuple[float, float], ...] = SEVEN) -> None:
+    """Draw on the pad with the mouse."""
+    page.get_by_text("Draw a picture").click()
+    pad = page.locator("canvas.pad")
+    pad.scroll_into_view_if_needed()
+    box = pad.bounding_box()
+    assert box is not None
+    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in points]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=6)
+    page.mouse.up()
+    expect(page.get_by_text("your drawing, a PNG")).to_be_visible()
+
+
+def send(page: Page) -> None:
+    """Send the form, and wait for the answer."""
+    page.click("#send")
+    expect(page.locator("#answer .answer")).to_be_visible()
+
+
+def output(page: Page, name: str) -> str:
+    """The values of an output of the answer."""
+    row = page.locator("#answer tbody tr", has=page.locator("th", has_text=name)).first
+    return row.locator("td").last.inner_text()
+
+
+def traffic(local: LocalEndpoint, seconds: int = 25) -> None:
+    """Send batches of digits for a while, so that a picture of the page has figures."""
+    client = TritonClient.for_endpoint("digits", endpoint_url=local.endpoint_url)
+    images, _ = a_held_out_digit()
+    generator = np.random.default_rng(1)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for _ in range(int(generator.integers(2, 12))):
+            batch = np.full((int(generator.integers(1, 9)), 1), images, dtype=object)
+            client.infer({"image": batch})
+        time.sleep(0.5)
+
+
+def a_held_out_digit() -> tuple[bytes, int]:
+    """A PNG file that the network was not trained on, and its digit."""
+    from split import encode_png, held_out_images
+
+    images, digits = held_out_images()
+    return encode_png(images[0]), int(digits[0])
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 390), ("dark", 390)]
+)
+def test_drawn_digit_is_classified(
+    demo: LocalEndpoint, open_page: Open, tmp_path: Path, scheme: str, width: int
+) -> None:
+    """A digit drawn in the browser is classified, on a desktop and a phone, in both colour schemes."""
+    if PICTURES:
+        traffic(demo)
+    page = open_page(demo, width, scheme)
+    draw(page)
+    send(page)
+    assert output(page, "label") == "7"
+    step = page.locator(".step", has_text="classifier")
+    expect(step).to_contain_text("queue")
+    expect(page.locator("#charts tbody tr").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert serious_findings(page) == []
+    page.evaluate("scrollTo(0, 0)")
+    folder = Path(PICTURES or tmp_path)
+    page.screenshot(path=folder / f"page_{scheme}_{width}.png", full_page=True)
+
+
+def test_dropped_picture_is_sent_as_it_is(demo: LocalEndpoint, open_page: Open) -> None:
+    """The bytes of a picture that is dropped on the form are the element of the BYTES tensor."""
+    png, digit = a_held_out_digit()
+    page = open_page(demo)
+    box = page.locator(".drop").element_handle()
+    page.evaluate(DROP_SCRIPT, [box, "digit.png", base64.b64encode(png).decode()])
+    expect(page.locator("img.preview")).to_be_visible()
+    send(page)
+    assert output(page, "label") == str(digit)
+
+
+def test_each_call_can_be_copied_and_run(demo: LocalEndpoint, open_page: Open, tmp_path: Path) -> None:
+    """The call as Python, curl and AWS CLI gives the answer of the page, with the files that it saves."""
+    png, digit = a_held_out_digit()
+    (tmp_path / "digit.png").write_bytes(png)
+    page = open_page(demo)
+    page.locator("input[type=file]").set_input_files(tmp_path / "digit.png")
+    page.get_by_text("Show as code").click()
+    run_calls(page, tmp_path / "digits", f"[[b'{digit}']]")
+    page.get_by_role("button", name="sentiment").click()
+    page.get_by_label("Text, or a JSON list of strings").fill("It's a “great” model, $HOME")
+    send(page)
+    run_calls(page, tmp_path / "catalog", "positive")
+
+
+def run_calls(page: Page, folder: Path, expected: str) -> None:
+    """Save the files of the calls and run each text in their folder."""
+    folder.mkdir()
+    for link in page.locator("a.save").all():
+        with page.expect_download() as download:
+            link.click()
+        download.value.save_as(folder / download.value.suggested_filename)
+    page.evaluate("document.querySelectorAll('#calls details').forEach((each) => { each.open = true; })")
+    python, curl, cli = (page.locator(f"#call-{name}").inner_text() for name in ("python", "curl", "cli"))
+    assert shutil.which("aws"), "the AWS CLI is missing: apt-get install awscli"
+    printed = run([sys.executable, "-c", python], folder)
+    assert expected in printed
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    answers = []
+    for script in (curl, cli):
+        printed = run(["bash", "-ec", script], folder, environment)
+        written = list(folder.glob("answer.*"))
+        answers.append(printed.encode() + b"".join(each.read_bytes() for each in written))
+        for each in written:
+            each.unlink()
+    plain = expected.strip("[]'").removeprefix("b'").replace("\\x89", "").encode()
+    assert [plain in each for each in answers] == [True, True]
+
+
+def run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_model_that_fails_turns_red(failing: LocalEndpoint, open_page: Open) -> None:
+    """A model that ends its process is shown as failed, with the cause and the fix, and stays so."""
+    page = open_page(failing)
+    page.get_by_label("Numbers").fill("[41]")
+    send(page)
+    assert output(page, "Y") == "42"
+    page.get_by_label("Numbers").fill("[-1]")
+    page.click("#send")
+    expect(page.locator("#answer .failure")).to_contain_text("Status 424")
+    row = page.locator("tr", has=page.get_by_role("button", name="m", exact=True))
+    expect(row.locator(".state")).to_have_text("failed")
+    expect(page.locator("#failure")).to_contain_text("Cause")
+    expect(page.locator("#errors tbody tr")).to_contain_text("424")
+    page.locator("tr.endpoint", has_text="sum").scroll_into_view_if_needed()
+    assert serious_findings(page) == []
+    page.reload()
+    expect(page.locator("#failure")).to_contain_text("Fix")
+
+
+def test_endpoints_and_variants_are_called_by_keyboard(failing: LocalEndpoint, open_page: Open) -> None:
+    """The keyboard reaches each variant of each endpoint, and the call goes to that variant."""
+    page = open_page(failing)
+    button = page.locator("button.row").last
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#try-title")).to_have_text("Try sum, Green")
+    page.get_by_label("Numbers").fill("1, 2")
+    page.locator("#send").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#answer .answer")).to_be_visible()
+    assert output(page, "Z") == "12, 13"
+    rows = page.locator("#endpoints tbody", has_text="sum").locator("tr:not(.endpoint)")
+    expect(rows.last.locator("td").nth(4)).to_have_text("1")
+    assert "Green" in rows.last.inner_text()
+    expect(rows.first.locator("td").nth(4)).to_have_text("0")
+
+
+def test_page_is_loaded_again_in_the_middle(demo: LocalEndpoint, open_page: Open) -> None:
+    """After a reload the same model is selected, and the charts still have the calls before it."""
+    page = open_page(demo)
+    page.get_by_role("button", name="sentiment").click()
+    page.get_by_label("Text, or a JSON list of strings").fill("once")
+    send(page)
+    expect(page.locator("#charts tbody tr").first).to_be_visible()
+    page.reload()
+    expect(page.locator("#try-title")).to_contain_text("Try sentiment of catalog")
+    expect(page.locator("#charts tbody tr").first).to_be_visible()
+    expect(page.locator("#connection")).to_have_text("live")
+
+
+#: Returns the mean of each channel, and a PNG file of two pixels.
+SEEING_MODEL = """
+import base64
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+PNG = base64.b64decode("{png}")
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [self.answer(pb_utils.get_input_tensor_by_name(each, "image").as_numpy()) for each in requests]
+
+    def answer(self, image):
+        scores = image.mean(axis=(2, 3)).astype(np.float16)
+        picture = np.full((len(image), 1), PNG, dtype=object)
+        outputs = [pb_utils.Tensor("scores", scores), pb_utils.Tensor("seen", picture)]
+        return pb_utils.InferenceResponse(outputs)
+"""
+SEEING_CONFIG = """
+backend: "python"
+max_batch_size: 4
+input [ { name: "image" data_type: TYPE_FP32 dims: [ 3, 8, 8 ] } ]
+output [ { name: "scores" data_type: TYPE_FP16 dims: [ 3 ] label_filename: "colors.txt" },
+         { name: "seen" data_type: TYPE_STRING dims: [ 1 ] } ]
+"""
+
+
+def test_pixels_have_the_layout_and_scale_that_are_chosen(open_page: Open, tmp_path: Path) -> None:
+    """A picture becomes numbers in the layout and on the scale that the user chose; the answer has labels."""
+    from PIL import Image
+
+    Image.new("RGB", (20, 10), (255, 102, 0)).save(tmp_path / "orange.png")
+    png = base64.b64encode((tmp_path / "orange.png").read_bytes()).decode()
+    files = {
+        "config.pbtxt": SEEING_CONFIG,
+        "1/model.py": SEEING_MODEL.replace("{png}", png),
+        "colors.txt": "red\ngreen\nblue\n",
+    }
+    archive = write_archive(tmp_path / "seeing.tar.gz", below("seeing", files))
+    with LocalEndpoint.from_repository(archive, ui=True) as local:
+        page = open_page(local)
+        page.get_by_text("Fill from a picture").click()
+        page.locator("input[type=file]").set_input_files(tmp_path / "orange.png")
+        expect(page.locator("fieldset .note", has_text="Choose the layout")).to_be_visible()
+        page.get_by_label("Layout").select_option("NCHW")
+        page.get_by_label("Scale").select_option("unit")
+        expect(page.locator("fieldset")).to_contain_text("orange.png as 8")
+        send(page)
+        assert output(page, "scores") == "1, 0.399902, 0"
+        assert page.locator(".scores tbody th").all_inner_texts() == ["red", "green", "blue"]
+        assert page.locator("img.output").evaluate("(each) => each.naturalWidth") == 20
+        page.get_by_label("Layout").select_option("NHWC")
+        expect(page.locator("fieldset .note", has_text="A picture needs 1 or 3 channels")).to_be_visible()
+        page.get_by_label("Layout").select_option("NCHW")
+        run_calls(page, tmp_path / "calls", "b'\\x89PNG")
+
+
+def test_tokens_are_shown_as_they_come(open_page: Open) -> None:
+    """The text of a model that generates grows while it is generated."""
+    repository = PROJECT / "assets" / "model_repositories" / "story"
+    with LocalEndpoint.from_repository(repository, ui=True) as local:
+        page = open_page(local)
+        page.locator("textarea").nth(0).fill("Once upon a time")
+        page.locator("textarea").nth(1).fill("30")
+        page.click("#send")
+        lengths = set()
+        while "complete" not in page.locator("#answer").inner_text():
+            lengths.add(len(page.locator("#answer .stream").inner_text()))
+            page.wait_for_timeout(50)
+        assert len(lengths) > 5
+        text = page.locator("#answer .stream").inner_text()
+        assert text.strip().startswith("there was a small lighthouse")
+        expect(page.locator("#answer")).to_contain_text("30 events")
+        python = page.locator("#call-python").inner_text()
+        assert run([sys.executable, "-c", python], PROJECT).strip().startswith("there was a small lighthouse")
+
+
+def test_two_hundred_models(open_page: Open, tmp_path: Path) -> None:
+    """An endpoint of 200 models is listed and filtered, and a model is loaded by its first call."""
+    archive = write_archive(tmp_path / "one.tar.gz", below("m", adding_model(1)))
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for number in range(200):
+        shutil.copy(archive, folder / f"model_{number:03}.tar.gz")
+    with LocalEndpoint.from_repository(folder, is_multi_model=True, endpoint="many", ui=True) as local:
+        page = open_page(local)
+        expect(page.locator("#endpoints .endpoint")).to_contain_text("200 models")
+        page.get_by_label("Filter").fill("_137")
+        button = page.get_by_role("button", name="model_137.tar.gz")
+        button.click()
+        assert page.locator("button.row:visible").count() == 1
+        row = page.locator("tr", has=button)
+        expect(row.locator(".state")).to_have_text("not loaded")
+        page.get_by_label("Numbers").fill(str(np.float32(2.5)))
+        send(page)
+        assert output(page, "Y") == "3.5"
+        expect(row.locator(".state")).to_have_text("ready")
+        assert serious_findings(page) == []

@@ -1,0 +1,195 @@
+"""The page's application beside the gateway: its headers, files, forms and events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+from fake_container import connected, fake_server, in_loop, running_server
+
+from constructs_triton.local.gateway.gateway import gateway_application
+from constructs_triton.local.gateway.local_variant import LocalVariant
+from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
+from constructs_triton.local.page.application import Page
+from constructs_triton.local.page.page_files import CONTENT_SECURITY_POLICY, event
+from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+
+CONTAINER = ContainerSpec("m", "", "s3://bucket/m.tar.gz", archive=Path("m.tar.gz"))
+CONFIG = 'backend: "identity"\ninput [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]\n'
+Client = TestClient[web.Request, web.Application]
+
+
+@asynccontextmanager
+async def page_of_a_run(folder: Path, status: int = 200) -> AsyncIterator[Client]:
+    """A gateway with its page, in front of a server that answers each call with this status."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=status, text='{"error": "<b>no</b>"}')
+
+    server = fake_server(folder, container=CONTAINER)
+    model = server.models_directory.parent / "model" / "m"
+    model.mkdir(parents=True)
+    (model / "config.pbtxt").write_text(CONFIG)
+    spec = VariantSpec("v", CONTAINER)
+    endpoints = {
+        "e": RunningEndpoint(EndpointSpec("e", "s", (spec,)), [LocalVariant(spec, server, None)]),
+    }
+    application = gateway_application(endpoints, page=Page())
+    async with (
+        running_server(answer) as port,
+        connected(server, port),
+        TestClient(TestServer(application)) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "status"),
+    [
+        ("/ui/", "text/html", 200),
+        ("/ui/page.js", "text/javascript", 200),
+        ("/ui/uPlot.LICENSE.txt", "text/plain", 200),
+        ("/ui/form?endpoint=no", "application/json", 404),
+        ("/ui/no.js", "text/plain", 404),
+        ("/ui/..%2fapplication.py", "text/plain", 404),
+    ],
+)
+def test_each_response_has_the_policy(tmp_path: Path, path: str, kind: str, status: int) -> None:
+    """Files, forms and errors of the page forbid scripts, styles and connections of other hosts."""
+
+    @in_loop
+    async def check() -> None:
+        async with page_of_a_run(tmp_path) as client:
+            response = await client.get(path)
+            assert (response.status, response.content_type) == (status, kind)
+            assert response.headers["Content-Security-Policy"] == CONTENT_SECURITY_POLICY
+            assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+    check()
+
+
+def test_the_policy_allows_only_this_host() -> None:
+    """The policy names no host, and allows neither scripts inside the HTML nor evaluation of text."""
+    sources = {word for part in CONTENT_SECURITY_POLICY.split(";") for word in part.split()[1:]}
+    assert sources == {"'none'", "'self'", "blob:"}
+
+
+def test_the_html_needs_no_exception_of_the_policy() -> None:
+    """The page has no script or style inside the HTML, which the policy would block."""
+    import constructs_triton.local.page as package
+
+    html = (Path(str(package.__file__)).parent / "static" / "index.html").read_text()
+    assert "style=" not in html
+    assert " on" not in html.replace(" one", "")
+    assert html.count("<script") == html.count("<script src=")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}],
+    ids=["host", "origin", "site"],
+)
+@pytest.mark.parametrize("path", ["/", "/ui/", "/ui/events", "/ui/form?endpoint=e&server=v", "/ui/page.js"])
+def test_foreign_pages_see_nothing(tmp_path: Path, path: str, headers: dict[str, str]) -> None:
+    """A web page of another host, also one whose name resolves to 127.0.0.1, gets 403."""
+
+    @in_loop
+    async def check() -> None:
+        async with page_of_a_run(tmp_path) as client:
+            assert (await client.get(path, headers=headers, allow_redirects=False)).status == 403
+
+    check()
+
+
+@in_loop
+async def test_short_addresses_lead_to_the_page(tmp_path: Path) -> None:
+    """The address of the gateway and /ui lead to the page."""
+    async with page_of_a_run(tmp_path) as client:
+        for path in ("/", "/ui"):
+            response = await client.get(path, allow_redirects=False)
+            assert (response.status, response.headers["Location"]) == (302, "/ui/")
+
+
+@in_loop
+async def test_without_a_page_there_is_no_route(tmp_path: Path) -> None:
+    """A run without --ui serves no page, and records no calls."""
+    application = gateway_application({})
+    assert len(application.middlewares) == 1
+    async with TestClient(TestServer(application)) as client:
+        assert [(await client.get(path)).status for path in ("/", "/ui/", "/ui/events")] == [404] * 3
+
+
+@in_loop
+async def test_form_has_the_inputs(tmp_path: Path) -> None:
+    """The form of a variant has the tensors of its model's configuration."""
+    async with page_of_a_run(tmp_path) as client:
+        form = await (await client.get("/ui/form?endpoint=e&server=v&target=v")).json()
+    assert form["model"] == "m"
+    assert form["inputs"] == [
+        {"name": "X", "datatype": "FP32", "dims": [2], "optional": False, "format": "FORMAT_NONE"}
+    ]
+
+
+def test_event_is_one_line_of_data() -> None:
+    """Line breaks of foreign text cannot begin another field of an event."""
+    sent = event("log", ["a\ndata: b\r\n\nevent: x\u2028"])
+    assert sent.count(b"\n") == 3
+    assert b"\r" not in sent
+    assert sent.startswith(b"event: log\ndata: ")
+    assert sent.endswith(b"\n\n")
+
+
+async def first_events(client: Client, count: int) -> dict[str, Any]:
+    """The data of the first events of a stream, by their names."""
+    found: dict[str, Any] = {}
+    async with client.get("/ui/events") as response:
+        assert response.content_type == "text/event-stream"
+        while len(found) < count:
+            name = (await response.content.readline()).decode().removeprefix("event: ").strip()
+            found[name] = json.loads((await response.content.readline()).removeprefix(b"data: "))
+            await response.content.readline()
+    return found
+
+
+@in_loop
+async def test_failed_call_is_in_the_events(tmp_path: Path) -> None:
+    """A call that the container failed marks its model, with the container's own words."""
+    async with page_of_a_run(tmp_path, status=500) as client:
+        assert (await client.post("/endpoints/e/invocations", data=b"x")).status == 424
+        events = await first_events(client, 4)
+    (server,) = events["state"]["endpoints"][0]["servers"]
+    (target,) = server["targets"]
+    assert (target["name"], target["model"], target["state"], target["failed"]) == (
+        "v",
+        "m",
+        "failed",
+        "<b>no</b>",
+    )
+    assert [(each["status"], each["message"]) for each in events["errors"]] == [(424, "<b>no</b>")]
+    (row,) = events["rows"]["e"]
+    assert row[1:3] == [1, 1]
+    assert "statistics" in server["no_statistics"]
+
+
+@in_loop
+async def test_refused_request_is_no_failure_of_the_model(tmp_path: Path) -> None:
+    """A model that refuses a request with a status below 500 stays ready."""
+    async with page_of_a_run(tmp_path, status=400) as client:
+        assert (await client.post("/endpoints/e/invocations", data=b"x")).status == 424
+        (server,) = (await first_events(client, 2))["state"]["endpoints"][0]["servers"]
+        assert (server["targets"][0]["state"], server["targets"][0]["errors"]) == ("ready", 1)
+
+
+@in_loop
+async def test_next_success_makes_the_model_ready_again(tmp_path: Path) -> None:
+    """A call that succeeds ends the state "failed"."""
+    async with page_of_a_run(tmp_path) as client:
+        assert (await client.post("/endpoints/e/invocations", data=b"x")).status == 200
+        (server,) = (await first_events(client, 2))["state"]["endpoints"][0]["servers"]
+        assert (server["targets"][0]["state"], server["targets"][0]["calls"]) == ("ready", 1)

@@ -1,0 +1,141 @@
+"""The page of endpoints in AWS: bounded readings, rows of metrics and the cost of instances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, cast
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from fake_container import in_loop
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.local.page import deployed
+from constructs_triton.local.page.deployed import DeployedPage, cost_of, metric_rows
+from constructs_triton.operations.aws_reader import AwsReader
+from constructs_triton.operations.status import EndpointState, VariantState
+
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+VARIANT = VariantState("v", False, "ml.g5.xlarge", 3, 3, 1.0, None, None, None, None, None)
+STATE = EndpointState("e", "InService", None, "c", NOON, "ROLLING", (VARIANT,), (), (), (), (), ())
+
+
+class CloudWatch:
+    """A session whose CloudWatch answers each query with one value, and keeps the queries."""
+
+    region_name = "eu-west-1"
+
+    def __init__(self) -> None:
+        self.queries: list[dict[str, Any]] = []
+
+    def client(self, service: str, **_options: object) -> CloudWatch:
+        assert service == "cloudwatch"
+        return self
+
+    def get_metric_data(self, **request: Any) -> dict[str, Any]:
+        self.queries += request["MetricDataQueries"]
+        results = [
+            {"Id": each["Id"], "Timestamps": [NOON], "Values": [number * 1000.0]}
+            for number, each in enumerate(request["MetricDataQueries"], 1)
+        ]
+        return {"MetricDataResults": results}
+
+
+def test_rows_have_requests_errors_and_milliseconds() -> None:
+    """4xx and 5xx are added up, and ModelLatency is converted from microseconds."""
+    account = CloudWatch()
+    rows = metric_rows(AwsReader(cast(Any, account)), {"v": {"EndpointName": "e", "VariantName": "v"}}, NOON)
+    assert rows == {"v": [[NOON.timestamp(), 1000.0, 5000.0, 4.0, 5.0, 6.0]]}
+    metrics = [
+        (each["MetricStat"]["Metric"]["MetricName"], each["MetricStat"]["Stat"]) for each in account.queries
+    ]
+    assert metrics[3:] == [("ModelLatency", "p50"), ("ModelLatency", "p95"), ("ModelLatency", "p99")]
+
+
+def test_nothing_is_asked_for_nothing() -> None:
+    """An endpoint without variants and components costs no reading of metrics."""
+    account = CloudWatch()
+    assert metric_rows(AwsReader(cast(Any, account)), {}, NOON) == {}
+    assert account.queries == []
+
+
+@pytest.mark.parametrize(
+    ("variant", "prices", "expected"),
+    [
+        (VARIANT, {"ml.g5.xlarge": Decimal("1.41")}, (Decimal("4.23"), [])),
+        (VARIANT, {}, (None, ["ml.g5.xlarge"])),
+        (replace(VARIANT, current_instances=0), {}, (Decimal(0), [])),
+        (
+            replace(VARIANT, instance_type=None, instance_pools={"ml.a": 2, "ml.b": 0}),
+            {"ml.a": Decimal(1)},
+            (Decimal(2), []),
+        ),
+    ],
+    ids=["one type", "no price", "no instances", "pools"],
+)
+def test_cost_is_that_of_running_instances(
+    variant: VariantState, prices: dict[str, Decimal], expected: tuple[Decimal | None, list[str]]
+) -> None:
+    """Without the price of a running type the cost is not known; types without instances need none."""
+    assert cost_of(replace(STATE, variants=(variant,)), prices) == expected
+
+
+@pytest.fixture
+def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The endpoints that were read, in order."""
+    found: list[str] = []
+
+    def read(_session: object, name: str) -> EndpointState:
+        found.append(name)
+        if len(found) == 2:
+            raise InvalidValueError("AWS: cannot be reached")
+        return STATE
+
+    monkeypatch.setattr(deployed, "read_status", read)
+    return found
+
+
+def page_of(account: CloudWatch, clock: Callable[[], float]) -> DeployedPage:
+    return DeployedPage(cast(Any, account), ["e"], {}, clock)
+
+
+def test_pages_share_a_reading_a_minute(readings: list[str]) -> None:
+    """More requests within a minute read nothing; a failed reading keeps the state before it."""
+    now = [1000.0]
+
+    @in_loop
+    async def check() -> None:
+        page = page_of(CloudWatch(), lambda: now[0])
+        async with TestClient(TestServer(page.application())) as client:
+            states = [await (await client.get("/ui/state")).json() for _ in range(3)]
+            now[0] += 60
+            failed = await (await client.get("/ui/state")).json()
+            foreign = await client.get("/ui/state", headers={"Host": "evil.example"})
+        assert [each["readings_left"] for each in states] == [119] * 3
+        assert states[0]["metrics_read"] == 6
+        assert (failed["error"], failed["endpoints"][0]["name"]) == ("AWS: cannot be reached", "e")
+        assert foreign.status == 403
+
+    check()
+    assert readings == ["e", "e"]
+
+
+def test_readings_end(readings: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that is left open causes a limited number of readings."""
+    monkeypatch.setattr(deployed, "_MOST_READINGS", 1)
+    now = [0.0]
+
+    @in_loop
+    async def check() -> None:
+        page = page_of(CloudWatch(), lambda: now[0])
+        async with TestClient(TestServer(page.application())) as client:
+            for _ in range(3):
+                state = await (await client.get("/ui/state")).json()
+                now[0] += 3600
+        assert state["readings_left"] == 0
+
+    check()
+    assert readings == ["e"]
