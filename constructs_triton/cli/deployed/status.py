@@ -86,7 +86,7 @@ def _serve(session: boto3.Session, names: Sequence[str], arguments: argparse.Nam
     for name in names:
         read_status(session, name)  # an endpoint that does not exist is an error of the command
     serve_deployed(DeployedPage(session, names, prices), arguments.port or 0, print_note)
-    return EXIT_FINE
+    return EXIT_SUCCESS
 
 
 def _is_changing(state: EndpointState) -> bool:
