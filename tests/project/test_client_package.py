@@ -36,6 +36,7 @@ LAYERS = (
     "generated_events",
     "generation",
     "async_inference",
+    "recorded_tensors",
     "recorded_requests",
     "triton_client",
 )

@@ -13,8 +13,8 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGE = PROJECT / "constructs_triton"
 CLIENT = PROJECT / "client" / "constructs_triton_client"
-# The files of a user's project, which nothing imports.
-TEMPLATE = PACKAGE / "cli" / "project" / "template"
+# The files of users' projects, which nothing imports.
+TEMPLATES = tuple(PACKAGE / "cli" / "project" / name for name in ("template", "examples"))
 
 # In each folder, a module imports only from entries above its own entry.
 LAYERS: dict[str, tuple[str, ...]] = {
@@ -112,7 +112,7 @@ SIBLINGS = {("local", "cdk"), ("cli", "testing")}
 
 def _modules(folder: str) -> list[Path]:
     root = PACKAGE / folder
-    found = (path for path in root.rglob("*.py") if not path.is_relative_to(TEMPLATE))
+    found = (path for path in root.rglob("*.py") if not any(map(path.is_relative_to, TEMPLATES)))
     return sorted(path for path in found if path != root / "__init__.py")
 
 
@@ -184,7 +184,7 @@ def _import_graph() -> dict[str, set[str]]:
     return {
         module: {lazy.get(name, name) for name in imported_names(path)} & paths.keys() - {module}
         for module, path in paths.items()
-        if TEMPLATE not in path.parents
+        if not any(map(path.is_relative_to, TEMPLATES))
     }
 
 

@@ -13,7 +13,8 @@ import pytest
 from constructs_triton.cli import COMMANDS, main
 
 PACKAGE = Path(__file__).resolve().parents[3] / "constructs_triton"
-TEMPLATE = PACKAGE / "cli" / "project" / "template"
+#: The files of users' projects.
+TEMPLATES = {PACKAGE / "cli" / "project" / name for name in ("template", "examples")}
 #: The line of a running load test: numbers only, because drawing through rich would delay the generator.
 NUMBERS_ONLY = {"load_test/progress.py"}
 HOSTILE = "\x1b]0;T\x07\n::error::x\u202e"
@@ -34,7 +35,7 @@ def _direct_output(path: Path) -> set[str]:
 
 def test_commands_print_through_one_module() -> None:
     """No module of the command line prints, writes to a standard stream or draws a table by itself."""
-    modules = [path for path in (PACKAGE / "cli").rglob("*.py") if TEMPLATE not in path.parents]
+    modules = [path for path in (PACKAGE / "cli").rglob("*.py") if TEMPLATES.isdisjoint(path.parents)]
     found = {str(path.relative_to(PACKAGE / "cli")): _direct_output(path) for path in modules}
     assert len(found) > len(COMMANDS)
     assert {path for path, calls in found.items() if calls} == NUMBERS_ONLY
