@@ -24,7 +24,13 @@ def fill(stack: cdk.Stack, path: Path) -> None:
         TritonEnsembleEndpoint(stack, "Ensemble", ensemble="pipeline", container_metrics=True, **served),
         TritonMultiModelEndpoint(stack, "Many", **served),
         TritonEnsembleEndpoint(
-            stack, "Old", ensemble="pipeline", endpoint_name="old", adopt_existing=True, **served
+            stack,
+            "Old",
+            ensemble="pipeline",
+            endpoint_name="old",
+            adopt_existing=True,
+            container_metrics=True,
+            **served,
         ),
     ):
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)

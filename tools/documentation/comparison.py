@@ -52,7 +52,7 @@ NEIGHBOURS = (
     (
         "[Triton Model Analyzer](https://github.com/triton-inference-server/model_analyzer)",
         "measures a model on a Triton server and searches its configurations",
-        (102,),
+        (102, 115),
     ),
     (
         "[KServe](https://kserve.github.io/website/docs/model-serving/predictive-inference/rollout-strategies/canary)",
@@ -68,7 +68,7 @@ NEIGHBOURS = (
 ROW = re.compile(r"^\| (\d+) \| (.+?) \| ([a-z ]+) \| .* \|$", re.MULTILINE)
 HEAD = """# Comparison with other libraries
 
-What each library offers for SageMaker endpoints, in 114 capabilities. The other libraries were read and run
+What each library offers for SageMaker endpoints, in 117 capabilities. The other libraries were read and run
 on 2026-11-20, in these versions:
 
 {versions}

@@ -13,8 +13,8 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 
-ENDPOINT = "digits"
-_ARN = f"arn:aws:sagemaker:us-east-1:123456789012:endpoint/{ENDPOINT}"
+ENDPOINT = "Digits"
+_ARN = f"arn:aws:sagemaker:us-east-1:123456789012:endpoint/{ENDPOINT.lower()}"
 _META = boto3.client("application-autoscaling", region_name="us-east-1").meta
 
 
@@ -163,7 +163,7 @@ class Account:
         return {"StackResourceSummaries": [row]}
 
     def describe_endpoint(self, **_: Any) -> Any:
-        return {"EndpointConfigName": "config"}
+        return {"EndpointName": ENDPOINT, "EndpointConfigName": "config"}
 
     def describe_endpoint_config(self, **_: Any) -> Any:
         variants = self.instance_types.items()

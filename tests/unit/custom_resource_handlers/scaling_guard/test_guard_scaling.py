@@ -152,7 +152,7 @@ def test_missing_scaling_can_be_removed(api: Any) -> None:
 
 
 def test_endpoint_is_found_in_a_stack_of_many_resources(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CloudFormation returns a hundred resources at a time; the endpoint may be on a later page."""
+    """The endpoint may be on a later page, and its ARN has its name in lower case."""
     arn = "arn:aws:sagemaker:eu-west-1:123456789012:endpoint/digits"
     row = {
         "LogicalResourceId": "Endpoint",
@@ -162,10 +162,21 @@ def test_endpoint_is_found_in_a_stack_of_many_resources(monkeypatch: pytest.Monk
         "LastUpdatedTimestamp": "2026-01-01T00:00:00Z",
     }
     cloudformation = boto3.client("cloudformation")
-    monkeypatch.setattr(stack, "make_client", lambda _: cloudformation)
-    with Stubber(cloudformation) as stub:
+    described = {
+        "EndpointName": "Digits",
+        "EndpointArn": arn,
+        "EndpointConfigName": "config",
+        "EndpointStatus": "Updating",
+        "CreationTime": "2026-01-01T00:00:00Z",
+        "LastModifiedTime": "2026-01-01T00:00:00Z",
+    }
+    sagemaker = boto3.client("sagemaker")
+    clients = {"cloudformation": cloudformation, "sagemaker": sagemaker}
+    monkeypatch.setattr(stack, "make_client", clients.__getitem__)
+    with Stubber(sagemaker) as answers, Stubber(cloudformation) as stub:
         first = {"StackResourceSummaries": [], "NextToken": "more"}
         stub.add_response("list_stack_resources", first, {"StackName": "stack"})
         rest = {"StackName": "stack", "NextToken": "more"}
         stub.add_response("list_stack_resources", {"StackResourceSummaries": [row]}, rest)
-        assert stack.endpoint_name("stack", "Endpoint") == "digits"
+        answers.add_response("describe_endpoint", described, {"EndpointName": "digits"})
+        assert stack.endpoint_name("stack", "Endpoint") == "Digits"
