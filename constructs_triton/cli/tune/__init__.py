@@ -144,8 +144,7 @@ def _confirm(arguments: argparse.Namespace) -> None:
         return
     if not sys.stdin.isatty():
         raise InvalidValueError("tune: waits for a confirmation, but this is not a terminal; add --yes")
-    sys.stderr.write("start? [y/N] ")
-    sys.stderr.flush()
+    print_note("Start? [y/N]")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise InvalidValueError("tune: was not confirmed; answer y, or add --yes")
 

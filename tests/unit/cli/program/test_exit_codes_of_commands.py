@@ -48,6 +48,8 @@ ABSENT = [
     "simulate absent.csv --throughput 5 --target 3",
     "fit absent --instance-type ml.g5.xlarge --requests-per-second 5",
     "cost absent",
+    "env show absent.tar",
+    "tune absent --latency-ms 50 --yes",
 ]
 #: Commands that can look at their files, and find an error in the model, the plan or the endpoint.
 WRONG = [
