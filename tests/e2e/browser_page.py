@@ -50,7 +50,7 @@ def opened_page(browser: Browser, address: str, problems: list[str], *, width: i
 
 
 def _check_host(url: str, problems: list[str]) -> None:
-    if not url.startswith(("http://127.0.0.1:", "blob:http://127.0.0.1:")):
+    if not url.startswith(("http://127.0.0.1:", "blob:http://127.0.0.1:", "file:")):
         problems.append(f"a request to {url}")
 
 
