@@ -73,7 +73,8 @@ class Bench:
         present: The present configuration, whose outputs the others must have.
         compares_outputs: Whether outputs are compared.
         is_stopped: Whether Ctrl-C was pressed: Python loses an interruption of a finalizer.
-        deadline: When the next measurement is one too many, on the clock of ``time.monotonic``.
+        deadline: When the next measurement is one too many, on the clock of ``time.monotonic``; later by the
+            time that the servers waited for endpoints.
         seed: Start of the random arrivals.
         show: Called twice a second while a step runs.
         keep: Candidates that stay running while others are measured.
@@ -167,7 +168,7 @@ class Bench:
     def _refuse_after_deadline(self) -> None:
         if self.is_stopped():
             raise KeyboardInterrupt
-        if time.monotonic() > self.deadline:
+        if time.monotonic() > self.deadline + self.servers.waited_seconds:
             raise SearchStoppedError("the budget of time is spent")
 
     # --- outputs ------------------------------------------------------------------------------------------

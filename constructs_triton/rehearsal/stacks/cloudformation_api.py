@@ -87,6 +87,16 @@ class CloudFormationApi:
     def _ListStackResources(self, request: _Request) -> _Answer:  # noqa: N802
         return {"StackResourceSummaries": _describe_resources(self._stack(request))}
 
+    def _CreateStack(self, request: _Request) -> _Answer:  # noqa: N802
+        name, template = request["StackName"], self._template(request)
+        if self._stacks.find(name) is not None:
+            raise ApiError("AlreadyExistsException", f"Stack [{name}] already exists")
+        stack = self._stacks.add(name)
+        stack.tags, given = request.get("Tags") or [], _given_parameters(request, stack)
+        stack.status = "CREATE_IN_PROGRESS"
+        self._start(lambda: self._deployer.deploy(stack, template, given))
+        return {"StackId": stack.id}
+
     def _DeleteStack(self, request: _Request) -> _Answer:  # noqa: N802
         stack = self._stacks.find(request["StackName"])
         if stack is not None:  # to delete what is not there is no error
