@@ -11,8 +11,7 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.images import DEFAULT_VERSION, image_uri, version_of_image
 from constructs_triton.facts.inference_ami import default_inference_ami
 from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.measuring.tuning.preparation import Machine
-from constructs_triton.operations.aws_reader import AwsReader, describe_failure
+from constructs_triton.operations.aws_reader import AwsReader
 from constructs_triton.planning.price_list import PRICE_LIST_REGION, fetch_prices
 
 __all__ = ["AwsPlace", "Quota", "fetch_price", "read_quota"]
@@ -53,18 +52,19 @@ class AwsPlace:
     keeps_endpoint: bool = False
 
     def __post_init__(self) -> None:
-        if self._type.vcpus is None:
-            hint = self._type.nearest_known or "use another type"
+        if self.hardware.vcpus is None:
+            hint = self.hardware.nearest_known or "use another type"
             raise InvalidValueError(
                 f"--instance-type: the hardware of {self.instance_type} is not known; {hint}"
             )
         if not self.image:
             object.__setattr__(
-                self, "image", image_uri(self.region, DEFAULT_VERSION, cpu=not self._type.has_gpu)
+                self, "image", image_uri(self.region, DEFAULT_VERSION, cpu=not self.hardware.has_gpu)
             )
 
     @property
-    def _type(self) -> InstanceType:
+    def hardware(self) -> InstanceType:
+        """The instance type with its hardware."""
         return InstanceType.of(self.instance_type)
 
     @property
@@ -73,20 +73,14 @@ class AwsPlace:
 
         Source: AWS documentation, supported instance types for multi-model endpoints.
         """
-        return not self._type.has_gpu or self._type.multi_model_gpu_documented
+        return not self.hardware.has_gpu or self.hardware.multi_model_gpu_documented
 
     @property
     def inference_ami_version(self) -> str | None:
         """The ``InferenceAmiVersion`` of the image; ``None`` for SageMaker's default."""
-        if not self._type.has_gpu:
+        if not self.hardware.has_gpu:
             return None
-        return default_inference_ami(version_of_image(self.image), self._type).version
-
-    @property
-    def machine(self) -> Machine:
-        """The instance, as what the search measures on."""
-        gpus = (self._type.gpu_model or "GPU",) * (self._type.gpus or 0)
-        return Machine(self._type.vcpus or 1, self.instance_type, gpus)
+        return default_inference_ami(version_of_image(self.image), self.hardware).version
 
     def __str__(self) -> str:
         how = "on one multi-model endpoint" if self.is_multi_model else "on endpoints in turn"
@@ -191,8 +185,7 @@ def fetch_price(reader: AwsReader, region: str, instance_type: str) -> float:
     try:
         client = make("pricing", region_name=PRICE_LIST_REGION)
         return float(fetch_prices(client, region, [instance_type])[instance_type])
-    except ClientError as error:
-        reason = describe_failure("pricing", error)
-    except BotoCoreError as error:
-        reason = str(error)
-    raise InvalidValueError(f"AWS: the price list cannot be read ({reason}); set --price-per-hour") from None
+    except (BotoCoreError, ClientError) as error:
+        raise InvalidValueError(
+            f"AWS: the price list cannot be read ({error}); set --price-per-hour"
+        ) from None

@@ -19,7 +19,16 @@ from constructs_triton.errors import ConstructsTritonError, InvalidValueError
 from constructs_triton.measuring.tuning.deployed.place import AwsPlace
 from constructs_triton.operations.aws_reader import AwsReader, describe_failure
 
-__all__ = ["NAME_PREFIX", "FoundStack", "RunStack", "StackFailedError", "Variant", "find_stacks", "template"]
+__all__ = [
+    "NAME_PREFIX",
+    "FoundStack",
+    "RunStack",
+    "StackFailedError",
+    "Variant",
+    "delete_archives",
+    "find_stacks",
+    "template",
+]
 
 NAME_PREFIX = "constructs-triton-tune-"
 EXPIRES_TAG, ARCHIVES_TAG = "constructs-triton:expires", "constructs-triton:archives"
@@ -79,13 +88,17 @@ def template(name: str, place: AwsPlace, variants: Sequence[Variant], expires: d
         variants: The variants; with several, a caller chooses one of them.
         expires: When the endpoint is deleted.
     """
-    models = {f"Model{number}": _model(place, each) for number, each in enumerate(variants)}
+    models = {
+        f"Model{number}": _model(f"{name}-{number}", place, each) for number, each in enumerate(variants)
+    }
     config = [_variant(place, f"Model{number}", each) for number, each in enumerate(variants)]
     return {
         "Description": f"A search of constructs-triton tune; its endpoint is deleted at {expires:%H:%M} UTC",
         "Resources": {
             **models,
-            "Config": _resource("SageMaker::EndpointConfig", ProductionVariants=config),
+            "Config": _resource(
+                "SageMaker::EndpointConfig", EndpointConfigName=name, ProductionVariants=config
+            ),
             "Endpoint": {
                 **_resource(
                     "SageMaker::Endpoint",
@@ -105,9 +118,12 @@ def _resource(type: str, **properties: Any) -> dict[str, Any]:
     return {"Type": f"AWS::{type}", "Properties": properties}
 
 
-def _model(place: AwsPlace, variant: Variant) -> dict[str, Any]:
+def _model(name: str, place: AwsPlace, variant: Variant) -> dict[str, Any]:
     return _resource(
-        "SageMaker::Model", ExecutionRoleArn=place.role, PrimaryContainer=variant.container(place.image)
+        "SageMaker::Model",
+        ModelName=name,
+        ExecutionRoleArn=place.role,
+        PrimaryContainer=variant.container(place.image),
     )
 
 
@@ -153,6 +169,7 @@ def _expiry(name: str, expires: datetime) -> dict[str, Any]:
     }
     return _resource(
         "Scheduler::Schedule",
+        Name=name,
         ScheduleExpression=f"at({expires:{_TIME_FORMAT}})",
         ScheduleExpressionTimezone="UTC",
         FlexibleTimeWindow={"Mode": "OFF"},
@@ -216,7 +233,7 @@ class RunStack:
             status = self._wait()
         except StackFailedError:
             if self._id == self.name:
-                return  # its creation was never accepted
+                return  # only the ARN finds a deleted stack
             raise
         if status != "DELETE_COMPLETE":
             raise StackFailedError(
@@ -296,3 +313,23 @@ def _found(stack: Mapping[str, Any], tags: Mapping[str, str]) -> FoundStack:
     archives = _ARCHIVES.fullmatch(tags.get(ARCHIVES_TAG, ""))
     bucket, prefix = archives.groups() if archives else ("", "")
     return FoundStack(stack["StackName"], stack["StackStatus"], expires, bucket, prefix)
+
+
+def delete_archives(reader: AwsReader, bucket: str, prefix: str) -> int:
+    """Delete the archives of a search, and return how many there were.
+
+    Raises:
+        StackFailedError: S3 refuses it.
+    """
+    from botocore.exceptions import ClientError
+
+    count = 0
+    try:
+        for page in reader.pages("s3", "list_objects_v2", Bucket=bucket, Prefix=prefix):
+            keys = [{"Key": each["Key"]} for each in page.get("Contents", ())]
+            if keys:
+                reader.require("s3", "delete_objects", Bucket=bucket, Delete={"Objects": keys})
+                count += len(keys)
+    except ClientError as error:
+        raise StackFailedError(describe_failure("s3", error)) from None
+    return count

@@ -80,7 +80,9 @@ class DeployedTuning(Tuning):
             return super().run(listener)
 
     def _inspect(self) -> Machine:
-        return self.place.machine
+        hardware = self.place.hardware
+        gpus = (hardware.gpu_model or "GPU",) * (hardware.gpus or 0)
+        return Machine(hardware.vcpus or 1, hardware.name, gpus)
 
     def _find_stand_in(self) -> str:
         return ""

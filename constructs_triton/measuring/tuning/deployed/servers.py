@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.errors import ConstructsTritonError, InvocationError, ModelNotReadyError
+from constructs_triton.errors import InvocationError, ModelNotReadyError
 from constructs_triton.measuring.tuning.candidates import Candidate
 from constructs_triton.measuring.tuning.deployed.place import AwsPlace
 from constructs_triton.measuring.tuning.deployed.run_stack import (
@@ -20,6 +20,7 @@ from constructs_triton.measuring.tuning.deployed.run_stack import (
     RunStack,
     StackFailedError,
     Variant,
+    delete_archives,
     template,
 )
 from constructs_triton.measuring.tuning.racing import CandidateRefusedError
@@ -29,11 +30,10 @@ from constructs_triton.model_repository import ModelRepository, pack
 from constructs_triton.operations.aws_reader import AwsReader, describe_failure
 from constructs_triton_client import Invocation, Reply, SageMakerTransport
 
-__all__ = ["DeployedServers", "TargetedTransport", "delete_archives"]
+__all__ = ["DeployedServers", "TargetedTransport"]
 
 # SageMaker answers after a minute that a model is still loading, and continues to load it.
 _LOAD_ATTEMPTS = 15
-_DELETED_AT_ONCE = 1000
 
 
 class TargetedTransport(SageMakerTransport):
@@ -216,23 +216,3 @@ class DeployedServers(CandidateServers):
                 raise CandidateRefusedError(" ".join(str(error).split())) from None
             else:
                 return
-
-
-def delete_archives(reader: AwsReader, bucket: str, prefix: str) -> int:
-    """Delete the archives of a search, and return how many there were.
-
-    Raises:
-        ConstructsTritonError: S3 refuses it.
-    """
-    from botocore.exceptions import ClientError
-
-    count = 0
-    try:
-        for page in reader.pages("s3", "list_objects_v2", Bucket=bucket, Prefix=prefix):
-            keys = [{"Key": each["Key"]} for each in page.get("Contents", ())][:_DELETED_AT_ONCE]
-            if keys:
-                reader.require("s3", "delete_objects", Bucket=bucket, Delete={"Objects": keys})
-                count += len(keys)
-    except ClientError as error:
-        raise ConstructsTritonError(describe_failure("s3", error)) from None
-    return count
