@@ -36,12 +36,14 @@ class Facts:
         server: The Triton server.
         data: The requests.
         shares_cpus: Whether the model ran on the CPUs of the load generator.
+        instance_type: Instance type of the endpoint, or ``local``.
     """
 
     machine: str
     server: str
     data: str
     shares_cpus: bool
+    instance_type: str = "local"
 
 
 def write_report(result: TuneResult, repository: TunedRepository, facts: Facts, path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -102,9 +103,16 @@ class CloudFormationApi:
         if stack is not None:  # to delete what is not there is no error
             if stack.termination_protection:
                 raise ApiError("ValidationError", f"Stack [{stack.name}] cannot be deleted while protected")
+            self._retain(stack, request.get("RetainResources") or [])
             stack.status = "DELETE_IN_PROGRESS"
             self._start(lambda: self._deployer.delete(stack))
         return {}
+
+    def _retain(self, stack: Stack, names: list[str]) -> None:
+        if names and stack.status != "DELETE_FAILED":
+            raise ApiError("ValidationError", "RetainResources is only for a stack in DELETE_FAILED")
+        for name in names:
+            stack.resources[name] = replace(stack.resources[name], deletion_policy="Retain")
 
     def _ContinueUpdateRollback(self, request: _Request) -> _Answer:  # noqa: N802
         stack = self._stack(request)

@@ -76,7 +76,13 @@ def _caller(partition: str, role: str, bucket: str) -> list[dict[str, Any]]:
         _pass_role(role, "sagemaker.amazonaws.com"),
         _pass_role(expiry_role, "scheduler.amazonaws.com"),
         _allow(
-            ["cloudformation:DescribeStacks", "pricing:GetProducts", "servicequotas:ListServiceQuotas"], "*"
+            [
+                "cloudformation:DescribeStacks",
+                "pricing:GetProducts",
+                "sagemaker:ListEndpoints",
+                "servicequotas:ListServiceQuotas",
+            ],
+            "*",
         ),
     ]
 

@@ -228,17 +228,29 @@ class RunStack:
             StackFailedError: it cannot be deleted.
         """
         self._report(f"deletes the endpoint {self.name}")
-        self._call("delete_stack")
+        status = self._delete()
+        if status == "DELETE_FAILED" and not self._has_endpoint():
+            status = self._delete(RetainResources=["Endpoint"])
+        if status != "DELETE_COMPLETE":
+            raise StackFailedError(f"stack {self.name}: {status}; look at its events in CloudFormation")
+
+    def _delete(self, **request: Any) -> str:
+        self._call("delete_stack", **request)
         try:
-            status = self._wait()
+            return self._wait()
         except StackFailedError:
             if self._id == self.name:
-                return  # only the ARN finds a deleted stack
+                return "DELETE_COMPLETE"  # only the ARN finds a deleted stack
             raise
-        if status != "DELETE_COMPLETE":
-            raise StackFailedError(
-                f"stack {self.name}: {status}; delete it with `constructs-triton tune --clean`"
-            )
+
+    def _has_endpoint(self) -> bool:
+        """Whether the endpoint exists; the schedule may have deleted it.
+
+        Whether CloudFormation then deletes the stack without this help is not settled.
+        """
+        found = self._reader.read("sagemaker", "list_endpoints", NameContains=self.name)
+        names = [each["EndpointName"] for each in found.get("Endpoints", ())]
+        return self.name in names or not found
 
     def _wait(self) -> str:
         while True:

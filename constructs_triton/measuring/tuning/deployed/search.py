@@ -6,17 +6,20 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from constructs_triton.measuring.tuning.candidates import Candidate
 from constructs_triton.measuring.tuning.deployed.place import START_MINUTES, AwsPlace, Quota, read_quota
+from constructs_triton.measuring.tuning.deployed.run_stack import StackFailedError
 from constructs_triton.measuring.tuning.deployed.servers import DeployedServers
 from constructs_triton.measuring.tuning.listener import TuneListener
 from constructs_triton.measuring.tuning.local_search import Tuning
 from constructs_triton.measuring.tuning.outcome import TuneResult
 from constructs_triton.measuring.tuning.preparation import Inputs, Machine, TuneOptions
 from constructs_triton.measuring.tuning.racing import Race
+from constructs_triton.measuring.tuning.report import Facts
 from constructs_triton.operations.aws_reader import AwsReader
 from constructs_triton_client import Invocation
 
@@ -54,6 +57,7 @@ class DeployedTuning(Tuning):
         self.place = place
         self._reader = reader
         self._find_url = find_url
+        self._servers: DeployedServers | None = None
         super().__init__(repository, model, options, requests)
         place.check_budget(options.budget_minutes)
         self.quota: Quota = read_quota(reader, place.instance_type)
@@ -74,10 +78,18 @@ class DeployedTuning(Tuning):
 
         Raises:
             InvalidValueError: the folder of the results belongs to a search with other inputs.
-            StackFailedError: an endpoint cannot be created or deleted.
+            StackFailedError: the results are written, but the endpoint could not be deleted.
         """
         with _terminations():
-            return super().run(listener)
+            result = super().run(listener)
+        if self._servers is not None and self._servers.failure:
+            raise StackFailedError(self._servers.failure)
+        return result
+
+    @property
+    def facts(self) -> Facts:
+        """What the search is measured with."""
+        return replace(super().facts, shares_cpus=False, instance_type=self.place.instance_type)
 
     def _inspect(self) -> Machine:
         hardware = self.place.hardware
@@ -88,7 +100,7 @@ class DeployedTuning(Tuning):
         return ""
 
     def _make_servers(self, folder: Path, watcher: TuneListener) -> DeployedServers:
-        return DeployedServers(
+        self._servers = DeployedServers(
             self.repository,
             folder,
             self.requests,
@@ -99,6 +111,7 @@ class DeployedTuning(Tuning):
             report=watcher.on_wait,
             find_url=self._find_url,
         )
+        return self._servers
 
     def _finalists(self, race: Race) -> list[Candidate]:
         return list(dict.fromkeys([race.present, race.best]))

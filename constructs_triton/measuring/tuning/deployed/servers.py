@@ -12,7 +12,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.errors import InvocationError, ModelNotReadyError
+from constructs_triton.errors import (
+    ConstructsTritonError,
+    InvalidValueError,
+    InvocationError,
+    ModelNotReadyError,
+)
 from constructs_triton.measuring.tuning.candidates import Candidate
 from constructs_triton.measuring.tuning.deployed.place import AwsPlace
 from constructs_triton.measuring.tuning.deployed.run_stack import (
@@ -23,7 +28,7 @@ from constructs_triton.measuring.tuning.deployed.run_stack import (
     delete_archives,
     template,
 )
-from constructs_triton.measuring.tuning.racing import CandidateRefusedError
+from constructs_triton.measuring.tuning.racing import CandidateRefusedError, SearchStoppedError
 from constructs_triton.measuring.tuning.repositories import TunedRepository
 from constructs_triton.measuring.tuning.servers import CandidateServers, RunningCandidate
 from constructs_triton.model_repository import ModelRepository, pack
@@ -91,6 +96,7 @@ class DeployedServers(CandidateServers):
         self._run = f"{NAME_PREFIX}{secrets.token_hex(4)}"
         self._kept: RunStack | None = None
         self._runs_variants = False
+        self.failure = ""
 
     @property
     def endpoint_name(self) -> str:
@@ -102,27 +108,39 @@ class DeployedServers(CandidateServers):
 
         Raises:
             CandidateRefusedError: the candidate is the reason that its endpoint or its first request failed.
-            StackFailedError: an endpoint cannot be created for another reason.
+            SearchStoppedError: an endpoint cannot be created for another reason, or AWS cannot be reached.
         """
-        if keep and not self._runs_variants:
-            with self._waiting():
-                self._open_variants(keep)
-        if candidate not in self._running:
-            target = self._deploy_one(candidate)
-            self._running[candidate] = self._connect(target)
-            self._load(self._running[candidate])
-            self._warm_up(candidate, self._running[candidate])
+        try:
+            if keep and not self._runs_variants:
+                with self._waiting():
+                    self._open_variants(keep)
+            if candidate not in self._running:
+                self._start_one(candidate)
+        except CandidateRefusedError as error:
+            # Without a status, the request did not reach the endpoint.
+            if getattr(error.__context__, "status", 0) is not None:
+                raise
+            raise SearchStoppedError(str(error)) from None
+        except (StackFailedError, InvalidValueError) as error:
+            raise SearchStoppedError(str(error)) from None
         return self._running[candidate]
 
     def close(self) -> None:
-        """Delete the stack and all archives."""
-        if self._place.keeps_endpoint and self._kept is not None:
+        """Delete the stack and all archives; ``failure`` says what could not be deleted."""
+        place, until = self._place, f"until {self._expires:%H:%M} UTC"
+        if place.keeps_endpoint and self._kept is not None:
+            self._report(
+                f"keeps the endpoint {self.endpoint_name} {until}, at {place.usd_per_hour:g} USD per hour"
+            )
             return
         try:
             self._delete_stack()
-        finally:
             if self.starts:
-                delete_archives(self._reader, self._place.bucket, f"{self._run}/")
+                delete_archives(self._reader, place.bucket, f"{self._run}/")
+        except ConstructsTritonError as error:
+            self.failure = (
+                f"{error}; an endpoint may cost money {until}, run `constructs-triton tune --clean`"
+            )
 
     # --- endpoints ----------------------------------------------------------------------------------------
 
@@ -136,6 +154,16 @@ class DeployedServers(CandidateServers):
         for name, candidate in zip(names, candidates, strict=True):
             self._running[candidate] = self._connect({"TargetVariant": name})
             self._warm_up(candidate, self._running[candidate])
+
+    def _start_one(self, candidate: Candidate) -> None:
+        target = self._deploy_one(candidate)
+        running = self._running[candidate] = self._connect(target)
+        try:
+            self._load(running)
+            self._warm_up(candidate, running)
+        except CandidateRefusedError:
+            del self._running[candidate]
+            raise
 
     def _deploy_one(self, candidate: Candidate) -> dict[str, str]:
         url = self._upload(candidate)
