@@ -111,8 +111,8 @@ def describe_cost(tuning: DeployedTuning) -> Iterator[str]:
     """Say what a search costs, and when it ends by itself."""
     place, minutes = tuning.place, tuning.options.budget_minutes
     yield (
-        f"  cost      at most {place.most_usd(minutes):.2f} USD; {place.usd_per_hour:g} per instance and hour, "
-        "one in the search and two in the comparison"
+        f"  cost      up to {place.most_usd(minutes):.2f} USD; {place.usd_per_hour:g} per instance and hour, "
+        "with one in the search and two in the comparison"
     )
     yield (
         f"  end       the endpoints are deleted at the end, and in any case after "
