@@ -188,5 +188,6 @@ def _print(result: TuneResult, *, as_json: bool) -> None:
     if result.is_interrupted:
         print_note("interrupted: the same command continues with the results so far")
     files = sorted(each.relative_to(result.folder) for each in result.folder.glob("**/config.pbtxt"))
-    names = [*map(str, files), "report.md", "report.svg", "benchmark.csv"]
+    written = ("report.md", "report.svg", "benchmark.csv")
+    names = [*map(str, files), *(name for name in written if (result.folder / name).exists())]
     print_note(f"wrote {', '.join(names)} to {result.folder}")

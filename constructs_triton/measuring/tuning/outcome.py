@@ -75,7 +75,7 @@ class TuneResult:
         Args:
             candidate: A candidate that was tried.
         """
-        if self.rounds and candidate in self.rounds[0]:
+        if self.comparisons and candidate in self.rounds[0]:
             return geometric_mean([found[candidate] for found in self.rounds])
         return self.trials[candidate].rate if candidate in self.trials else 0.0
 

@@ -173,8 +173,9 @@ def test_simplest_of_equals_is_chosen() -> None:
 def test_interrupted_search_says_that_nothing_is_confirmed(tmp_path: Path) -> None:
     """Without a comparison, the sentence says that the best is not confirmed, and the files are written."""
     full = run(SimulatedModels({"m": fixed_per_batch}), tmp_path / "tuned")
-    result = replace(full, rounds=[], comparisons={}, best=full.best, is_interrupted=True)
+    result = replace(full, rounds=full.rounds[:1], comparisons={}, is_interrupted=True)
     write(result, tmp_path)
+    assert result.rate(result.best) == result.trials[result.best].rate
     assert str(result).startswith("Not confirmed: with 1 instance, batches up to ")
     assert (tmp_path / "tuned" / "m" / "config.pbtxt").exists()
 
