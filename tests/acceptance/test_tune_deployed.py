@@ -1,4 +1,4 @@
-"""``tune`` in AWS: a simulated account creates and deletes the endpoints, and Triton answers on this machine."""
+"""``tune`` in AWS: a simulated account has the endpoints, and Triton answers on this machine."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def assert_nothing_is_left(aws: SimulatedAccount) -> None:
 class Terminating(TuneListener):
     """Ends the process with SIGTERM when the first rate is known."""
 
-    def on_trial(self, trial: Trial) -> None:
+    def on_trial(self, trial: Trial) -> None:  # noqa: ARG002
         signal.raise_signal(signal.SIGTERM)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from moto.servicequotas.responses import ServiceQuotasResponse
 
 from constructs_triton.cli import main
 from constructs_triton.measuring.tuning.deployed import run_stack
@@ -29,6 +31,7 @@ TRUST = {"Version": "2012-10-17", "Statement": [TRUSTED]}
 ROLE = "arn:aws:iam::123456789012:role/models"
 NAME = f"{run_stack.NAME_PREFIX}0a1b2c3d-1"
 ARCHIVES = f"s3://archives/{run_stack.NAME_PREFIX}0a1b2c3d/"
+TENSORS = 'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }'
 EXPIRES = datetime(2040, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
@@ -131,3 +134,42 @@ def test_clean_lists_and_deletes_what_a_search_has_left(
     assert keys(aws) == 1
     assert main(["tune", "--clean", "--yes"]) == 0
     assert "Searches have left nothing." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("instances", "words", "message"),
+    [
+        (0, [], "'ml.g5.xlarge for endpoint usage' must be at least 1 in us-east-1, got 0"),
+        (9, ["--budget-usd", "3"], "--budget-usd: 20 minutes may cost 3.29 USD, got 3"),
+        (1, [], "tune: waits for a confirmation, but this is not a terminal; add --yes"),
+    ],
+    ids=["quota", "budget", "confirmation"],
+)
+def test_nothing_is_created_before_money_is_allowed(
+    aws: SimulatedAccount,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    instances: int,
+    words: list[str],
+    message: str,
+) -> None:
+    """A quota of 0, a budget that is too small and a missing --yes end the command before any stack."""
+    quota = {"QuotaName": "ml.g5.xlarge for endpoint usage", "Value": instances}
+    # moto does not have this operation.
+    answer = json.dumps({"Quotas": [quota]})
+    monkeypatch.setattr(ServiceQuotasResponse, "list_service_quotas", lambda _: answer, raising=False)
+    (tmp_path / "m" / "1").mkdir(parents=True)
+    (tmp_path / "m" / "1" / "model.py").write_text("class TritonPythonModel: pass\n")
+    (tmp_path / "m" / "config.pbtxt").write_text(f'backend: "python" max_batch_size: 8 {TENSORS}')
+    given = ["--instance-type", "ml.g5.xlarge", "--role", ROLE, "--bucket", "archives"]
+    price = ["--price-per-hour", "1.41", "--latency-ms", "100", *words]
+    assert main(["tune", str(tmp_path), *given, *price]) == 2
+    text = capsys.readouterr().err
+    assert message in text
+    if instances == 1:
+        assert "cost      up to 3.29 USD" in text
+        assert "in any case after 70 minutes" in text
+        assert "The quota is 1 instance" in text
+    assert aws.stacks.all == []
