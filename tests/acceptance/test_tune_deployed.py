@@ -176,6 +176,7 @@ def test_endpoint_that_fails_is_a_result(
     gateway.aws.behaviour = Behaviour(failing={"Endpoint": "after"})
     with pytest.raises(CandidateRefusedError, match=NAME_PREFIX):
         servers.get(batching(2))
+    assert {each.status for each in gateway.aws.stacks.all} == {"DELETE_COMPLETE"}
     with monkeypatch.context() as patch:
         patch.setattr(RunStack, "_first_failure", lambda _: "InsufficientInstanceCapacity")
         with pytest.raises(SearchStoppedError, match="InsufficientInstanceCapacity"):

@@ -160,7 +160,7 @@ def read_quota(reader: AwsReader, instance_type: str) -> Quota:
             if quota["QuotaName"] == _quota_name(instance_type):
                 return Quota(int(quota["Value"]))
     except InvalidValueError as error:
-        return Quota(None, f"The quota is not known ({error}).")
+        return Quota(None, f"The quota is not known ({' '.join(str(error).split())}).")
     return Quota(None, f"Service Quotas has no {_quota_name(instance_type)!r}.")
 
 

@@ -24,10 +24,9 @@ from constructs_triton.measuring.tuning.deployed.run_stack import (
     NAME_PREFIX,
     RunStack,
     StackFailedError,
-    Variant,
     delete_archives,
-    template,
 )
+from constructs_triton.measuring.tuning.deployed.run_template import Variant, make_template
 from constructs_triton.measuring.tuning.racing import CandidateRefusedError, SearchStoppedError
 from constructs_triton.measuring.tuning.repositories import TunedRepository
 from constructs_triton.measuring.tuning.servers import CandidateServers, RunningCandidate
@@ -128,7 +127,7 @@ class DeployedServers(CandidateServers):
     def close(self) -> None:
         """Delete the stack and all archives; ``failure`` says what could not be deleted."""
         place, until = self._place, f"until {self._expires:%H:%M} UTC"
-        if place.keeps_endpoint and self._kept is not None:
+        if place.keeps_endpoint and self._running:
             self._report(
                 f"keeps the endpoint {self.endpoint_name} {until}, at {place.usd_per_hour:g} USD per hour"
             )
@@ -188,8 +187,12 @@ class DeployedServers(CandidateServers):
         name = f"{self._run}-{self.starts}"
         # Known before it is created, so that it is deleted whatever happens meanwhile.
         self._kept = RunStack(self._reader, name, self._report)
-        body = template(name, self._place, variants, self._expires)
-        self._kept.create(body, self._expires, f"s3://{self._place.bucket}/{self._run}/")
+        body = make_template(name, self._place, variants, self._expires)
+        try:
+            self._kept.create(body, self._expires, f"s3://{self._place.bucket}/{self._run}/")
+        except StackFailedError:
+            self._delete_stack()
+            raise
 
     def _delete_stack(self) -> None:
         stack, self._kept = self._kept, None

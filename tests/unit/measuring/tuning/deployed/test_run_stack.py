@@ -17,10 +17,9 @@ from constructs_triton.measuring.tuning.deployed.policies import policy_document
 from constructs_triton.measuring.tuning.deployed.run_stack import (
     RunStack,
     StackFailedError,
-    Variant,
     find_stacks,
-    template,
 )
+from constructs_triton.measuring.tuning.deployed.run_template import Variant, make_template
 from constructs_triton.operations.aws_reader import AwsReader, make_session
 from constructs_triton.rehearsal import Behaviour, SimulatedAccount
 
@@ -60,7 +59,7 @@ def create(reader: AwsReader, expires: datetime = EXPIRES) -> RunStack:
     place = AwsPlace("ml.g5.xlarge", ROLE, "archives", "us-east-1", 1.4)
     variants = [Variant(name, f"{ARCHIVES}a.tar.gz", "m") for name in ("present", "best")]
     stack = RunStack(reader, NAME, lambda _: None)
-    stack.create(template(NAME, place, variants, expires), expires, ARCHIVES)
+    stack.create(make_template(NAME, place, variants, expires), expires, ARCHIVES)
     return stack
 
 
