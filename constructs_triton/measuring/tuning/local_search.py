@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Unpack
 
 from blake3 import blake3
@@ -17,7 +14,7 @@ from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
 from constructs_triton.local.options import LocalRunOptions
 from constructs_triton.measuring.load_test.step import Limits
 from constructs_triton.measuring.tuning.axes import search
-from constructs_triton.measuring.tuning.bench import Bench
+from constructs_triton.measuring.tuning.bench import Bench, interruptions
 from constructs_triton.measuring.tuning.candidates import Candidate
 from constructs_triton.measuring.tuning.journal import Journal
 from constructs_triton.measuring.tuning.listener import TuneListener
@@ -117,27 +114,6 @@ def tune(
         seed=seed,
     )
     return Tuning(Path(repository), model, options, requests, local).run(listener)
-
-
-@contextmanager
-def _interruptions() -> Iterator[list[int]]:
-    """Give a list to which each Ctrl-C inside the block adds a signal, besides KeyboardInterrupt."""
-    found: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    is_usual = before is signal.default_int_handler
-    if not is_usual or threading.current_thread() is not threading.main_thread():
-        yield found  # the program handles it in its own way
-        return
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        found.append(number)
-        signal.default_int_handler(number, frame)
-
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield found
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 class BatchingFaultError(LocalEndpointError):
@@ -240,7 +216,7 @@ class Tuning:
         output.mkdir(parents=True, exist_ok=True)
         journal = Journal(output / JOURNAL, self._inputs())
         watcher.on_begin(len(journal))
-        with _interruptions() as stopped, self._bench(journal, watcher, stopped) as bench:
+        with interruptions() as stopped, self._bench(journal, watcher, stopped) as bench:
             result = self._search_and_compare(bench, watcher)
         write_tuning(result, self.repository, self.facts)
         return result

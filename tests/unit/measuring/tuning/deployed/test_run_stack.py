@@ -106,7 +106,7 @@ def test_failed_creation_names_the_reason_and_can_be_deleted(
 def test_missing_instances_are_not_the_fault_of_a_candidate(
     aws: SimulatedAccount, reader: AwsReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A creation that fails because of the account's limit is told from one that fails because of a model."""
+    """A creation that fails because of the account's limit does not refuse the candidate."""
     aws.behaviour = Behaviour(failing={"Endpoint": "before"})
     limit = "The account-level service limit 'ml.g5.xlarge for endpoint usage' is 0 Instances"
     monkeypatch.setattr(RunStack, "_first_failure", lambda _: limit)
