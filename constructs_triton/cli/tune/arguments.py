@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Search the instances, batch sizes and delays of a model for the highest rate whose latency stays "
-        "within a limit, by measuring on this machine. Compares the best with your configuration, and writes "
-        "config.pbtxt, a report, and the CSV file that `constructs-triton plan` reads."
+        "within a limit, by measuring on this machine, or in AWS. Compares the best with your configuration, "
+        "and writes config.pbtxt, a report, and the CSV file that `constructs-triton plan` reads."
     )
     parser.epilog = _EPILOG
     # fmt: off

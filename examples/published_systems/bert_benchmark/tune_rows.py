@@ -2,8 +2,8 @@
 
     python tune_rows.py [ROW ...] [--rounds 5] [--step-seconds 8] [--latency-ms 500]
 
-Each row is measured in turns with the row that differs from it in one thing, and the answer is "faster",
-"slower" or "not distinguishable".
+Each row is measured in turns with the base row of its family, and trt-base with pt-base. The answer is
+"faster", "slower" or "not distinguishable".
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROWS = {
     "trt-ig": "trt-base",
     "trt-ig-db": "trt-base",
 }
-"""Each row of the article after the first, and the row with which it is compared."""
+"""Each row of the article after the first, and the row that it is compared with."""
 
 NEEDS_A_GPU = """\
 On this machine float64 and float32 stand for PyTorch and TensorRT. What needs a GPU:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import ceil, floor
 from typing import Any
 
 from constructs_triton.errors import InvalidValueError
@@ -19,6 +20,7 @@ __all__ = ["AwsPlace", "Quota", "fetch_price", "read_quota"]
 #: An endpoint with a GPU starts in about 6 minutes, and in more with a large image.
 START_MINUTES = 20
 _MARGIN_MINUTES = 10
+_ROUNDING = 1e-6
 #: The endpoint of the comparison has a variant for the present and one for the best configuration.
 _FINALISTS = 2
 
@@ -111,13 +113,14 @@ class AwsPlace:
             InvalidValueError: it may.
         """
         most = self.most_usd(budget_minutes)
-        if self.budget_usd is None or most <= self.budget_usd:
+        if self.budget_usd is None or most <= self.budget_usd + _ROUNDING:
             return
-        minutes = 30 * self.budget_usd / self.usd_per_hour - self.minutes_to_live(0)
-        hint = f"set --budget-minutes {minutes:.0f}, or " if minutes >= 1 else ""
+        minutes = floor(30 * self.budget_usd / self.usd_per_hour - self.minutes_to_live(0) + _ROUNDING)
+        hint = f"set --budget-minutes {minutes}, or " if minutes >= 1 else ""
+        enough = ceil(100 * (most - _ROUNDING)) / 100
         raise InvalidValueError(
             f"--budget-usd: {budget_minutes:g} minutes may cost {most:.2f} USD, got {self.budget_usd:g}; "
-            f"{hint}raise --budget-usd to {most + 0.005:.2f}"
+            f"{hint}raise --budget-usd to {enough:.2f}"
         )
 
 

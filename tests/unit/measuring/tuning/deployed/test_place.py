@@ -65,6 +65,10 @@ def test_budget_that_is_too_small_names_the_minutes_that_fit() -> None:
     assert "set --budget-minutes 10, or raise --budget-usd to 3.50" in str(error.value)
     place(budget_usd=3).check_budget(10)
     place(budget_usd=3.5).check_budget(20)
+    uneven = {"instance_type": "ml.g5.xlarge", "role": ROLE, "bucket": "b", "region": "eu-west-1"}
+    AwsPlace(**uneven, usd_per_hour=1.41, budget_usd=3.29).check_budget(20)
+    with pytest.raises(InvalidValueError, match=r"set --budget-minutes 13, or raise --budget-usd to 3\.29"):
+        AwsPlace(**uneven, usd_per_hour=1.41, budget_usd=3).check_budget(20)
     with pytest.raises(InvalidValueError, match="got 1; raise --budget-usd"):
         place(budget_usd=1).check_budget(20)
 
