@@ -52,7 +52,8 @@ class Schedule(Provider):
         return current.physical
 
     def delete(self, current: Deployed) -> None:
-        self.api.call("scheduler", "DeleteSchedule", Name=current.physical.id)
+        group = current.properties.get("GroupName", "default")
+        self.api.call("scheduler", "DeleteSchedule", Name=current.physical.id, GroupName=group)
 
 
 PROVIDERS = (StateMachine, Schedule)
