@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 from triton_server import needs_server
 from tuned_models import write_model
 
+from constructs_triton.cli import main
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.measuring.load_test.open_loop import LiveFigures
 from constructs_triton.measuring.tuning.candidates import Candidate, ModelSettings
@@ -196,3 +199,34 @@ def test_lost_connection_is_no_fault_of_a_candidate(
     monkeypatch.setattr(servers, "_find_url", lambda _: "http://127.0.0.1:1")
     with pytest.raises(SearchStoppedError, match="the request failed"):
         servers.get(batching(2))
+
+
+@pytest.mark.parametrize("servers", ["ml.c5.large"], indirect=True)
+def test_endpoint_that_cannot_be_deleted_is_named(gateway: Gateway, servers: DeployedServers) -> None:
+    """A deletion that fails says that an endpoint may exist and for how long; --clean deletes it."""
+    ask(servers.get(batching(1)))
+    gateway.aws.behaviour = Behaviour(failing_delete={"Endpoint"})
+    servers.close()
+    assert "an endpoint may cost money until" in servers.failure
+    assert "run `constructs-triton tune --clean`" in servers.failure
+    gateway.aws.behaviour = Behaviour()
+    assert main(["tune", "--clean", "--yes"]) == 0
+    servers.failure = ""
+
+
+def test_kept_endpoint_is_in_service(gateway: Gateway, tmp_path: Path) -> None:
+    """With --keep the last endpoint stays, and its price and its end are reported."""
+    tuning = prepare(gateway, tmp_path, "ml.c5.large")
+    tuning.place = replace(tuning.place, keeps_endpoint=True)
+    waits: list[str] = []
+    listener = TuneListener()
+    listener.on_wait = waits.append  # type: ignore[method-assign]
+    servers = tuning._make_servers(tmp_path / "running", listener)
+    running = servers.get(batching(1))
+    servers.close()
+    ask(running)
+    assert re.search(
+        r"keeps the endpoint constructs-triton-tune-\S+ until \d\d:\d\d UTC, at 0\.1 USD", waits[-1]
+    )
+    assert main(["tune", "--clean", "--yes"]) == 0
+    assert_nothing_is_left(gateway.aws)
