@@ -214,19 +214,26 @@ def test_endpoint_that_cannot_be_deleted_is_named(gateway: Gateway, servers: Dep
     servers.failure = ""
 
 
+class Waiting(TuneListener):
+    """Keeps the last wait."""
+
+    what = ""
+
+    def on_wait(self, what: str) -> None:
+        self.what = what
+
+
 def test_kept_endpoint_is_in_service(gateway: Gateway, tmp_path: Path) -> None:
     """With --keep the last endpoint stays, and its price and its end are reported."""
     tuning = prepare(gateway, tmp_path, "ml.c5.large")
     tuning.place = replace(tuning.place, keeps_endpoint=True)
-    waits: list[str] = []
-    listener = TuneListener()
-    listener.on_wait = waits.append  # type: ignore[method-assign]
+    listener = Waiting()
     servers = tuning._make_servers(tmp_path / "running", listener)
     running = servers.get(batching(1))
     servers.close()
     ask(running)
     assert re.search(
-        r"keeps the endpoint constructs-triton-tune-\S+ until \d\d:\d\d UTC, at 0\.1 USD", waits[-1]
+        r"keeps the endpoint constructs-triton-tune-\S+ until \d\d:\d\d UTC, at 0\.1 USD", listener.what
     )
     assert main(["tune", "--clean", "--yes"]) == 0
     assert_nothing_is_left(gateway.aws)

@@ -20,8 +20,8 @@ ROLE = "arn:aws:iam::111122223333:role/models"
 TENSORS = 'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }'
 
 
-def place(instance_type: str = "ml.g5.xlarge", **options: Any) -> AwsPlace:
-    return AwsPlace(instance_type, ROLE, "archives", "eu-west-1", 1.5, **options)
+def place(instance_type: str = "ml.g5.xlarge", usd_per_hour: float = 1.5, **options: Any) -> AwsPlace:
+    return AwsPlace(instance_type, ROLE, "archives", "eu-west-1", usd_per_hour, **options)
 
 
 @pytest.fixture
@@ -65,10 +65,9 @@ def test_budget_that_is_too_small_names_the_minutes_that_fit() -> None:
     assert "set --budget-minutes 10, or raise --budget-usd to 3.50" in str(error.value)
     place(budget_usd=3).check_budget(10)
     place(budget_usd=3.5).check_budget(20)
-    uneven = {"instance_type": "ml.g5.xlarge", "role": ROLE, "bucket": "b", "region": "eu-west-1"}
-    AwsPlace(**uneven, usd_per_hour=1.41, budget_usd=3.29).check_budget(20)
+    place(usd_per_hour=1.41, budget_usd=3.29).check_budget(20)
     with pytest.raises(InvalidValueError, match=r"set --budget-minutes 13, or raise --budget-usd to 3\.29"):
-        AwsPlace(**uneven, usd_per_hour=1.41, budget_usd=3).check_budget(20)
+        place(usd_per_hour=1.41, budget_usd=3).check_budget(20)
     with pytest.raises(InvalidValueError, match="got 1; raise --budget-usd"):
         place(budget_usd=1).check_budget(20)
 
