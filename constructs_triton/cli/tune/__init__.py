@@ -130,7 +130,8 @@ def _plan(tuning: Tuning) -> Iterator[str]:
         f"tune {tuning.model}: the highest rate with p{options.percentile:g} within "
         f"{options.latency_ms:g} ms, {'in AWS' if isinstance(tuning, DeployedTuning) else 'on this machine'}"
     )
-    yield f"  machine   {tuning.facts.machine}; {tuning.facts.server}"
+    free = "" if isinstance(tuning, DeployedTuning) else "; no cost"
+    yield f"  machine   {tuning.facts.machine}; {tuning.facts.server}{free}"
     for name, space in tuning.spaces.items():
         yield f"  {name:9} {_describe(space)}"
     yield f"  data      {tuning.facts.data}, the same for all configurations"
