@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from constructs_triton_client import TritonClient
 NAME = "bert_benchmark"
 EXAMPLE = PUBLISHED_SYSTEMS / NAME
 
-BUDGET_MINUTES = 1
+BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
 
@@ -78,6 +79,14 @@ def test_requests_at_once_get_their_own_answers(client: TritonClient) -> None:
     requests = ({"INPUT__0": tokens[i : i + 1], "INPUT__1": mask[i : i + 1]} for i in range(16))
     answers = [result["OUTPUT__0"][0] for result in client.infer_many(requests, max_concurrency=8)]
     np.testing.assert_allclose(np.stack(answers), alone, rtol=1e-3, atol=1e-4)
+
+
+def test_rows_are_compared_in_turns() -> None:
+    """``tune_rows.py`` says of a row whether it is faster, and which rows need a GPU."""
+    printed = run_script(NAME, "tune_rows.py", "trt-ig", "--rounds", "2", "--step-seconds", "1")
+    first, *others = printed.splitlines()
+    assert re.match(r"trt-ig +against trt-base +(faster|slower|not distinguishable): \d", first)
+    assert any("trt-*" in line and "TensorRT itself" in line for line in others)
 
 
 def test_invocation_script_prints_probabilities(endpoint: LocalEndpoint) -> None:

@@ -17,6 +17,7 @@ from constructs_triton.cli.program.exit_codes import (
 )
 from constructs_triton.cli.tensor_options import read_shapes
 from constructs_triton.cli.tune.arguments import LOCAL_OPTIONS, add_arguments
+from constructs_triton.cli.tune.deployed import clean, describe_cost, print_policy, read_place
 from constructs_triton.cli.tune.progress import TuneProgress
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
@@ -31,6 +32,10 @@ __all__ = ["add_arguments", "run"]
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the plan, search, and print what was found."""
+    if arguments.policy:
+        return print_policy(arguments)
+    if arguments.clean:
+        return clean(arguments, lambda: _confirm(arguments))
     from constructs_triton.measuring.tuning.local_search import BatchingFaultError
 
     tuning = _prepare(arguments)
@@ -49,8 +54,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _prepare(arguments: argparse.Namespace) -> Tuning:
+    from constructs_triton.measuring.tuning.deployed.search import DeployedTuning
     from constructs_triton.measuring.tuning.local_search import TuneOptions, Tuning
 
+    for name, value in (("REPOSITORY", arguments.repository), ("--latency-ms", arguments.latency_ms)):
+        if value is None:
+            raise InvalidValueError(
+                f"tune: {name} is required; write for example tune models --latency-ms 100"
+            )
     options = TuneOptions(
         latency_ms=arguments.latency_ms,
         percentile=arguments.percentile,
@@ -64,7 +75,14 @@ def _prepare(arguments: argparse.Namespace) -> Tuning:
         compares_outputs=arguments.compares_outputs,
         seed=arguments.seed,
     )
-    return Tuning(arguments.repository, arguments.model, options, _requests(arguments), _local(arguments))
+    where, model, requests = arguments.repository, arguments.model, _requests(arguments)
+    deployed, local = read_place(arguments), _local(arguments)
+    if deployed is None:
+        return Tuning(where, model, options, requests, local)
+    if local:
+        raise InvalidValueError("--instance-type: searches in AWS; remove the options of the local server")
+    place, reader = deployed
+    return DeployedTuning(where, model, options, place=place, reader=reader, requests=requests)
 
 
 def _read_values(text: str) -> tuple[str, list[str]]:
@@ -104,13 +122,16 @@ def _local(arguments: argparse.Namespace) -> LocalRunOptions:
 
 def _plan(tuning: Tuning) -> Iterator[str]:
     """Say what will be measured, for how long, and what it costs."""
+    from constructs_triton.measuring.tuning.deployed.search import DeployedTuning
+
     options, schedule = tuning.options, tuning.schedule
     expected = schedule.expected_seconds(tuning.count) / 60
     yield (
         f"tune {tuning.model}: the highest rate with p{options.percentile:g} within "
-        f"{options.latency_ms:g} ms, on this machine"
+        f"{options.latency_ms:g} ms, {'in AWS' if isinstance(tuning, DeployedTuning) else 'on this machine'}"
     )
-    yield f"  machine   {tuning.facts.machine}; {tuning.facts.server}; no cost"
+    free = "" if isinstance(tuning, DeployedTuning) else "; no cost"
+    yield f"  machine   {tuning.facts.machine}; {tuning.facts.server}{free}"
     for name, space in tuning.spaces.items():
         yield f"  {name:9} {_describe(space)}"
     yield f"  data      {tuning.facts.data}, the same for all configurations"
@@ -118,6 +139,8 @@ def _plan(tuning: Tuning) -> Iterator[str]:
         f"  time      about {expected:.0f} minutes for up to {tuning.count} configurations; at most "
         f"{options.budget_minutes:g} (--budget-minutes)"
     )
+    if isinstance(tuning, DeployedTuning):
+        yield from describe_cost(tuning)
     yield f"  output    {options.output}"
     if tuning.stand_in:
         yield f"  warning   {tuning.stand_in}"

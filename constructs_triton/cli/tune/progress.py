@@ -64,6 +64,10 @@ class TuneProgress(TuneListener):
             print_note(f"{known} results of an earlier run are used again")
         self._print(f"{'rate/s':>8}  {'result':23}  configuration")
 
+    def on_wait(self, what: str) -> None:
+        """Print what the search waits for."""
+        print_note(what)
+
     def on_trial(self, trial: Trial) -> None:
         """Print the row of a configuration."""
         rate = f"{trial.rate:.1f}" if trial.rate else "-"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from math import ceil
+from types import FrameType
 from typing import Any
 
 from constructs_triton.measuring.load_test.confidence import Decision, decide
@@ -25,7 +29,7 @@ from constructs_triton.measuring.tuning.racing import (
 from constructs_triton.measuring.tuning.servers import CandidateServers, RunningCandidate
 from constructs_triton_client import Invocation
 
-__all__ = ["Bench", "BenchStep"]
+__all__ = ["Bench", "BenchStep", "interruptions"]
 
 LEAD_SECONDS = 0.8
 _DECIDE_EVERY = 50
@@ -73,7 +77,8 @@ class Bench:
         present: The present configuration, whose outputs the others must have.
         compares_outputs: Whether outputs are compared.
         is_stopped: Whether Ctrl-C was pressed: Python loses an interruption of a finalizer.
-        deadline: When the next measurement is one too many, on the clock of ``time.monotonic``.
+        deadline: When the next measurement is one too many, on the clock of ``time.monotonic``; later by the
+            time that the servers waited for endpoints.
         seed: Start of the random arrivals.
         show: Called twice a second while a step runs.
         keep: Candidates that stay running while others are measured.
@@ -167,7 +172,7 @@ class Bench:
     def _refuse_after_deadline(self) -> None:
         if self.is_stopped():
             raise KeyboardInterrupt
-        if time.monotonic() > self.deadline:
+        if time.monotonic() > self.deadline + self.servers.waited_seconds:
             raise SearchStoppedError("the budget of time is spent")
 
     # --- outputs ------------------------------------------------------------------------------------------
@@ -218,3 +223,24 @@ def _to_dict(result: StepResult) -> dict[str, Any]:
 def _from_dict(values: Mapping[str, Any]) -> StepResult:
     statuses = {int(status): count for status, count in values["statuses"].items()}
     return StepResult(**{**values, "verdict": Verdict(values["verdict"]), "statuses": statuses})
+
+
+@contextmanager
+def interruptions() -> Iterator[list[int]]:
+    """Give a list to which each Ctrl-C inside the block adds a signal, besides KeyboardInterrupt."""
+    found: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    is_usual = before is signal.default_int_handler
+    if not is_usual or threading.current_thread() is not threading.main_thread():
+        yield found  # the program handles it in its own way
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        found.append(number)
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield found
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Unpack
 
 from blake3 import blake3
@@ -17,7 +14,8 @@ from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
 from constructs_triton.local.options import LocalRunOptions
 from constructs_triton.measuring.load_test.step import Limits
 from constructs_triton.measuring.tuning.axes import search
-from constructs_triton.measuring.tuning.bench import Bench
+from constructs_triton.measuring.tuning.bench import Bench, interruptions
+from constructs_triton.measuring.tuning.candidates import Candidate
 from constructs_triton.measuring.tuning.journal import Journal
 from constructs_triton.measuring.tuning.listener import TuneListener
 from constructs_triton.measuring.tuning.outcome import TuneResult, choose, compare_finalists, find_notes
@@ -118,27 +116,6 @@ def tune(
     return Tuning(Path(repository), model, options, requests, local).run(listener)
 
 
-@contextmanager
-def _interruptions() -> Iterator[list[int]]:
-    """Give a list to which each Ctrl-C inside the block adds a signal, besides KeyboardInterrupt."""
-    found: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    is_usual = before is signal.default_int_handler
-    if not is_usual or threading.current_thread() is not threading.main_thread():
-        yield found  # the program handles it in its own way
-        return
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        found.append(number)
-        signal.default_int_handler(number, frame)
-
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield found
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 class BatchingFaultError(LocalEndpointError):
     """The present configuration has other outputs for requests that arrive together than for each alone."""
 
@@ -168,16 +145,16 @@ class Tuning:
         self.options = options
         self.local: LocalRunOptions = local or {}
         self.limits = Limits(latency_ms=options.latency_ms, percentile=options.percentile)
-        self.machine = Machine.inspect()
+        self.machine = self._inspect()
         found = ModelRepository.from_directory(repository, calls=options.calls)
         self.model = model or find_only_model(found)
         self.repository, self.spaces = find_spaces(found, self.model, options, self.machine)
-        self.stand_in = find_stand_in(self.repository, options, self.local)
+        self.stand_in = self._find_stand_in()
         self.has_own_requests = requests is not None
         drawn = requests or draw_requests(repository, self.model, options)
         self.requests = [encode_inputs(each) for each in drawn]
         settings = RaceSettings(options.step_seconds, 2 * options.step_seconds)
-        self.schedule = Schedule(60 * options.budget_minutes, settings)
+        self.schedule = Schedule(60 * options.budget_minutes, settings, self.start_seconds)
         self._started = 0.0
 
     @property
@@ -191,10 +168,38 @@ class Tuning:
         return {
             "model": f"{self.model} {self.repository.digest()}",
             "data": bodies,
-            "server": describe_server(self.local),
+            "server": self.server,
             "machine": str(self.machine),
             "limit": f"{self.limits.latency_ms:g} ms p{self.limits.percentile:g}",
         }
+
+    # --- the place ----------------------------------------------------------------------------------------
+
+    @property
+    def server(self) -> str:
+        """Which Triton server runs the candidates."""
+        return describe_server(self.local)
+
+    @property
+    def start_seconds(self) -> float:
+        """What the start of a candidate takes."""
+        return 3.0
+
+    def _inspect(self) -> Machine:
+        return Machine.inspect()
+
+    def _find_stand_in(self) -> str:
+        return find_stand_in(self.repository, self.options, self.local)
+
+    def _make_servers(self, folder: Path, watcher: TuneListener) -> CandidateServers:  # noqa: ARG002
+        return CandidateServers(self.repository, folder, self.requests, self.local, self.options.calls)
+
+    def _finalists(self, race: Race) -> list[Candidate]:
+        return choose_finalists(race)
+
+    def _keep(self, finalists: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Models on GPUs would share the memory, so they run in turns."""
+        return () if self.machine.gpus else finalists
 
     # --- the run ------------------------------------------------------------------------------------------
 
@@ -211,7 +216,7 @@ class Tuning:
         output.mkdir(parents=True, exist_ok=True)
         journal = Journal(output / JOURNAL, self._inputs())
         watcher.on_begin(len(journal))
-        with _interruptions() as stopped, self._bench(journal, watcher, stopped) as bench:
+        with interruptions() as stopped, self._bench(journal, watcher, stopped) as bench:
             result = self._search_and_compare(bench, watcher)
         write_tuning(result, self.repository, self.facts)
         return result
@@ -223,12 +228,12 @@ class Tuning:
             "requests of your own" if self.has_own_requests else f"random requests (seed {self.options.seed})"
         )
         data = f"{len(self.requests)} {kind}"
-        return Facts(str(self.machine), describe_server(self.local), data, not self.machine.gpus)
+        return Facts(str(self.machine), self.server, data, not self.machine.gpus)
 
     @contextmanager
     def _bench(self, journal: Journal, watcher: TuneListener, stopped: list[int]) -> Iterator[Bench]:
         folder = self.options.output / "running"
-        servers = CandidateServers(self.repository, folder, self.requests, self.local, self.options.calls)
+        servers = self._make_servers(folder, watcher)
         try:
             yield Bench(
                 servers,
@@ -296,16 +301,17 @@ class Tuning:
         return sorted(names, key=queue, reverse=True)
 
     def _compare(self, race: Race, bench: Bench, watcher: TuneListener, rounds: list[Round]) -> None:
-        finalists = choose_finalists(race)
+        finalists = self._finalists(race)
         if race.best == race.present or not race.trials[race.present].rate:
             return
         bench.deadline = end = self._started + self.schedule.budget_seconds
-        # Models on GPUs would share the memory, so they run in turns.
-        bench.keep = () if self.machine.gpus else finalists
+        bench.keep = self._keep(finalists)
         # Kept, because a run that continues this comparison has more time left.
         count, seconds = bench.journal.recall_once(
             f"rounds of {', '.join(map(str, finalists))}",
-            lambda: self.schedule.rounds(len(finalists), end - time.monotonic()),
+            lambda: self.schedule.rounds(
+                len(finalists), end + bench.servers.waited_seconds - time.monotonic()
+            ),
         )
         watcher.on_compare(finalists, count)
         for found in measure_rounds(

@@ -24,6 +24,10 @@ _LIMITS = (
     "have more. Callers that send larger batches than `max_batch_size` get an error.",
     "Not searched: the model itself, its precision, accelerators, the response cache and priorities.",
 )
+_HAS_NETWORK = (
+    "The latency includes the network between the load generator and the endpoint. The search ran on a "
+    "multi-model endpoint or on endpoints in turn; only the comparison ran on variants of one endpoint."
+)
 _SHARES_CPUS = "The load generator and the model shared the CPUs: compare the rates, do not size with them."
 
 
@@ -36,12 +40,14 @@ class Facts:
         server: The Triton server.
         data: The requests.
         shares_cpus: Whether the model ran on the CPUs of the load generator.
+        instance_type: Instance type of the endpoint, or ``local``.
     """
 
     machine: str
     server: str
     data: str
     shares_cpus: bool
+    instance_type: str = "local"
 
 
 def write_report(result: TuneResult, repository: TunedRepository, facts: Facts, path: Path) -> None:
@@ -60,6 +66,8 @@ def write_report(result: TuneResult, repository: TunedRepository, facts: Facts, 
 
 
 def _limits(facts: Facts) -> Iterable[str]:
+    if facts.instance_type != "local":
+        return (_HAS_NETWORK, *_LIMITS[1:])
     return (_SHARES_CPUS, *_LIMITS) if facts.shares_cpus else _LIMITS
 
 

@@ -36,7 +36,7 @@ def write_tuning(result: TuneResult, repository: TunedRepository, facts: Facts) 
         raise InvalidValueError(
             f"{result.folder}: cannot be written ({error.strerror}); give another folder with -o"
         ) from None
-    _write_benchmark(result)
+    _write_benchmark(result, facts)
     if result.steps:
         try:
             plot_tuning(result, result.folder / PICTURE)
@@ -83,14 +83,18 @@ def _reasons(result: TuneResult, model: str, facts: Facts) -> list[str]:
 # --- the benchmark ----------------------------------------------------------------------------------------
 
 
-def _write_benchmark(result: TuneResult) -> None:
+def _write_benchmark(result: TuneResult, facts: Facts) -> None:
     """Write a row for the present configuration and one for the best, with the rate of each."""
     path, is_first = result.folder / BENCHMARK, True
     path.unlink(missing_ok=True)
     for name, candidate in (("present", result.present), ("tuned", result.best)):
         steps = _confirmed(result, candidate)
         if steps and (name == "present" or candidate != result.present):
-            metadata = BenchmarkMetadata(configuration=f"{result.model} {name}")
+            metadata = BenchmarkMetadata(
+                configuration=f"{result.model} {name}",
+                instance_type=facts.instance_type,
+                instance_type_source="local" if facts.instance_type == "local" else "endpoint",
+            )
             write_results(path, metadata, steps, append=not is_first)
             is_first = False
 

@@ -14,8 +14,8 @@ __all__ = ["Schedule"]
 
 MOST_ROUNDS, FEWEST_ROUNDS = 5, 2
 _FINALISTS = 3
-# What a candidate costs on average: its start, short steps, and for a winner longer ones.
-_START_SECONDS, _SHORT_STEPS, _LONG_STEPS = 3.0, 3.0, 0.8
+# What a candidate costs on average besides its start: short steps, and for a winner longer ones.
+_SHORT_STEPS, _LONG_STEPS = 3.0, 0.8
 _STEPS_OF_CROSSING = 3.2
 _LARGEST_RESERVE = 0.45
 
@@ -27,10 +27,12 @@ class Schedule:
     Args:
         budget_seconds: Time of both together.
         settings: How long steps are.
+        start_seconds: What the start of a candidate takes.
     """
 
     budget_seconds: float
     settings: RaceSettings
+    start_seconds: float = 3.0
 
     def comparison_seconds(self, finalists: int, rounds: int) -> float:
         """Return the time of a comparison."""
@@ -59,7 +61,7 @@ class Schedule:
         """Return how long a search of this number of candidates and its comparison usually take."""
         short = _SHORT_STEPS * (self.settings.step_seconds + LEAD_SECONDS)
         long = _LONG_STEPS * (self.settings.confirm_seconds + LEAD_SECONDS)
-        search = candidates * (_START_SECONDS + short + long)
+        search = candidates * (self.start_seconds + short + long)
         comparison = self.comparison_seconds(2, MOST_ROUNDS)
         return min(search, self.search_seconds) + min(comparison, self.budget_seconds - self.search_seconds)
 

@@ -26,9 +26,9 @@ _REASON_LENGTH = 300
 
 @dataclass(frozen=True, slots=True)
 class RunningCandidate:
-    """The local endpoint of a candidate, and the transport that reaches it."""
+    """The local endpoint of a candidate, if it is one, and the transport that reaches it."""
 
-    endpoint: LocalEndpoint
+    endpoint: LocalEndpoint | None
     transport: SageMakerTransport
 
     @contextmanager
@@ -46,7 +46,9 @@ class RunningCandidate:
                 }
 
     def _statistics(self) -> tuple[ModelStatistics, ...]:
-        """Return the counters; none of a container, whose counters cannot be reached."""
+        """Return the counters; none of a container or in AWS, where they cannot be reached."""
+        if self.endpoint is None:
+            return ()
         try:
             servers = self.endpoint.statistics()
         except LocalEndpointError:
@@ -81,6 +83,8 @@ class CandidateServers:
         self._stack = ExitStack()
         self._running: dict[Candidate, RunningCandidate] = {}
         self.starts = 0
+        #: Waiting for endpoints of several candidates, which is not part of the budget.
+        self.waited_seconds = 0.0
 
     def get(self, candidate: Candidate, *, keep: Sequence[Candidate] = ()) -> RunningCandidate:
         """Return a candidate, which is started if it does not run; others than those of ``keep`` are stopped.

@@ -1,4 +1,4 @@
-"""Step Functions: state machine."""
+"""Step Functions: state machine. EventBridge Scheduler: schedule."""
 
 from __future__ import annotations
 
@@ -34,4 +34,26 @@ class StateMachine(Provider):
         self.api.call("stepfunctions", "DeleteStateMachine", stateMachineArn=current.physical.id)
 
 
-PROVIDERS = (StateMachine,)
+class Schedule(Provider):
+    """A schedule, which never starts by itself: a simulated account has no clock."""
+
+    type = "AWS::Scheduler::Schedule"
+    name_property = "Name"
+    name_limit = 64
+
+    def create(self, request: Request) -> Physical:
+        name = self.name(request)
+        wanted = {**request.properties, "Name": name}
+        return Physical(name, {"Arn": self.api.call("scheduler", "CreateSchedule", **wanted)["ScheduleArn"]})
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        wanted = {**request.properties, "Name": current.physical.id}
+        self.api.call("scheduler", "UpdateSchedule", **wanted)
+        return current.physical
+
+    def delete(self, current: Deployed) -> None:
+        group = current.properties.get("GroupName", "default")
+        self.api.call("scheduler", "DeleteSchedule", Name=current.physical.id, GroupName=group)
+
+
+PROVIDERS = (StateMachine, Schedule)

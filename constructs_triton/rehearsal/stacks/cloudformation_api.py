@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -92,14 +93,31 @@ class CloudFormationApi:
     def _ListStackResources(self, request: _Request) -> _Answer:  # noqa: N802
         return {"StackResourceSummaries": _describe_resources(self._stack(request))}
 
+    def _CreateStack(self, request: _Request) -> _Answer:  # noqa: N802
+        name, template = request["StackName"], self._template(request)
+        if self._stacks.find(name) is not None:
+            raise ApiError("AlreadyExistsException", f"Stack [{name}] already exists")
+        stack = self._stacks.add(name)
+        stack.tags, given = request.get("Tags") or [], _given_parameters(request, stack)
+        stack.status = "CREATE_IN_PROGRESS"
+        self._start(lambda: self._deployer.deploy(stack, template, given))
+        return {"StackId": stack.id}
+
     def _DeleteStack(self, request: _Request) -> _Answer:  # noqa: N802
         stack = self._stacks.find(request["StackName"])
         if stack is not None:  # to delete what is not there is no error
             if stack.termination_protection:
                 raise ApiError("ValidationError", f"Stack [{stack.name}] cannot be deleted while protected")
+            self._retain(stack, request.get("RetainResources") or [])
             stack.status = "DELETE_IN_PROGRESS"
             self._start(lambda: self._deployer.delete(stack))
         return {}
+
+    def _retain(self, stack: Stack, names: list[str]) -> None:
+        if names and stack.status != "DELETE_FAILED":
+            raise ApiError("ValidationError", "RetainResources is only for a stack in DELETE_FAILED")
+        for name in names:
+            stack.resources[name] = replace(stack.resources[name], deletion_policy="Retain")
 
     def _ContinueUpdateRollback(self, request: _Request) -> _Answer:  # noqa: N802
         stack = self._stack(request)

@@ -67,9 +67,12 @@ def write_variant(configuration: str) -> Path:
 def write_small_variant(configuration: str) -> Path:
     """Write a small encoder in NumPy with the same name, batching and instances.
 
-    In place of TensorRT it computes in float32, and in place of PyTorch in float64, which takes longer.
+    In place of TensorRT it computes in float32, and in place of PyTorch in float64, which takes longer. Two
+    instances run on the CPU.
     """
     config = VARIANTS[configuration].with_(backend=PythonBackend())
+    if "-ig" in configuration:
+        config = config.with_(instance_group=[ModelInstanceGroup(count=2, kind="KIND_CPU")])
     if configuration.startswith("pt-"):
         config = config.with_(parameters={"dtype": "float64"})
     files: dict[str, str | Path | bytes] = {"1/encoder.py": HERE / "small_model" / "encoder.py"}

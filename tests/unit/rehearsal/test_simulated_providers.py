@@ -53,6 +53,14 @@ def resources(value: str, days: int) -> dict[str, tuple[str, dict[str, Any]]]:
         "Images": ("AWS::ECR::Repository", {"RepositoryName": "small"}),
         "Role": ("AWS::IAM::Role", {"AssumeRolePolicyDocument": TRUST}),
         "Managed": ("AWS::IAM::ManagedPolicy", {"PolicyDocument": POLICY, "Roles": [{"Ref": "Role"}]}),
+        "Schedule": (
+            "AWS::Scheduler::Schedule",
+            {
+                "ScheduleExpression": f"rate({days} days)",
+                "FlexibleTimeWindow": {"Mode": "OFF"},
+                "Target": {"Arn": "arn:aws:sns:us-east-1:1:t", "RoleArn": {"Fn::GetAtt": ["Role", "Arn"]}},
+            },
+        ),
         "Bucket": (
             "AWS::S3::Bucket",
             {
@@ -78,11 +86,14 @@ def test_small_resources_are_created_updated_and_deleted(aws: SimulatedAccount) 
     assert aws.client("ssm").get_parameter(Name="/small")["Parameter"]["Value"] == "two"
     (group,) = aws.client("logs").describe_log_groups(logGroupNamePrefix="Small-")["logGroups"]
     assert group["retentionInDays"] == 14
+    schedule = aws.client("scheduler").get_schedule(Name=physical["Schedule"])
+    assert schedule["ScheduleExpression"] == "rate(14 days)"
     tags = aws.client("s3").get_bucket_tagging(Bucket=physical["Bucket"])["TagSet"]
     assert tags == [{"Key": "value", "Value": "two"}]
 
     assert aws.destroy("Small").status == "DELETE_COMPLETE", stack.reason
     assert aws.client("ecr").describe_repositories()["repositories"] == []
+    assert aws.client("scheduler").list_schedules()["Schedules"] == []
     state = aws.client("kms").describe_key(KeyId=physical["Key"])["KeyMetadata"]["KeyState"]
     assert state == "PendingDeletion"
 

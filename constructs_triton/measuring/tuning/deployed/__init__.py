@@ -1,0 +1,1 @@
+"""Runs the search of ``tune`` on instances of SageMaker, in stacks that end by themselves."""
