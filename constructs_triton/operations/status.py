@@ -74,7 +74,7 @@ class ScalingState:
         unit: ``instances`` for a variant, ``copies`` for a component.
         minimum: Minimum capacity.
         maximum: Maximum capacity.
-        policies: Name and type of each policy.
+        policies: Name of each policy, with its metric and target, or its type.
         activities: Last activities, the newest first, one line each.
     """
 
@@ -297,7 +297,7 @@ def _scaling_of(reader: AwsReader, target: Mapping[str, Any]) -> ScalingState:
         unit="instances" if target["ResourceId"].startswith("endpoint/") else "copies",
         minimum=target["MinCapacity"],
         maximum=target["MaxCapacity"],
-        policies=tuple(f"{each['PolicyName']} ({each['PolicyType']})" for each in policies),
+        policies=tuple(map(_describe_policy, policies)),
         activities=tuple(
             describe_activity(each) for each in scaling_activities(reader, target["ResourceId"])
         ),
@@ -315,6 +315,15 @@ def scaling_activities(reader: AwsReader, resource_id: str) -> list[dict[str, An
     )
     activities: list[dict[str, Any]] = answer.get("ScalingActivities", [])
     return activities
+
+
+def _describe_policy(policy: Mapping[str, Any]) -> str:
+    tracking = policy.get("TargetTrackingScalingPolicyConfiguration")
+    if tracking is None:
+        return f"{policy['PolicyName']} ({policy['PolicyType']})"
+    predefined = tracking.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
+    own = tracking.get("CustomizedMetricSpecification", {}).get("MetricName", "metric math")
+    return f"{policy['PolicyName']}: keeps {predefined or own} at {tracking['TargetValue']:g}"
 
 
 def describe_activity(activity: Mapping[str, Any]) -> str:

@@ -156,6 +156,30 @@ def test_a_diagnosis_without_the_log_says_so(
     assert unread.startswith("not read: logs:DescribeLogStreams: access denied")
 
 
+@pytest.mark.parametrize(
+    ("metric", "shown"),
+    [
+        ({"PredefinedMetricSpecification": {"PredefinedMetricType": "Calls"}}, "Gpu: keeps Calls at 1500"),
+        (
+            {"CustomizedMetricSpecification": {"MetricName": "GPUUtilization"}},
+            "Gpu: keeps GPUUtilization at 1500",
+        ),
+        ({"CustomizedMetricSpecification": {"Metrics": []}}, "Gpu: keeps metric math at 1500"),
+        (None, "Gpu (StepScaling)"),
+    ],
+)
+def test_policy_is_shown_with_its_target(
+    metric: Any, shown: str, account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A policy that tracks a target is listed with its metric and value, another one with its type."""
+    policy: dict[str, Any] = {"PolicyName": "Gpu", "PolicyType": "StepScaling"}
+    if metric is not None:
+        policy["TargetTrackingScalingPolicyConfiguration"] = {"TargetValue": 1500.0, **metric}
+    account["application-autoscaling.describe_scaling_policies"] = {"ScalingPolicies": [policy]}
+    assert main(["status", "digits"]) == 0
+    assert f"policy: {shown}\n" in capsys.readouterr().out
+
+
 def test_the_permission_is_the_one_that_aws_names(
     account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:
