@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import constructs_triton
+from documentation.call_examples import example_of
 from documentation.docstrings import Docstring, read_docstring
 from documentation.members import Row, hidden_bases, members_of, nested_classes, rows_of, type_of
 from documentation.returned_types import ReturnedType, returned_types
@@ -119,15 +120,16 @@ def _page(title: str, source: str, names: Mapping[str, Any]) -> Iterator[str]:
     yield f"# {title}\n"
     if source != "constructs_triton":
         yield f"{read_docstring(importlib.import_module(source)).text}\n"
-    shared: dict[type, list[str]] = {}
+    bases: dict[type, list[str]] = {}
     for name, value in names.items():
         yield from _section(name, value, source, names)
         for base in hidden_bases(value) if inspect.isclass(value) else ():
             if base not in names.values():
-                shared.setdefault(base, []).append(name)
-    for base, owners in shared.items():
+                bases.setdefault(base, []).append(name)
+    for owners in dict.fromkeys(map(tuple, bases.values())):
         yield f"## Members of {_joined(owners)}\n"
-        yield from _members(owners[0], base, with_abstract=False)
+        for base in (each for each, found in bases.items() if tuple(found) == owners):
+            yield from _members(owners[0], base, with_abstract=False)
 
 
 def _returned_sections(types: Mapping[str, ReturnedType]) -> Iterator[str]:
@@ -149,6 +151,7 @@ def _section(name: str, value: Any, source: str, names: Mapping[str, Any]) -> It
         return
     yield from _documented(value, names)
     if inspect.isclass(value):
+        yield example_of(name) if source == "constructs_triton" else ""
         yield from _members(name, value)
         for nested_name, nested in nested_classes(value):
             yield f"### {nested_name} {{ #{nested_name} }}\n"
@@ -160,7 +163,7 @@ def _documented(value: Any, names: Mapping[str, Any], owner: type | None = None)
     docstring = read_docstring(value, owner)
     yield f"{docstring.text}\n"
     rows, options = _own_rows(value, docstring, names)
-    if options:
+    if options and options not in docstring.text:
         yield f"It also takes the properties of `{options}`.\n"
     if isinstance(value, enum.EnumType):
         names_of_values = [f"- `{each.name}`: `{each.value!r}`" for each in list[enum.Enum](value)]
