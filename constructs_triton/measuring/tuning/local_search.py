@@ -41,6 +41,7 @@ from constructs_triton.measuring.tuning.results import write_tuning
 from constructs_triton.measuring.tuning.rounds import Round, choose_finalists, measure_rounds
 from constructs_triton.measuring.tuning.schedule import Schedule
 from constructs_triton.measuring.tuning.servers import CandidateServers
+from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton_client import Invocation
 
@@ -99,6 +100,7 @@ def tune(
         InvalidValueError: an argument is out of range, or the model cannot be tuned.
         LocalEndpointError: the present configuration does not start, or its outputs vary.
         MissingDependencyError: a package that is needed is not installed.
+        RepositoryError: a configuration has errors.
     """
     options = TuneOptions(
         latency_ms=latency_ms,
@@ -132,6 +134,7 @@ class Tuning:
 
     Raises:
         InvalidValueError: an argument is out of range, or the model cannot be tuned.
+        RepositoryError: a configuration has errors.
     """
 
     def __init__(
@@ -147,6 +150,9 @@ class Tuning:
         self.limits = Limits(latency_ms=options.latency_ms, percentile=options.percentile)
         self.machine = self._inspect()
         found = ModelRepository.from_directory(repository, calls=options.calls)
+        # The server checks the files; without a readable configuration there is nothing to search.
+        configs = Target(local_files=False)
+        found.check(configs, is_packed=False, front_end=False).raise_for_errors()
         self.model = model or find_only_model(found)
         self.repository, self.spaces = find_spaces(found, self.model, options, self.machine)
         self.stand_in = self._find_stand_in()
