@@ -10,7 +10,6 @@ A block of a page::
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import shlex
@@ -37,6 +36,8 @@ CHANGING = re.compile(
 )
 _COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _START_SECONDS = 90
+#: The consoles of all pages. The threads of a simulated account keep the process running until it is closed.
+OPEN: list[Console] = []
 _PORT = 8080
 """The default of ``local up``. The pages show commands as a reader writes them, without a port."""
 
@@ -54,7 +55,7 @@ class Console:
         self.environment = _environment()
         self._started: list[subprocess.Popen[str]] = []
         self._closing: list[Callable[[], object]] = []
-        atexit.register(self.close)
+        OPEN.append(self)
 
     def close(self) -> None:
         """End everything that was started, and delete the folder."""
@@ -63,6 +64,13 @@ class Console:
             close()
         self._closing.clear()
         shutil.rmtree(self.folder.parent, ignore_errors=True)
+
+    @staticmethod
+    def close_all() -> None:
+        """End what the pages have started and not closed."""
+        for console in OPEN:
+            console.close()
+        OPEN.clear()
 
     def show(self, name: str, *, source: str = "") -> None:
         """Copy a file into the folder and print it. ``source`` is its name in ``files`` where it differs."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cogapp import Cog
 
-from documentation.console import PROJECT, same
+from documentation.console import PROJECT, Console, same
 
 MARK = "[[[cog"
 
@@ -37,7 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     outdated = []
     for page in arguments.pages or pages_with_commands():
-        before, after = page.read_text(encoding="utf-8"), updated(page)
+        try:
+            before, after = page.read_text(encoding="utf-8"), updated(page)
+        finally:
+            Console.close_all()
         if same(before, after):
             continue
         outdated.append(page.resolve().relative_to(PROJECT))
