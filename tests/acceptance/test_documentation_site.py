@@ -12,7 +12,7 @@ from browser_page import browsing, needs_browser, opened_page, serious_findings
 from documentation.links import dead_links
 from playwright.sync_api import Browser
 
-BUDGET_MINUTES = 4
+BUDGET_MINUTES = 6
 pytestmark = pytest.mark.usefixtures("budget")
 
 PROJECT = Path(__file__).resolve().parents[2]
