@@ -114,19 +114,21 @@ def _split_equal(data: bytes, count: int) -> Sequence[bytes] | None:
 
 
 def _split(data: bytes, count: int) -> list[bytes] | None:
-    read, unpack = io.BytesIO(data).read, _LENGTH.unpack
+    stream, unpack = io.BytesIO(data), _LENGTH.unpack
+    read = stream.read
     try:
         values = [read(*unpack(read(PREFIX_SIZE))) for _ in range(count)]
     except struct.error:
         return None
-    return values if _is_complete(values, data) else None
+    return values if stream.tell() == len(data) and _is_last_complete(values, data) else None
 
 
-def _is_complete(values: list[bytes], data: bytes) -> bool:
-    """Whether the values use all of the data; only the last value can be incomplete."""
-    if sum(map(len, values)) + PREFIX_SIZE * len(values) != len(data):
-        return False
-    return not values or _read_length(data, len(data) - len(values[-1]) - PREFIX_SIZE)[0] == len(values[-1])
+def _is_last_complete(values: list[bytes], data: bytes) -> bool:
+    """Whether the last value has its whole length; a value before it that had not would end the data."""
+    if not values:
+        return True
+    length = len(values[-1])
+    return bool(_read_length(data, len(data) - length - PREFIX_SIZE)[0] == length)
 
 
 def _locate_error(path: str, data: bytes, count: int, first_byte: int) -> ResponseDecodingError:
