@@ -18,9 +18,10 @@ _INDEX_PATH = "repository/index"
 
 
 def open_session(connector: aiohttp.BaseConnector, timeout_seconds: float) -> aiohttp.ClientSession:
-    """Return a session that passes bodies on unchanged."""
+    """Return a session that passes bodies on unchanged, and keeps nothing of one request for the next."""
     return aiohttp.ClientSession(
         connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=timeout_seconds),
         auto_decompress=False,
         read_bufsize=READ_BUFFER_BYTES,

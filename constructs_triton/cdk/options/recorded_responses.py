@@ -24,11 +24,11 @@ def read_recorded(
         InvalidValueError: the file cannot be read or is too large, or its requests are for another type of
             endpoint.
     """
+    if path is None:
+        return None
     # Here because it loads NumPy, which synthesis does not need otherwise.
     from constructs_triton_client.recorded_requests import RecordedRequests
 
-    if path is None:
-        return None
     if async_inference is not None:
         raise InvalidValueError(
             "verify_responses: not supported together with async_inference, whose responses are queued; "

@@ -32,6 +32,7 @@ from constructs_triton.local.gateway.listener import serving as listener_serving
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
+from constructs_triton.local.http_session import open_session
 from constructs_triton.local.server.server import TritonServer
 from constructs_triton.local.sources.specs import AsyncInferenceSpec, ContainerSpec, EndpointSpec, VariantSpec
 
@@ -179,6 +180,21 @@ async def test_body_and_sagemaker_headers_reach_the_container(tmp_path: Path) ->
         assert response.headers[f"{PREFIX}Custom-Attributes"] == "c"
         assert response.headers["x-amzn-RequestId"]
         assert "X-Other" not in response.headers
+
+
+@in_loop
+async def test_a_cookie_of_a_container_is_not_sent_with_the_next_request() -> None:
+    """The requests of different callers share a session, so it must not remember anything."""
+
+    async def answer(request: web.Request) -> web.Response:
+        response = web.json_response(dict(request.cookies))
+        response.set_cookie("session", "of another caller")
+        return response
+
+    async with running_server(answer) as port, open_session(aiohttp.TCPConnector(), 5.0) as session:
+        for _ in range(2):
+            async with session.get(f"http://localhost:{port}") as response:
+                assert await response.json() == {}
 
 
 @in_loop
