@@ -107,7 +107,7 @@ dist: $(INSTALLED) ## build the wheels and source distributions of both packages
 release-check: $(INSTALLED) ## build both packages and the site from a clean clone, and check versions, contents, metadata
 	$(BIN)/python tools/release_check.py
 
-# QUESTION=1 asks only that one. The answers belong in docs/reference/fidelity.md.
+# QUESTION=1 asks only that one. The answers belong in docs/reference/not_settled.md.
 account-check: $(INSTALLED) $(NODE_INSTALLED) ## ask your AWS account what only it can answer; costs up to 17 dollars
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m account_check $(if $(QUESTION),--question $(QUESTION))
 
