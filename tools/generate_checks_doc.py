@@ -26,14 +26,12 @@ REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 HEAD = """# The checks of a model repository
 
 `constructs-triton check PATH` runs all checks, and so does every construct at synth. Each finding has the
-code of its check. Each code below leads to an example: what `constructs-triton check` prints for a small
+code of its check. The link of a code leads to an example: what `constructs-triton check` prints for a small
 repository, and the change that fixes it. The project's tests run every example.
 
 - **error**: Triton rejects the model.
 - **error, although it loads**: Triton loads the model, but it can never serve requests on SageMaker.
 - **warning**: the model loads and serves, but causes trouble later.
-
-`tools/generate_checks_doc.py` generates these pages from the code; do not edit them.
 """
 GROUP_HEAD = """# {title}
 

@@ -73,8 +73,8 @@ on 2026-11-20, in these versions:
 
 {versions}
 
-Rows 115 to 117 were added later: for them the other libraries were not read again, so their cells are what
-the first reading suggests.
+Rows 115 to 117 were added later. For them the other libraries were not read again, so their cells are based
+on the first reading.
 
 *raw*: only by passing CloudFormation properties through. *n/a*: does not apply. The evidence for this
 library, and the limits of each capability, are in [Features](features.md).

@@ -8,8 +8,8 @@ from constructs_triton.facts import limits
 
 HEAD = """# Limits
 
-The limits of the SageMaker and Application Auto Scaling APIs that the constructs check at synth. The shape is
-the limit's source: its name in the service model of botocore.
+The limits of the SageMaker and Application Auto Scaling APIs that the constructs check at synth. The last
+column has the source of each limit: the name of its shape in botocore's service model.
 
 | limit | value | shape |
 |---|---|---|

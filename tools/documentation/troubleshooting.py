@@ -28,9 +28,10 @@ EVIDENCE = {
 }
 HEAD = """# {title}
 
-Search this page for the message that you see. `constructs-triton diagnose ENDPOINT` reads the state of your
-endpoint, its logs and the events of its stack, and prints the entry that matches. Causes are ordered by
-likelihood. See [Operating](../guides/operating.md#find-the-cause-of-a-failure).
+Search this page for the message that you see. Or run
+[`constructs-triton diagnose ENDPOINT`](../guides/operating.md#find-the-cause-of-a-failure), which reads the
+state of your endpoint, its logs and the events of its stack, and prints the entry that matches. The most
+likely cause is the first one.
 
 """
 
@@ -41,7 +42,9 @@ def write_troubleshooting(folder: Path) -> None:
     index = [
         "# Troubleshooting",
         "",
-        f"{len(known_failures())} messages of SageMaker, CloudFormation, Triton and its backends.",
+        f"This page lists {len(known_failures())} messages of SageMaker, CloudFormation, Triton and its backends.",
+        "Search it for a few words of your message, and follow the link to the causes and the fix. Or let",
+        "[`constructs-triton diagnose NAME`](../guides/operating.md#find-the-cause-of-a-failure) search for you.",
     ]
     for name, (title, _) in PAGES.items():
         failures = [each for each in known_failures() if _page_of(each) == name]
