@@ -1,4 +1,4 @@
-"""The folder of compiled models: one model repository for each model of GPU.
+"""The folder of compiled models: one model repository for each type of GPU.
 
 ::
 

@@ -75,7 +75,7 @@ class PlanBuild:
 def group_by_gpu(names: Iterable[str], build_on: str | None) -> dict[InstanceType, tuple[str, ...]]:
     """Return the instance types that build plans, and the types of endpoints that each plan serves.
 
-    A plan serves all types with the same model of GPU, so the smallest of them builds it. The same compute
+    A plan serves all types with the same type of GPU, so the smallest of them builds it. The same compute
     capability is not enough: TensorRT warns about the plan of an L4 on an L40S.
 
     Args:

@@ -26,13 +26,13 @@ from constructs_triton_client.spelling import quoted
 __all__ = ["GpuRepositories", "combine_gpus", "compiled_repositories"]
 
 GpuRepositories = Mapping[InstanceType, Path]
-"""The repository of each model of GPU, by an instance type that has it."""
+"""The repository of each type of GPU, by an instance type that has it."""
 
 _PLAN, _CONFIG = "1/model.plan", "config.pbtxt"
 
 
 def compiled_repositories(path: Path, instance_types: Sequence[InstanceType]) -> GpuRepositories:
-    """Return the repository of each model of GPU that the instance types have.
+    """Return the repository of each type of GPU that the instance types have.
 
     Raises:
         InvalidValueError: there is no type, a repository is missing, or two GPUs have the same compute

@@ -110,7 +110,7 @@ class ModelSource(ABC):
     ) -> ModelSource:
         """Use the models that ``constructs-triton compile`` has written for the GPU of an instance type.
 
-        The folder has a repository for each model of GPU. The checks compare the plan with the endpoint's
+        The folder has a repository for each type of GPU. The checks compare the plan with the endpoint's
         instance type. Synthesis compiles nothing: a missing plan is an error with the command to run.
 
         With several instance types, the archive has the plan of each GPU, and ``config.pbtxt`` in it chooses

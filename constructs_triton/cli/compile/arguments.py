@@ -24,14 +24,11 @@ examples:
   constructs-triton compile --policy job --role ARN --bucket NAME
 
 --input has the form NAME=DIMS with all dims of the input in the file, the batch dimension included. Each
-dim is a
-size, or the smallest, the usual and the largest size: 1..8..16. Only dims of variable size need it.
+dim is a size, or the smallest, the usual and the largest size: 1..8..16. Only dims of variable size need it.
 
-A plan runs on the model of GPU and the TensorRT that it was built with. The job runs on the smallest
-instance type
-with the GPU of the endpoint, in the image of the endpoint. Results are kept on this machine and in the
-bucket, so
-the same plan is never built twice. Ctrl-C stops the job.
+A plan runs on the type of GPU and the TensorRT that it was built with. The job runs on the smallest instance
+type with the GPU of the endpoint, in the image of the endpoint. Results are kept on this machine and in the
+bucket, so the same plan is never built twice. Ctrl-C stops the job.
 
 --role and --bucket can also be set by the variables {ROLE_VARIABLE} and {BUCKET_VARIABLE}.
 """
@@ -42,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Build a TensorRT plan from an ONNX file, in a SageMaker job on the GPU and with the image of the "
         "endpoint. "
-        "Writes a model repository for each model of GPU. The job costs money: the command asks first."
+        "Writes a model repository for each type of GPU. The job costs money: the command asks first."
     )
     parser.epilog = _EPILOG
     # fmt: off
@@ -52,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--instance-type", action="append", default=[], dest="instance_types", metavar="TYPE",
                         help="instance type of the endpoint; may be repeated")
     parser.add_argument("-o", "--output", type=Path, default=Path("compiled"), metavar="DIR",
-                        help="folder of the repositories, one for each model of GPU (default: compiled)")
+                        help="folder of the repositories, one for each type of GPU (default: compiled)")
     parser.add_argument("--name", metavar="NAME",
                         help="name of the model (default: that of config.pbtxt, or of the file)")
     parser.add_argument("--dry-run", action="store_true",

@@ -43,7 +43,7 @@ class Compilation:
     Args:
         name: Name of the model.
         config_text: Content of ``config.pbtxt``, the same for each GPU.
-        requests: One job for each model of GPU.
+        requests: One job for each type of GPU.
         image_version: Triton release of the image; ``None`` if it is not known.
         warnings: Findings about image and instance types.
     """

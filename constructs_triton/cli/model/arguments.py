@@ -46,7 +46,8 @@ examples:
 they replace what the file says, for example --input image:FP32:3,224,224 for an image of variable size.
 
 --step connects tensors of equal names. resnet:INPUT__0=ids gives the model's INPUT__0 the name ids in the
-ensemble. What no step writes is an input of the ensemble, and what no step reads is an output.
+ensemble. An input that no step writes becomes an input of the ensemble. An output that no step reads becomes
+an output of the ensemble.
 """
 
 

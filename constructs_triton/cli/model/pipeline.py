@@ -40,7 +40,7 @@ class _Step:
 def pipeline_of(name: str, steps: Sequence[str], repository: Path, max_batch_size: int | None) -> ModelConfig:
     """Return the ensemble of models in ``repository``; ``steps`` are the values of ``--step``.
 
-    What no step writes is an input of the ensemble, and what no step reads is an output.
+    An input that no step writes becomes an input of the ensemble, and an output that no step reads an output.
 
     Raises:
         InvalidValueError: a step has another form, or Triton would reject the ensemble.

@@ -22,9 +22,9 @@ examples:
   constructs-triton tune models --latency-ms 100 --instance-type ml.g5.xlarge --role ARN --bucket NAME
   constructs-triton tune --clean
 
-The search starts one configuration after the other and asks each whether it holds a little more than the best
-so far. At the end, the best ones and the present one are measured in turns. A configuration whose outputs
-differ from the present one's is refused. The repository is not changed.
+The search starts one configuration after the other and measures whether it holds a little more than the best
+so far. At the end, it measures the best ones and the present one in turns. It refuses a configuration whose
+outputs differ from those of the present one. The repository is not changed.
 
 Exit codes: 0 success, 1 no rate was held or the present outputs of a batch are wrong, 2 the search could not
 be run, 130 Ctrl-C. The same command continues a search that was stopped.

@@ -159,7 +159,7 @@ def plan_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @rule("plan-gpu-model", "tensorrt", needs_files=True, severity=Severity.WARNING, source=_PLANS_AND_GPUS)
 def plan_gpu_model(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The plan was built on the model of the endpoint's GPU.
+    """The plan was built on the same type of GPU as the endpoint has.
 
     An L4 and an L40S have the same compute capability. TensorRT loads the plan of one on the other, and warns
     that it may be slow or fail.

@@ -123,7 +123,7 @@ def execute(model: ModelUnderCheck) -> Iterator[Problem]:
     needs_files=True,
 )
 def execute_returns_none(model: ModelUnderCheck) -> Iterator[Problem]:
-    """``execute`` returns responses on every way, unless the model is decoupled.
+    """``execute`` returns responses on every path, unless the model is decoupled.
 
     When it returns ``None``, the request gets no response at all, and SageMaker reports a timeout after 60
     seconds. The rule skips a method that only contains ``pass`` or ``...``.

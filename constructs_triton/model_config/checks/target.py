@@ -48,9 +48,9 @@ _FIELD_SINCE = {
 def image_unknown(context: RepositoryContext) -> Iterator[Problem]:
     """The image version is not newer than the table of images of this library.
 
-    Of a newer release, the Python version and the version of TensorRT are not known, so packed environments
-    and plans are not compared with them. Its backends and its ONNX Runtime are taken from the newest release
-    in the table.
+    The Python version and the TensorRT version of a newer release are not known, so the checks do not compare
+    packed environments and plans with them. For backends and ONNX Runtime, they use those of the newest
+    release in the table.
     """
     version, newest = context.target.image_version, published_versions()[0]
     if version is not None and version != newest and is_at_least(version, newest):
@@ -183,9 +183,9 @@ def tensorrt_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     "plans with cc_model_filenames",
 )
 def plan_of_several_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A TensorRT plan is loaded by one model of GPU only.
+    """A TensorRT plan is loaded by only one type of GPU.
 
-    A plan is built for one model of GPU. TensorRT does not load it on a GPU of another compute capability,
+    A plan is built for one type of GPU. TensorRT does not load it on a GPU of another compute capability,
     and warns on another model of the same one. A plan that was built with hardware compatibility is the
     exception, which no header shows: name its repository on each ``InstancePool``.
     """

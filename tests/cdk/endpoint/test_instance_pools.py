@@ -156,7 +156,7 @@ def test_plan_for_each_type_is_a_model_of_its_own(tmp_path: Path) -> None:
 
 
 def test_one_plan_for_two_gpus_is_an_error(tmp_path: Path) -> None:
-    """A plan is built for one model of GPU; naming its repository on a pool accepts it."""
+    """A plan is built for one type of GPU; naming its repository on a pool accepts it."""
     stack = make_stack()
     plans = write_plan(tmp_path / "plans")
     with pytest.raises(InvalidValueError, match='loaded by different GPUs: "L4" and "A10G"'):

@@ -148,7 +148,7 @@ def test_interruption_stops_the_job(
 
 
 def test_several_gpus(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
-    """One plan for each model of GPU, in a repository of its own; the A100 is built by a training job."""
+    """One plan for each type of GPU, in a repository of its own; the A100 is built by a training job."""
     types = ["--instance-type", "ml.g4dn.xlarge", "--instance-type", "ml.p4d.24xlarge", "--json"]
     jobs.gpu = "Tesla T4, 7.5, 580"
     assert compile_model("--yes", *types[:2], "--json") == 0
