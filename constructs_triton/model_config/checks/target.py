@@ -186,8 +186,8 @@ def plan_of_several_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
     """A TensorRT plan is loaded by only one type of GPU.
 
     A plan is built for one type of GPU. TensorRT does not load it on a GPU of another compute capability,
-    and warns on another model of the same one. A plan that was built with hardware compatibility is the
-    exception, which no header shows: name its repository on each ``InstancePool``.
+    and warns on another type of GPU with the same one. A plan that was built with hardware compatibility is
+    the exception, which the file does not show: name its repository on each ``InstancePool``.
     """
     by_capability = model.config.cc_model_filenames if model.config is not None else {}
     users: dict[str, list[str]] = {}
