@@ -26,6 +26,13 @@ EVIDENCE = {
     "docs": "described in documentation; the wording may differ",
     "recalled": "from memory; the wording may differ",
 }
+INDEX_HEAD = """# Troubleshooting
+
+This page lists {count} messages of SageMaker, CloudFormation, Triton and its backends. Search it for a few
+words of your message, and follow the link to the causes and the fix. Or run
+[`constructs-triton diagnose NAME`](../guides/operating.md#find-the-cause-of-a-failure), which
+searches for you.
+"""
 HEAD = """# {title}
 
 Search this page for the message that you see. Or run
@@ -39,13 +46,7 @@ likely cause is the first one.
 def write_troubleshooting(folder: Path) -> None:
     """Write one page for each place in which messages occur, and an index of them."""
     folder.mkdir(parents=True, exist_ok=True)
-    index = [
-        "# Troubleshooting",
-        "",
-        f"This page lists {len(known_failures())} messages of SageMaker, CloudFormation, Triton and its backends.",
-        "Search it for a few words of your message, and follow the link to the causes and the fix. Or let",
-        "[`constructs-triton diagnose NAME`](../guides/operating.md#find-the-cause-of-a-failure) search for you.",
-    ]
+    index = [INDEX_HEAD.format(count=len(known_failures())).rstrip()]
     for name, (title, _) in PAGES.items():
         failures = [each for each in known_failures() if _page_of(each) == name]
         text = HEAD.format(title=title) + "\n".join(line for each in failures for line in _section(each))
