@@ -23,7 +23,6 @@ from cdk_apps import (
     resources,
     statements,
     synthesize,
-    write_repository,
 )
 
 from constructs_triton import (
@@ -40,11 +39,6 @@ from constructs_triton import (
 from constructs_triton.errors import InvalidValueError
 
 GPU = InstanceType.of("ml.g5.xlarge")
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_repository(tmp_path / "models")
 
 
 def make_endpoint(stack: cdk.Stack, path: Path, id: str = "Endpoint", **props: Any) -> TritonEnsembleEndpoint:
@@ -253,9 +247,8 @@ def test_multi_model_endpoint_warns_of_what_aws_does_not_list(stack: cdk.Stack, 
         assert f"[ack: constructs-triton:multi-model-{name}-undocumented]" in text
 
 
-def test_enhanced_metrics_are_not_for_multi_model_endpoints(path: Path) -> None:
+def test_enhanced_metrics_are_not_for_multi_model_endpoints(stack: cdk.Stack, path: Path) -> None:
     """Multi-model endpoints refuse enhanced metrics, but accept a publish frequency."""
-    stack = make_stack()
     frequency = MetricsConfig(metric_publish_frequency=cdk.Duration.seconds(10))
     make_many(stack, path, metrics_config=frequency)
     assert config(synthesize(stack))["MetricsConfig"] == {"MetricPublishFrequencyInSeconds": 10}
@@ -280,9 +273,8 @@ def test_detailed_observability_has_no_metrics_of_triton(path: Path) -> None:
         assert (code in warnings(stack)) is is_warned
 
 
-def test_chosen_ami_is_compared_with_the_image(path: Path) -> None:
+def test_chosen_ami_is_compared_with_the_image(stack: cdk.Stack, path: Path) -> None:
     """An AMI for CUDA 12 with an image of CUDA 13 is a warning that names the right one."""
-    stack = make_stack()
     make_endpoint(stack, path, inference_ami_version="al2-ami-sagemaker-inference-gpu-3-1")
     assert "or set it to al2023-ami-sagemaker-inference-gpu-4-1" in warnings(stack)
 

@@ -18,7 +18,6 @@ from cdk_apps import (
     statements,
     synthesize,
     write_model,
-    write_repository,
 )
 
 from constructs_triton import (
@@ -40,11 +39,6 @@ from constructs_triton.tokens import is_token
 GPU = InstanceType.of("ml.g5.xlarge")
 CPU = InstanceType.of("ml.c5.xlarge")
 GB = 10**9
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_repository(tmp_path / "models")
 
 
 def make_endpoint(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
@@ -331,9 +325,8 @@ def test_access_core_dumps_and_provision_timeout(stack: cdk.Stack, path: Path) -
     assert "/core-dumps/*" in str(statements(template)["WriteCoreDump"]["Resource"])
 
 
-def test_cache_setting_of_a_multi_model_endpoint(path: Path) -> None:
+def test_cache_setting_of_a_multi_model_endpoint(stack: cdk.Stack, path: Path) -> None:
     """The setting is in the container, and a misspelled value raises an error."""
-    stack = make_stack()
     make_many(stack, path, model_cache_setting="Disabled")
     container = only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]
     assert container["MultiModelConfig"] == {"ModelCacheSetting": "Disabled"}

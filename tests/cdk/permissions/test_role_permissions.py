@@ -149,9 +149,8 @@ def test_archives_are_named_one_by_one_while_they_fit(tmp_path: Path, count: int
     assert any("*.tar.gz" in each for each in found) != exact
 
 
-def test_more_than_ten_managed_policies_are_refused() -> None:
+def test_more_than_ten_managed_policies_are_refused(stack: cdk.Stack) -> None:
     """The error gives the number of policies and the ways out."""
-    stack = make_stack()
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     for index in range(5):
         RolePermissions(stack, f"Own{index}", role=role, statements=[read(f"bucket-{index}")])
@@ -174,9 +173,8 @@ def test_endpoint_whose_permissions_do_not_fit_leaves_nothing_behind(tmp_path: P
     assert len(resources(synthesize(stack), "AWS::SageMaker::Endpoint")) == 6
 
 
-def test_first_policy_is_the_default_child() -> None:
+def test_first_policy_is_the_default_child(stack: cdk.Stack) -> None:
     """``node.default_child`` reaches the policy, as in CDK's own constructs; its logical id has no number."""
-    stack = make_stack()
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     permissions = RolePermissions(stack, "Own", role=role, statements=[read("bucket")])
     assert isinstance(permissions.node.default_child, iam.ManagedPolicy)
@@ -237,9 +235,8 @@ def test_replaced_bucket_replaces_the_policy(tmp_path: Path) -> None:
 # Permissions that some requests need besides the obvious one.
 
 
-def test_uploads_in_parts_may_use_the_key(tmp_path: Path) -> None:
+def test_uploads_in_parts_may_use_the_key(stack: cdk.Stack, tmp_path: Path) -> None:
     """Amazon S3 needs kms:Decrypt for an upload in parts, in addition to kms:GenerateDataKey."""
-    stack = make_stack()
     bucket = s3.Bucket(stack, "Bucket", encryption=s3.BucketEncryption.KMS)
     endpoint = TritonEndpoint(
         stack,
