@@ -11,7 +11,12 @@ from typing import Unpack
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-from constructs_triton.cdk.metrics.metric_options import MetricOptions, number_metric, or_p99, published_metric
+from constructs_triton.cdk.metrics.metric_options import (
+    MetricOptions,
+    number_metric,
+    or_p99,
+    published_metric,
+)
 
 __all__ = ["ComponentMetrics", "component_metric", "copy_count_metric"]
 

@@ -9,7 +9,12 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.metrics.metric_definitions import metric_definition
-from constructs_triton.cdk.metrics.metric_options import MetricOptions, number_metric, or_p99, published_metric
+from constructs_triton.cdk.metrics.metric_options import (
+    MetricOptions,
+    number_metric,
+    or_p99,
+    published_metric,
+)
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton.errors import InvalidValueError
 
