@@ -23,6 +23,7 @@ from cdk_apps import (
     resources,
     statements,
     synthesize,
+    warnings,
     write_model,
 )
 from syrupy.assertion import SnapshotAssertion
@@ -475,9 +476,7 @@ def test_unknown_property_is_a_type_error(path: Path) -> None:
 def test_warnings_become_annotations(stack: cdk.Stack, path: Path) -> None:
     """A warning is annotated at synth with a code that can be acknowledged."""
     make_multi_model(stack, path, instance_type=InstanceType.of("ml.g5.12xlarge"))
-    entries = [entry for each in stack.node.find_all() for entry in each.node.metadata]
-    warnings = [str(entry.data) for entry in entries if entry.type == "aws:cdk:warning"]
-    assert any("[ack: constructs-triton:multi-model-gpu-undocumented]" in text for text in warnings)
+    assert any("[ack: constructs-triton:multi-model-gpu-undocumented]" in text for text in warnings(stack))
 
 
 def test_connections_need_a_vpc(path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from cdk_apps import add_repository, make_app, make_stack, policies, resources, synthesize, write_model
+from policy_statements import listed
 from stack_update import before_cleanup, lost_grants
 
 from constructs_triton import (
@@ -249,7 +250,7 @@ def test_uploads_in_parts_may_use_the_key(stack: cdk.Stack, tmp_path: Path) -> N
     )
     caller = iam.User(stack, "Caller")
     endpoint.grant_invoke_async(caller)
-    actions = [set(as_list(each["Action"])) for each in all_statements(synthesize(stack))]
+    actions = [set(listed(each["Action"])) for each in all_statements(synthesize(stack))]
     writing = [each for each in actions if "kms:GenerateDataKey" in each]
     assert len(writing) == 3  # core dumps, responses and the caller's requests
     assert all("kms:Decrypt" in each for each in writing)
@@ -259,7 +260,7 @@ def test_uploads_in_parts_may_use_the_key(stack: cdk.Stack, tmp_path: Path) -> N
 def test_tagged_archives_can_be_copied(tmp_path: Path) -> None:
     """CopyObject copies tags, so S3 asks for the permissions to read and write them."""
     template = repository_template(write_models(tmp_path, 1, "a"))
-    found = {each.get("Sid"): as_list(each["Action"]) for each in all_statements(template)}
+    found = {each.get("Sid"): listed(each["Action"]) for each in all_statements(template)}
     assert "s3:GetObjectTagging" in found["ReadArchives"]
     assert "s3:PutObjectTagging" in found["PlaceArchives"]
 
@@ -270,7 +271,3 @@ def all_statements(template: Mapping[str, Any]) -> list[dict[str, Any]]:
         for policy in policies(template).values()
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]
     ]
-
-
-def as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
