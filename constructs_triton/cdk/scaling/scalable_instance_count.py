@@ -25,7 +25,7 @@ from constructs_triton.cdk.scaling.target_tracking import (
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
 
-__all__ = ["ScalingPolicyOptions", "TrackedMetric", "TritonScalableInstanceCount", "tracked_metrics"]
+__all__ = ["TritonScalableInstanceCount", "tracked_metrics"]
 
 _PREDEFINED = appscaling.PredefinedMetric
 
