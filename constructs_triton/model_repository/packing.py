@@ -140,15 +140,10 @@ def identify(
     return {key: ArchiveIdentity(digest_of(each, contents), _size(each)) for key, each in members.items()}
 
 
-def find_packed(
-    identity: ArchiveIdentity,
-    directory: Path,
-    *,
-    compression_level: int = DEFAULT_COMPRESSION_LEVEL,
-) -> PackedArchive | None:
+def find_packed(identity: ArchiveIdentity, directory: Path) -> PackedArchive | None:
     """Return the unchanged archive that ``pack`` has put there with ``shares_files``, or ``None``."""
     path = directory / f"{identity.digest}{ARCHIVE_SUFFIX}"
-    key = ArchiveKey(identity.digest, identity.unpacked_size_bytes, compression_level)
+    key = ArchiveKey(identity.digest, identity.unpacked_size_bytes, DEFAULT_COMPRESSION_LEVEL)
     if not ArchiveCache(cache_directory(), cache_bytes(), shares_files=True).is_placed(key, path):
         return None
     return PackedArchive(path, identity.digest, path.stat().st_size, identity.unpacked_size_bytes)
