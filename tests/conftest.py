@@ -12,10 +12,14 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import botocore.session
 import pytest
 from botocore.loaders import Loader
+
+if TYPE_CHECKING:
+    from constructs_triton.rehearsal import SimulatedAccount
 
 # jsii prints a banner about Node's age on stderr; pytest would show it beside every failure.
 os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "18,20")
@@ -76,3 +80,13 @@ def budget(request: pytest.FixtureRequest) -> Iterator[None]:
         warnings.warn(
             f"{request.module.__name__} took {took:.1f} minutes, its budget is {minutes}", stacklevel=1
         )
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[SimulatedAccount]:
+    """A simulated account with the bucket of assets. The tests of a module share it."""
+    from constructs_triton.rehearsal import SimulatedAccount
+
+    with SimulatedAccount() as account:
+        account.bootstrap()
+        yield account

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 # Its names are imported on first use, so --help does not load NumPy.
 import constructs_triton_client
-from constructs_triton.cli.component_options import add_component_arguments
+from constructs_triton.cli.connection_options import add_connection_options
 from constructs_triton.cli.program.exit_codes import FoundWrongError
 from constructs_triton.cli.tensor_options import read_shapes
 from constructs_triton.errors import InvocationError
@@ -71,12 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="variant that answers (default: SageMaker chooses one by the weights)",
     )
-    add_component_arguments(parser)
-    parser.add_argument("--index", metavar="S3_URI", help="index.json that maps model names to archives")
-    parser.add_argument("--endpoint-url", metavar="URL", help="URL of a local run (default: AWS)")
-    parser.add_argument(
-        "--region", metavar="REGION", help="AWS Region (default: that of your AWS configuration)"
-    )
+    add_connection_options(parser)
     parser.add_argument(
         "--record",
         type=Path,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton.cli.argument_types import whole_number
-from constructs_triton.cli.component_options import add_component_arguments
+from constructs_triton.cli.connection_options import add_connection_options
 from constructs_triton.cli.invoke import connect
 from constructs_triton.cli.program.exit_codes import EXIT_WRONG, combined_code, exit_code_of
 from constructs_triton.facts.limits import RangeLimit
@@ -39,12 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="variant that answers (default: SageMaker chooses one by the weights)",
     )
     add_concurrency(parser)
-    add_component_arguments(parser)
-    parser.add_argument("--index", metavar="S3_URI", help="index.json that maps model names to archives")
-    parser.add_argument("--endpoint-url", metavar="URL", help="URL of a local run (default: AWS)")
-    parser.add_argument(
-        "--region", metavar="REGION", help="AWS Region (default: that of your AWS configuration)"
-    )
+    add_connection_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -14,7 +14,7 @@ from constructs_triton.cloud_assembly.shapes import STRING, TEMPLATE, check_shap
 from constructs_triton.errors import TemplateError
 from constructs_triton.untrusted.json_files import read_json
 
-__all__ = ["SUBSTITUTION", "Resource", "Template", "read_json_object", "references"]
+__all__ = ["SUBSTITUTION", "Resource", "Template", "read_json_object", "references", "value_at"]
 
 SUBSTITUTION = re.compile(r"\$\{(!?)([^}]*)\}")
 """A name in ``Fn::Sub``. With the exclamation mark it is a literal."""
@@ -148,3 +148,12 @@ def _substituted(text: str, variables: Mapping[str, Any]) -> Iterator[str]:
     for literal, name in SUBSTITUTION.findall(text):
         if not literal and name not in variables:
             yield name.split(".")[0]
+
+
+def value_at(value: Any, path: Sequence[str]) -> Any:
+    """Return what is at a path of properties; ``*`` is each element of a list."""
+    if not path or value is None:
+        return value
+    if path[0] == "*":
+        return [value_at(each, path[1:]) for each in value]
+    return value_at(value.get(path[0]), path[1:]) if isinstance(value, Mapping) else None

@@ -20,7 +20,6 @@ __all__ = [
     "not_settled",
     "regions_without_processing",
     "smallest_with_gpu",
-    "trtexec_path",
 ]
 
 JobKind = Literal["processing", "training"]
@@ -54,11 +53,6 @@ def smallest_with_gpu(gpu_model: str) -> InstanceType:
 def entrypoint() -> str:
     """Return the program that starts NVIDIA's containers."""
     return str(load("compile_jobs")["entrypoint"])
-
-
-def trtexec_path() -> str:
-    """Return the path of ``trtexec`` in the image."""
-    return str(load("compile_jobs")["trtexec"])
 
 
 def is_removed_option(option: str, tensorrt_major: int) -> bool:

@@ -17,7 +17,7 @@ from constructs_triton.model_config.text import TextFault, decode, read_text_fau
 from constructs_triton.model_config.text_spellings import MAX_TEXT_BYTES
 from constructs_triton.untrusted.regular_files import file_type, read_regular
 
-__all__ = ["CONFIG_FILE", "ModelFolder"]
+__all__ = ["CONFIG_FILE", "ModelFolder", "is_directory"]
 
 CONFIG_FILE = "config.pbtxt"
 _NO_VERSIONS = frozenset({"warmup", "initial_state", "configs"})
@@ -67,7 +67,7 @@ class ModelFolder:
         """Names in the folder, and whether each is a directory, following links; empty if unreadable."""
         try:
             with os.scandir(self._directory) as entries:
-                return {entry.name: _is_directory(entry) for entry in entries}
+                return {entry.name: is_directory(entry) for entry in entries}
         except OSError:
             return {}
 
@@ -75,7 +75,7 @@ class ModelFolder:
         """Return the names in a sub-folder, and whether each is a directory; empty if there is none."""
         try:
             with os.scandir(os.path.join(self._directory, *parts)) as entries:
-                return {entry.name: _is_directory(entry) for entry in entries}
+                return {entry.name: is_directory(entry) for entry in entries}
         except (OSError, ValueError):
             return {}
 
@@ -193,7 +193,7 @@ class ModelFolder:
         try:
             with os.scandir(os.path.join(self._directory, folder)) as entries:
                 return tuple(
-                    entry.name for entry in entries if not _is_directory(entry) and not _is_file(entry)
+                    entry.name for entry in entries if not is_directory(entry) and not _is_file(entry)
                 )
         except OSError:
             return ()
@@ -277,7 +277,8 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _is_directory(entry: os.DirEntry[str]) -> bool:
+def is_directory(entry: os.DirEntry[str]) -> bool:
+    """Return whether it is a folder; ``False`` if it cannot be read."""
     try:
         return entry.is_dir()
     except OSError:

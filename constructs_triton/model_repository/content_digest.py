@@ -7,7 +7,7 @@ only if it is empty; other folders follow from their content.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from blake3 import blake3
@@ -45,22 +45,16 @@ def _add(identity: blake3, entry_type: bytes, name: str, mode: int, content: Con
     identity.update(entry_type + mode.to_bytes(2, "big") + len(path).to_bytes(4, "big") + path + content)
 
 
-def hash_files(
-    members: Sequence[Member], workers: int, on_bytes: Callable[[int], None] | None = None
-) -> dict[str, ContentDigest]:
+def hash_files(members: Sequence[Member], workers: int) -> dict[str, ContentDigest]:
     """Return the digests of the files among ``members`` by name. Several files are read at a time.
 
     Raises:
         ArchiveError: a file cannot be read, or changed since it was listed.
     """
     files = [member for member in members if not member.is_directory]
-    digests: dict[str, ContentDigest] = {}
     with ThreadPoolExecutor(workers) as pool:
-        for member, digest in zip(files, pool.map(_hash_file, files), strict=True):
-            digests[member.name] = digest
-            if on_bytes is not None:
-                on_bytes(member.size)
-    return digests
+        digests = pool.map(_hash_file, files)
+        return {member.name: digest for member, digest in zip(files, digests, strict=True)}
 
 
 def _hash_file(member: Member) -> ContentDigest:

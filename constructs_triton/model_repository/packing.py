@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from constructs_triton.errors import ArchiveError, InvalidValueError
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_repository.archive import (
     DEFAULT_COMPRESSION_LEVEL,
     count_workers,
@@ -21,7 +20,7 @@ from constructs_triton.model_repository.cache_location import cache_bytes, cache
 from constructs_triton.model_repository.content_digest import ContentDigest, digest_of, hash_files
 from constructs_triton.model_repository.digest_cache import DigestCache
 from constructs_triton.model_repository.members import Member, collect_members
-from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
+from constructs_triton.model_repository.temporary_folders import output_folder, partial_folder
 
 if TYPE_CHECKING:
     from constructs_triton.model_config.folder import ModelFolder
@@ -141,15 +140,10 @@ def identify(
     return {key: ArchiveIdentity(digest_of(each, contents), _size(each)) for key, each in members.items()}
 
 
-def find_packed(
-    identity: ArchiveIdentity,
-    directory: Path,
-    *,
-    compression_level: int = DEFAULT_COMPRESSION_LEVEL,
-) -> PackedArchive | None:
+def find_packed(identity: ArchiveIdentity, directory: Path) -> PackedArchive | None:
     """Return the unchanged archive that ``pack`` has put there with ``shares_files``, or ``None``."""
     path = directory / f"{identity.digest}{ARCHIVE_SUFFIX}"
-    key = ArchiveKey(identity.digest, identity.unpacked_size_bytes, compression_level)
+    key = ArchiveKey(identity.digest, identity.unpacked_size_bytes, DEFAULT_COMPRESSION_LEVEL)
     if not ArchiveCache(cache_directory(), cache_bytes(), shares_files=True).is_placed(key, path):
         return None
     return PackedArchive(path, identity.digest, path.stat().st_size, identity.unpacked_size_bytes)
@@ -191,9 +185,7 @@ class _Packing:
     on_progress: Progress | None
 
     def run(self, caches: _Caches | None) -> PackedArchive:
-        with _archive_errors(self.directory):
-            self.directory.mkdir(parents=True, exist_ok=True)
-            remove_abandoned(self.directory)
+        with output_folder(self.directory, "the archive cannot be written"):
             cached = self._from_cache(caches) if caches is not None else None
             return cached or self._write(caches)
 
@@ -249,18 +241,6 @@ class _Packing:
 
     def _archive(self, path: Path, digest: str) -> PackedArchive:
         return PackedArchive(path, digest, path.stat().st_size, self._unpacked_size)
-
-
-@contextmanager
-def _archive_errors(directory: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ArchiveError(
-            f"{directory}: the archive cannot be written ({reason}); "
-            "choose a folder that you may write, on a disk with enough space"
-        ) from error
 
 
 def _check_names(repository: ModelRepository, model_names: Collection[str], archive_name: str | None) -> None:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
+from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder, is_directory
 from constructs_triton.model_config.target import ArchiveContent, Target
 from constructs_triton.model_repository.composition import Composition, CompositionOptions
 from constructs_triton_client.spelling import did_you_mean, quoted
@@ -93,8 +93,8 @@ class ModelRepository:
                 f'model repository: cannot be read ({reason.lower()}), got "{shown}"; '
                 f"pass a folder that has one subfolder for each model{hint}"
             ) from error
-        directories = {entry.name: entry.is_symlink() for entry in entries if _is_directory(entry)}
-        has_config = any(entry.name == CONFIG_FILE and not _is_directory(entry) for entry in entries)
+        directories = {entry.name: entry.is_symlink() for entry in entries if is_directory(entry)}
+        has_config = any(entry.name == CONFIG_FILE and not is_directory(entry) for entry in entries)
         repository = cls(Path(path), directories, has_config, complete_bytes, frozenset(linked_files))
         repository.compose(CompositionOptions.of(calls, also_served))
         return repository
@@ -288,10 +288,3 @@ class ModelRepository:
             folders = tuple(sorted(name for name, is_link in self._directories.items() if not is_link))
             return (ArchiveContent(served[0], folders, is_given=True),)
         return tuple(ArchiveContent(name, tuple(composition.closure([name]))) for name in served)
-
-
-def _is_directory(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False

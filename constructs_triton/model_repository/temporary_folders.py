@@ -16,7 +16,9 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-__all__ = ["partial_folder", "remove_abandoned", "scratch_directory"]
+from constructs_triton.errors import ArchiveError
+
+__all__ = ["output_folder", "partial_folder", "remove_abandoned", "scratch_directory"]
 
 _PREFIX = ".constructs-triton-"
 _SHARE = 10
@@ -37,6 +39,25 @@ def partial_folder(parent: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
+
+
+@contextmanager
+def output_folder(directory: Path, problem: str) -> Iterator[None]:
+    """Create a folder if it does not exist, and delete what killed runs have left in it.
+
+    Raises:
+        ArchiveError: the folder or something in it cannot be written. The message has the problem.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(directory)
+        yield
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ArchiveError(
+            f"{directory}: {problem} ({reason}); "
+            "choose a folder that you may write, on a disk with enough space"
+        ) from error
 
 
 def remove_abandoned(directory: Path) -> None:

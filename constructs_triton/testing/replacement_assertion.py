@@ -11,7 +11,7 @@ from typing import Any
 
 from aws_cdk import Stack
 
-from constructs_triton.cloud_assembly.template import references
+from constructs_triton.cloud_assembly.template import references, value_at
 from constructs_triton.errors import InvalidValueError, MissingDependencyError
 from constructs_triton.testing.stable_template import stable_template
 from constructs_triton.untrusted.json_files import read_json
@@ -120,7 +120,7 @@ class _Change:
             yield f"its type was {self.old['Type']} and is {self.new['Type']}"
             return
         for path in _create_only(self.old["Type"]):
-            values = [_value_at(each.get("Properties", {}), path) for each in (self.old, self.new)]
+            values = [value_at(each.get("Properties", {}), path) for each in (self.old, self.new)]
             if values[0] != values[1]:
                 yield f"{'.'.join(path)} was {_short(values[0])} and is {_short(values[1])}"
             elif referred := sorted(references(values[1]) & set(replaced)):
@@ -144,14 +144,6 @@ def _create_only(resource_type: str) -> Sequence[tuple[str, ...]]:
     except ResourceNotFoundError:  # a type of a registry of your own
         return ()
     return [tuple(path.split("/")[2:]) for path in schema.get("createOnlyProperties") or ()]
-
-
-def _value_at(value: Any, path: Sequence[str]) -> Any:
-    if not path or value is None:
-        return value
-    if path[0] == "*":
-        return [_value_at(each, path[1:]) for each in value]
-    return _value_at(value.get(path[0]), path[1:]) if isinstance(value, Mapping) else None
 
 
 def _short(value: Any) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from constructs_triton.local.server.installation import (
     TritonInstallation,
@@ -23,7 +24,20 @@ from constructs_triton.local.server.installation import (
     inspect_python,
 )
 
-__all__ = ["build_image", "build_small_image"]
+__all__ = ["build_image", "build_small_image", "needs_podman", "podman", "set_up_podman"]
+
+_IS_REQUIRED = bool(os.environ.get("CONSTRUCTS_TRITON_REQUIRE_SERVER"))
+_HAS_PODMAN = shutil.which("podman") is not None and shutil.which("runc") is not None and os.geteuid() == 0
+needs_podman = pytest.mark.skipif(
+    not _HAS_PODMAN and not _IS_REQUIRED, reason="podman and runc, as root, are required"
+)
+# crun does not start containers on hosts with both versions of cgroups, and hard limits may be low.
+_CONFIGURATION = """
+[engine]
+runtime = "runc"
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
+"""
 
 #: What the `serve` script and the engine run in the container.
 _PROGRAMS = ("bash", "cat", "env", "find", "mkdir", "sleep")
@@ -34,6 +48,18 @@ _ENVIRONMENT = {
     "PATH": f"{_PYTHON}/bin:{_TRITON}/bin:/usr/bin:/bin",
     "LD_LIBRARY_PATH": f"{_LIBRARIES}:{_PYTHON}/lib",
 }
+
+
+def podman(*arguments: str) -> str:
+    """What podman prints."""
+    done = subprocess.run(["podman", *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def set_up_podman(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Write podman's settings for this machine to a folder, and let podman use them."""
+    (folder / "containers.conf").write_text(_CONFIGURATION)
+    patch.setenv("CONTAINERS_CONF", str(folder / "containers.conf"))
 
 
 def build_image(engine: str, name: str, folder: Path, *, python_of_system: str = "") -> None:

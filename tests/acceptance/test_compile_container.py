@@ -9,7 +9,6 @@ results.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sagemaker_image import build_small_image
+from sagemaker_image import build_small_image, needs_podman, podman, set_up_podman
 from simulated_jobs import ROLE, write_onnx
 
 from constructs_triton.cli import main
@@ -26,12 +25,10 @@ from constructs_triton.model_files import describe
 BUDGET_MINUTES = 2
 IMAGE = "localhost/constructs-triton-test:trtexec"
 TRTEXEC = Path(__file__).parents[1] / "unit" / "artifacts" / "plans" / "trtexec.py"
-_IS_REQUIRED = bool(os.environ.get("CONSTRUCTS_TRITON_REQUIRE_SERVER"))
-_HAS_PODMAN = shutil.which("podman") is not None and shutil.which("runc") is not None and os.geteuid() == 0
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.usefixtures("budget"),
-    pytest.mark.skipif(not _HAS_PODMAN and not _IS_REQUIRED, reason="podman and runc, as root, are required"),
+    needs_podman,
 ]
 ENTRYPOINT = """#!/bin/bash
 echo "== Triton Inference Server =="
@@ -47,22 +44,17 @@ PROGRAMS = {
     "/usr/src/tensorrt/bin/trtexec": PROGRAM,
     "/usr/src/tensorrt/trtexec.py": TRTEXEC.read_text(),
 }
-# crun does not start containers on hosts with both versions of cgroups, and hard limits may be low.
-CONFIGURATION = (
-    '[engine]\nruntime = "runc"\n[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n'
-)
 
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("image")
-    (folder / "containers.conf").write_text(CONFIGURATION)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CONTAINERS_CONF", str(folder / "containers.conf"))
+        set_up_podman(folder, patch)
         build_small_image("podman", IMAGE, folder, PROGRAMS)
         shutil.rmtree(folder / "root")
         yield IMAGE
-        subprocess.run(["podman", "rmi", "--force", IMAGE], check=True, capture_output=True)
+        podman("rmi", "--force", IMAGE)
 
 
 def prepared(folder: Path, capsys: pytest.CaptureFixture[str], kind: str, doc: str = "") -> dict[str, Any]:

@@ -2,51 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
-from adopted_app import DESIRED, MAXIMUM, STACK, TAGS, Notebook, adopt, synthesize
+from adopted_app import DESIRED, MAXIMUM, STACK, TAGS, Deploy, Notebook, assemblies, deploy, notebook
 
 from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.custom_resource_handlers.adoption import ADOPTED_TYPE
 from constructs_triton.custom_resource_handlers.scaling_guard import POLICY_TYPE, TARGET_TYPE
 from constructs_triton.rehearsal import Behaviour, SimulatedAccount
 from constructs_triton.rehearsal.replacement import replaced
-from constructs_triton.rehearsal.stacks.stack import Stack
 from constructs_triton.rehearsal.steps import Step
 
 BUDGET_MINUTES = 3
 pytestmark = [pytest.mark.usefixtures("budget")]
-
-Deploy = Callable[..., Stack]
-
-
-@pytest.fixture(scope="module")
-def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return synthesize(tmp_path_factory.mktemp("assemblies"))
-
-
-@pytest.fixture(scope="module")
-def aws() -> Iterator[SimulatedAccount]:
-    with SimulatedAccount() as account:
-        account.bootstrap()
-        yield account
-
-
-@pytest.fixture
-def notebook(aws: SimulatedAccount) -> Notebook:
-    """An endpoint that scales, with a name of its own, in an account that is calm at first."""
-    aws.behaviour = Behaviour()
-    return Notebook(aws).create().scale()
-
-
-@pytest.fixture
-def deploy(assemblies: Path, notebook: Notebook) -> Deploy:
-    """Deploys a state of the stack, which adopts the notebook's endpoint."""
-    return partial(adopt, notebook, assemblies)
+__all__ = ["assemblies", "deploy", "notebook"]  # fixtures
 
 
 def fail_after(notebook: Notebook, assembly: Path, type: str) -> None:

@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
-from adopted_app import DESIRED, STACK, Notebook, adopt, synthesize, template_of
+from adopted_app import DESIRED, STACK, Deploy, Notebook, assemblies, deploy, notebook, template_of
 from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.rehearsal import Behaviour, SimulatedAccount
-from constructs_triton.rehearsal.stacks.stack import Stack
+from constructs_triton.rehearsal import SimulatedAccount
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]
-
-Deploy = Callable[..., Stack]
-
-
-@pytest.fixture(scope="module")
-def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return synthesize(tmp_path_factory.mktemp("assemblies"))
-
-
-@pytest.fixture(scope="module")
-def aws() -> Iterator[SimulatedAccount]:
-    with SimulatedAccount() as account:
-        account.bootstrap()
-        yield account
-
-
-@pytest.fixture
-def notebook(aws: SimulatedAccount) -> Notebook:
-    """An endpoint that scales, with a name of its own, in an account that is calm at first."""
-    aws.behaviour = Behaviour()
-    return Notebook(aws).create().scale()
-
-
-@pytest.fixture
-def deploy(assemblies: Path, notebook: Notebook) -> Deploy:
-    """Deploys a state of the stack, which adopts the notebook's endpoint."""
-    return partial(adopt, notebook, assemblies)
+__all__ = ["assemblies", "deploy", "notebook"]  # fixtures
 
 
 # Refusals.

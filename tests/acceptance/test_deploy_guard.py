@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,7 @@ pytestmark = [pytest.mark.usefixtures("budget")]
 
 _PASSING = ("CreationTime", "ScalableTargetARN", "PolicyARN", "ScheduledActionARN", "Alarms", "RoleARN")
 Deploy = Callable[[str, str], Stack]
-
-
-@pytest.fixture(scope="module")
-def aws() -> Iterator[SimulatedAccount]:
-    with SimulatedAccount() as account:
-        account.bootstrap()
-        yield account
+NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +37,10 @@ def deploy(aws: SimulatedAccount, guard_assemblies: Path) -> Deploy:
     return lambda state, name: aws.deploy(guard_assemblies / state, STACK, stack_name=name)
 
 
-@pytest.fixture(scope="module")
-def numbers() -> Iterator[int]:
-    return itertools.count()
-
-
 @pytest.fixture
-def fresh(aws: SimulatedAccount, deploy: Deploy, numbers: Iterator[int]) -> StackView:
+def fresh(aws: SimulatedAccount, deploy: Deploy) -> StackView:
     """Both variants, small, scaled and guarded."""
-    name = f"Guarded{next(numbers)}"
+    name = f"Guarded{next(NUMBERS)}"
     stack = deploy("small", name)
     assert stack.status == "CREATE_COMPLETE", stack.reason
     return StackView(aws, name)
@@ -98,11 +87,9 @@ def instance_types(view: StackView) -> dict[str, str]:
     return {each["VariantName"]: each["InstanceType"] for each in variants}
 
 
-def test_lost_response_of_a_creation_leaves_no_scaling(
-    aws: SimulatedAccount, deploy: Deploy, numbers: Iterator[int]
-) -> None:
+def test_lost_response_of_a_creation_leaves_no_scaling(aws: SimulatedAccount, deploy: Deploy) -> None:
     """Target and policy have ids that their function does not know, and their rollback deletes them."""
-    names = (f"Lost{next(numbers)}" for _ in numbers)
+    names = (f"Lost{next(NUMBERS)}" for _ in NUMBERS)
     resources = deploy("small", "Lost").resources
     steps = [
         Step("create", next(name for name, each in resources.items() if each.request.type == kind))

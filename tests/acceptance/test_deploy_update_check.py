@@ -28,13 +28,6 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return synthesize(tmp_path_factory.mktemp("assemblies"))
 
 
-@pytest.fixture(scope="module")
-def aws() -> Iterator[SimulatedAccount]:
-    with SimulatedAccount() as account:
-        account.bootstrap()
-        yield account
-
-
 @pytest.fixture
 def deploy(aws: SimulatedAccount, assemblies: Path) -> Callable[[str], StackView]:
     """Deploys states to a new stack."""

@@ -16,7 +16,7 @@ import boto3
 import numpy as np
 import pytest
 from local_assembly import PYTHON_CONFIG, AssemblyBuilder, adding_ensemble, adding_model, below
-from sagemaker_image import build_image
+from sagemaker_image import build_image, needs_podman, podman, set_up_podman
 from test_local_endpoints import Caller, eventually
 
 from constructs_triton.errors import LocalEndpointError
@@ -26,22 +26,13 @@ from constructs_triton_client.wire import encode_request
 BUDGET_MINUTES = 6
 PROJECT = Path(__file__).resolve().parents[2]
 IMAGE = "localhost/constructs-triton-test:sagemaker"
-_IS_REQUIRED = bool(os.environ.get("CONSTRUCTS_TRITON_REQUIRE_SERVER"))
-_HAS_PODMAN = shutil.which("podman") is not None and shutil.which("runc") is not None and os.geteuid() == 0
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.usefixtures("budget"),
-    pytest.mark.skipif(not _HAS_PODMAN and not _IS_REQUIRED, reason="podman and runc, as root, are required"),
+    needs_podman,
 ]
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 
-# crun does not start containers on hosts with both versions of cgroups, and hard limits may be low.
-CONFIGURATION = """
-[engine]
-runtime = "runc"
-[containers]
-default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
-"""
 #: Returns what the container allows: 1 or 0 for writing to the model's folder and for a network interface,
 #: and the size of /dev/shm in MiB.
 LOOKING = """
@@ -67,19 +58,12 @@ class TritonPythonModel:
 """
 
 
-def podman(*arguments: str) -> str:
-    """What podman prints."""
-    done = subprocess.run(["podman", *arguments], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
 @pytest.fixture(scope="module", autouse=True)
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The image, and podman's settings for this machine, until the last test has run."""
     folder = tmp_path_factory.mktemp("image")
-    (folder / "containers.conf").write_text(CONFIGURATION)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CONTAINERS_CONF", str(folder / "containers.conf"))
+        set_up_podman(folder, patch)
         build_image("podman", IMAGE, folder)
         shutil.rmtree(folder / "root")
         yield

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from local_assembly import AssemblyBuilder, adding_model, below
-from local_network import connects_as_nobody, listening, processes_in, processes_of
+from local_network import connects_as_nobody, free_port, listening, processes_in, processes_of
 from local_processes import folders, process_ids
 from refused_seccomp import without_seccomp
 from test_local_endpoints import Caller
@@ -43,11 +43,6 @@ def connecting_model() -> dict[str, str]:
             x = np.array([client.connect_ex(("127.0.0.1", int(x[0]))) == 0])
 """
     return {**files, "1/model.py": files["1/model.py"].replace("    def answer(self, x):\n", connecting)}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 GRPC_PORT = free_port()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from example_scripts import PUBLISHED_SYSTEMS, run_script, synthesize
+from example_scripts import PUBLISHED_SYSTEMS, assembly, client, endpoint, run_script
 from triton_server import needs_server
 
 from constructs_triton.local import LocalEndpoint
@@ -18,26 +17,12 @@ from constructs_triton.local.server_check import ask_server
 from constructs_triton_client import TritonClient
 
 NAME = "bert_benchmark"
+ENDPOINT = "small-bert"
 EXAMPLE = PUBLISHED_SYSTEMS / NAME
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
-
-
-@pytest.fixture(scope="module")
-def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return synthesize(NAME, tmp_path_factory.mktemp("bert") / "cdk.out")
-
-
-@pytest.fixture(scope="module")
-def endpoint(assembly: Path) -> Iterator[LocalEndpoint]:
-    with LocalEndpoint.from_assembly(assembly, endpoint="small-bert") as local:
-        yield local
-
-
-@pytest.fixture(scope="module")
-def client(endpoint: LocalEndpoint) -> TritonClient:
-    return TritonClient.for_endpoint("small-bert", endpoint_url=endpoint.endpoint_url)
+__all__ = ["assembly", "client", "endpoint"]  # fixtures
 
 
 def sentences(count: int) -> tuple[Any, Any]:
@@ -91,6 +76,6 @@ def test_rows_are_compared_in_turns() -> None:
 
 def test_invocation_script_prints_probabilities(endpoint: LocalEndpoint) -> None:
     """``invoke.py`` pads the tokens and prints two probabilities that sum to one."""
-    printed = run_script(NAME, "invoke.py", "small-bert", "--endpoint-url", endpoint.endpoint_url)
+    printed = run_script(NAME, "invoke.py", ENDPOINT, "--endpoint-url", endpoint.endpoint_url)
     no, yes = (float(part.split(": ")[1]) for part in printed.strip().split(", "))
     assert abs(no + yes - 1) < 0.002

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from example_scripts import PUBLISHED_SYSTEMS, run_script, synthesize
+from example_scripts import PUBLISHED_SYSTEMS, assembly, client, endpoint, run_script
 from triton_server import needs_server
 
 from constructs_triton.errors import InvocationError
@@ -18,27 +17,13 @@ from constructs_triton.local.server_check import ask_server
 from constructs_triton_client import RequestedOutput, TritonClient
 
 NAME = "dali_inception"
+ENDPOINT = "dali-inception-twin"
 EXAMPLE = PUBLISHED_SYSTEMS / NAME
 LABEL = b"blue, row 3, column 8"
 
 BUDGET_MINUTES = 1
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
-
-
-@pytest.fixture(scope="module")
-def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return synthesize(NAME, tmp_path_factory.mktemp("dali") / "cdk.out")
-
-
-@pytest.fixture(scope="module")
-def endpoint(assembly: Path) -> Iterator[LocalEndpoint]:
-    with LocalEndpoint.from_assembly(assembly, endpoint="dali-inception-twin") as local:
-        yield local
-
-
-@pytest.fixture(scope="module")
-def client(endpoint: LocalEndpoint) -> TritonClient:
-    return TritonClient.for_endpoint("dali-inception-twin", endpoint_url=endpoint.endpoint_url)
+__all__ = ["assembly", "client", "endpoint"]  # fixtures
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +45,7 @@ def test_all_three_requests_name_the_picture(assembly: Path, endpoint: LocalEndp
     """``invoke.py`` prints the same best class for JSON, tritonclient and TritonClient."""
     labels = assembly.parent / "build" / "twin" / "inception_graphdef" / "inception_labels.txt"
     options = ["--endpoint-url", endpoint.endpoint_url, "--labels", labels]
-    lines = run_script(NAME, "invoke.py", "dali-inception-twin", *options).splitlines()
+    lines = run_script(NAME, "invoke.py", ENDPOINT, *options).splitlines()
     assert len(lines) == 3
     assert {line.partition(": ")[2] for line in lines} == {lines[0].partition(": ")[2]}
     assert LABEL.decode() in lines[0]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import boto3
 import numpy as np
 import pytest
-from example_scripts import PUBLISHED_SYSTEMS, run_script, synthesize
+from example_scripts import PUBLISHED_SYSTEMS, assembly, endpoint, run_script
 from triton_server import needs_server
 
 from constructs_triton.local import LocalEndpoint
@@ -20,23 +19,14 @@ from constructs_triton.local.server_check import ask_server
 from constructs_triton_client import TritonClient
 
 NAME = "resnet_autoscaling"
+ENDPOINT = "small-network"
 EXAMPLE = PUBLISHED_SYSTEMS / NAME
 BLUE_ROW_3_COLUMN_8 = 527
 PYTORCH, TENSORRT = "resnet_pt_v0.tar.gz", "resnet_trt_v0.tar.gz"
 
 BUDGET_MINUTES = 1
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
-
-
-@pytest.fixture(scope="module")
-def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return synthesize(NAME, tmp_path_factory.mktemp("resnet") / "cdk.out")
-
-
-@pytest.fixture(scope="module")
-def endpoint(assembly: Path) -> Iterator[LocalEndpoint]:
-    with LocalEndpoint.from_assembly(assembly, endpoint="small-network") as local:
-        yield local
+__all__ = ["assembly", "endpoint"]  # fixtures
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +49,7 @@ def test_articles_invocations_are_answered(endpoint: LocalEndpoint, pixels: Any)
     for target, name in ((PYTORCH, "INPUT__0"), (TENSORRT, "input")):
         tensor = {"name": name, "shape": [1, 3, 224, 224], "datatype": "FP32", "data": pixels.tolist()}
         response = runtime.invoke_endpoint(
-            EndpointName="small-network",
+            EndpointName=ENDPOINT,
             ContentType="application/octet-stream",
             Body=json.dumps({"inputs": [tensor]}),
             TargetModel=target,
@@ -77,9 +67,7 @@ def test_answers_equal_the_network_itself(endpoint: LocalEndpoint, pixels: Any) 
     for target, dtype in ((PYTORCH, np.float32), (TENSORRT, np.float16)):
         rounded = {name: value.astype(dtype).astype(np.float32) for name, value in weights.items()}
         expected = network["log_probabilities"](rounded, batch)[:, 1:]
-        client = TritonClient.for_endpoint(
-            "small-network", endpoint_url=endpoint.endpoint_url, target_model=target
-        )
+        client = TritonClient.for_endpoint(ENDPOINT, endpoint_url=endpoint.endpoint_url, target_model=target)
         name, output = ("INPUT__0", "OUTPUT__0") if target == PYTORCH else ("input", "output")
         np.testing.assert_allclose(client.infer({name: batch})[output], expected, rtol=1e-4, atol=1e-4)
 
@@ -88,7 +76,7 @@ def test_unknown_target_model_and_wrong_shape_are_refused(endpoint: LocalEndpoin
     """An unknown model is a ValidationError, and an invalid input is a ModelError."""
     runtime = boto3.client("sagemaker-runtime", endpoint_url=endpoint.endpoint_url)
     tensor = {"name": "INPUT__0", "shape": [1, 3, 2, 2], "datatype": "FP32", "data": [0.0] * 12}
-    call = {"EndpointName": "small-network", "Body": json.dumps({"inputs": [tensor]})}
+    call = {"EndpointName": ENDPOINT, "Body": json.dumps({"inputs": [tensor]})}
     with pytest.raises(runtime.exceptions.ModelError, match="shape"):
         runtime.invoke_endpoint(**call, TargetModel=PYTORCH)
     with pytest.raises(runtime.exceptions.ClientError, match=r"resnet_v9\.tar\.gz"):
@@ -97,5 +85,5 @@ def test_unknown_target_model_and_wrong_shape_are_refused(endpoint: LocalEndpoin
 
 def test_invocation_script_names_the_picture(endpoint: LocalEndpoint) -> None:
     """``invoke.py`` prints the right class first, for both models and both forms of a request."""
-    printed = run_script(NAME, "invoke.py", "small-network", "--endpoint-url", endpoint.endpoint_url)
+    printed = run_script(NAME, "invoke.py", ENDPOINT, "--endpoint-url", endpoint.endpoint_url)
     assert re.findall(r": classes \[(\d+),", printed) == [str(BLUE_ROW_3_COLUMN_8)] * 4

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import aws_cdk as cdk
 import pytest
 from local_assembly import ENSEMBLE_CONFIG, PYTHON_CONFIG
-from sagemaker_image import build_image
-from test_engine import CONFIGURATION, podman
+from sagemaker_image import build_image, needs_podman, podman, set_up_podman
 from test_local_endpoints import Caller
 
 from constructs_triton import (
@@ -34,8 +31,6 @@ BUDGET_MINUTES = 3
 IMAGE = "localhost/constructs-triton-test:system-python"
 MACHINE = InstanceType.of("ml.m5.xlarge")
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
-_IS_REQUIRED = bool(os.environ.get("CONSTRUCTS_TRITON_REQUIRE_SERVER"))
-_HAS_PODMAN = shutil.which("podman") is not None and shutil.which("runc") is not None and os.geteuid() == 0
 _SYSTEM_PYTHON = Path("/usr/bin/python3").resolve().name.removeprefix("python")
 _HAS_SYSTEM_PYTHON = any(Path("/usr/lib").glob(f"*/libpython{_SYSTEM_PYTHON}.so.1.0"))
 
@@ -133,7 +128,7 @@ def target_models(caller: Caller) -> list[str]:
     return [each.strip() for each in message.partition("Its archives: ")[2].split(",")]
 
 
-@pytest.mark.skipif(not _HAS_PODMAN and not _IS_REQUIRED, reason="podman and runc, as root, are required")
+@needs_podman
 @pytest.mark.skipif(not _HAS_SYSTEM_PYTHON, reason="libpython of /usr/bin/python3 is required")
 def test_python_laid_out_as_in_the_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With /usr/bin/python3 the packages are those of the environment, and NumPy that of dist-packages."""
@@ -151,8 +146,7 @@ def test_python_laid_out_as_in_the_image(tmp_path: Path, monkeypatch: pytest.Mon
     except InvalidValueError as error:
         pytest.skip(str(error))
     write_file(built.archive, models / "m" / "env.tar")
-    (tmp_path / "containers.conf").write_text(CONFIGURATION)
-    monkeypatch.setenv("CONTAINERS_CONF", str(tmp_path / "containers.conf"))
+    set_up_podman(tmp_path, monkeypatch)
     build_image("podman", IMAGE, tmp_path, python_of_system=_SYSTEM_PYTHON)
     try:
         with LocalEndpoint.from_repository(models, engine="podman", images={"models": IMAGE}) as running:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
+from constructs import IConstruct
 
 from constructs_triton import InstanceType, ModelSource, TritonEndpoint, TritonModelRepository
 from constructs_triton.cdk.repository.loaded_models import LocalModels
@@ -144,3 +145,9 @@ def flat(value: Any) -> str:
             return f"<{mapping}[{flat(key)}][{flat(second)}]>"
         case _:
             return str(value)
+
+
+def warnings(root: IConstruct) -> list[str]:
+    """Return the warnings of a construct and of those in it."""
+    entries = [entry for each in root.node.find_all() for entry in each.node.metadata]
+    return [str(entry.data) for entry in entries if entry.type == "aws:cdk:warning"]

@@ -1,4 +1,4 @@
-"""The stack that most tests of the constructs use, and the process that runs these tests."""
+"""What most tests of the constructs use, and the process that runs these tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import aws_cdk as cdk
 import pytest
-from cdk_apps import make_stack
+from cdk_apps import make_stack, write_repository
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
@@ -22,3 +22,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def stack() -> cdk.Stack:
     return make_stack()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The folder of an ensemble ``pipeline`` of ``scale`` and ``shift``, and of a model ``other``."""
+    return write_repository(tmp_path / "models")

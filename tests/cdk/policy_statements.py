@@ -9,7 +9,7 @@ from typing import Any
 
 from service_authorization import resource_arn
 
-__all__ = ["PolicyStatement", "policy_statements"]
+__all__ = ["PolicyStatement", "listed", "policy_statements"]
 
 _PSEUDO_PARAMETERS = {
     "AWS::AccountId": "123456789012",
@@ -58,7 +58,7 @@ def policy_statements(template: Mapping[str, Any]) -> list[PolicyStatement]:
     found = []
     for name, resource in template["Resources"].items():
         for document in _documents(resource.get("Properties", {})):
-            found += [_read(template, name, each) for each in _listed(document["Statement"])]
+            found += [_read(template, name, each) for each in listed(document["Statement"])]
     return found
 
 
@@ -82,14 +82,15 @@ def _read(template: Mapping[str, Any], owner: str, statement: Mapping[str, Any])
         owner_type=resource["Type"],
         roles=tuple(each["Ref"] if isinstance(each, dict) and "Ref" in each else str(each) for each in roles),
         sid=statement.get("Sid"),
-        actions=tuple(_listed(statement.get("Action", []))),
-        resources=tuple(_render(template, each) for each in _listed(statement.get("Resource", []))),
+        actions=tuple(listed(statement.get("Action", []))),
+        resources=tuple(_render(template, each) for each in listed(statement.get("Resource", []))),
         condition_keys=tuple(key for tests in statement.get("Condition", {}).values() for key in tests),
         unsupported=tuple(sorted(statement.keys() - known)),
     )
 
 
-def _listed(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
+    """Return the values of a statement, which has an only one without a list."""
     return value if isinstance(value, list) else [value]
 
 

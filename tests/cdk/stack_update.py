@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from policy_statements import listed
+
 __all__ = ["Grant", "before_cleanup", "grants_of_serving_roles", "lost_grants"]
 
 Resources = dict[str, dict[str, Any]]
@@ -134,10 +136,6 @@ def _grants(resources: Resources, roles: set[str]) -> Iterator[Grant]:
 def _grants_of(role: str, statement: Mapping[str, Any]) -> Iterator[Grant]:
     assert statement["Effect"] == "Allow"
     condition = json.dumps(statement.get("Condition", {}), sort_keys=True)
-    for action in _listed(statement["Action"]):
-        for resource in _listed(statement["Resource"]):
+    for action in listed(statement["Action"]):
+        for resource in listed(statement["Resource"]):
             yield Grant(role, action, json.dumps(resource, sort_keys=True), condition)
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]

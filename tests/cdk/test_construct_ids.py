@@ -129,9 +129,8 @@ def test_construct_ids_of_a_component_endpoint() -> None:
     assert ids_of(shared) == {**COMMON, "SecurityGroup/Resource": "AWS::EC2::SecurityGroup"}
 
 
-def test_construct_ids_of_a_component(tmp_path: Path) -> None:
+def test_construct_ids_of_a_component(stack: cdk.Stack, tmp_path: Path) -> None:
     """The id of the component contains a digest of what SageMaker cannot change; a name is part of it."""
-    stack = make_stack()
     component = add_component(stack, add_shared(stack), tmp_path)
     assert ids_of(component) == {"Model": MODEL, "Componentb119e929": COMPONENT}
 
@@ -180,18 +179,16 @@ def function_ids(scope: str, resource_type: str) -> dict[str, str]:
     }
 
 
-def test_construct_ids_of_a_repository_of_a_multi_model_endpoint(tmp_path: Path) -> None:
+def test_construct_ids_of_a_repository_of_a_multi_model_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
     """The first endpoint creates the bucket and the custom resource that copies the archives."""
-    stack = make_stack()
     repository = add_repository(stack, write_repository(tmp_path / "models"))
     assert ids_of(repository) == {}
     multi_model(stack, model_repository=repository, instance_type=CPU)
     assert ids_of(repository) == {**BUCKET, **function_ids("Sync", "Custom::TritonModelSync")}
 
 
-def test_construct_ids_of_a_repository_of_files(tmp_path: Path) -> None:
+def test_construct_ids_of_a_repository_of_files(stack: cdk.Stack, tmp_path: Path) -> None:
     """The custom resource that places a model as files has the name of the model in its id."""
-    stack = make_stack()
     repository = add_repository(stack, write_repository(tmp_path / "models"))
     single(stack, model_repository=repository, instance_type=CPU, compression_type=CompressionType.NONE)
     assert ids_of(repository) == {**BUCKET, **function_ids("Files-other", "Custom::TritonModelFiles")}

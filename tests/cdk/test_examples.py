@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cdk_apps import flat, policies, resources, statements
+from cdk_apps import flat, policies, resources, statements, warnings
 from example_apps import (
     CAPABILITIES,
     EXAMPLES,
@@ -301,8 +301,7 @@ def each_gpu_has_its_plan(found: Example) -> None:
     types = [each["InstanceType"] for each in variant["InstancePools"]]
     assert types == ["ml.g5.xlarge", "ml.g4dn.xlarge"]
     assert not any("ModelNameOverride" in each for each in variant["InstancePools"])
-    entries = [entry for each in found.app.node.find_all() for entry in each.node.metadata]
-    (warning,) = [str(each.data) for each in entries if each.type == "aws:cdk:warning"]
+    (warning,) = warnings(found.app)
     assert "the plans are stand-ins: run `constructs-triton compile`" in warning
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from aws_cdk import aws_sagemaker as sagemaker
-from cdk_apps import flat, policies, resources
+from cdk_apps import flat, policies, resources, warnings
 from example_apps import CAPABILITIES, Template, example
+from policy_statements import listed
 
 from constructs_triton import (
     InstanceType,
@@ -48,10 +49,6 @@ def policies_of(template: Template, role: str) -> dict[str, list[dict[str, Any]]
     }
 
 
-def as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
 def test_zero_is_a_value() -> None:
     """A minimum of zero instances is zero in the template, and not treated as missing."""
     (target,) = resources(
@@ -83,11 +80,11 @@ def test_execution_roles_have_least_privilege(name: str) -> None:
             statements = [each for found in policies_of(template, role).values() for each in found]
             assert statements
             for statement in statements:
-                actions = as_list(statement["Action"])
+                actions = listed(statement["Action"])
                 assert not [action for action in actions if "*" in action]
                 if not any(action.startswith("s3:") for action in actions):
                     continue
-                for resource in as_list(statement["Resource"]):
+                for resource in listed(statement["Resource"]):
                     is_object = "/" in flat(resource) and not flat(resource).endswith(".Arn>/*")
                     assert is_object or (actions == ["s3:ListBucket"] and "Condition" in statement)
 
@@ -100,8 +97,7 @@ def test_isolated_example_has_a_route_to_s3() -> None:
         for each in resources(found.template, "AWS::EC2::VPCEndpoint").values()
     ]
     assert ("Gateway", "s3") in types
-    entries = [entry for each in found.app.node.find_all() for entry in each.node.metadata]
-    assert not [entry.data for entry in entries if entry.type == "aws:cdk:warning"]
+    assert not warnings(found.app)
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
@@ -155,8 +151,8 @@ def test_role_pulls_only_from_the_accounts_of_the_image(name: str) -> None:
             allowed = [
                 flat(resource)
                 for statement in statements
-                if "ecr:BatchGetImage" in as_list(statement["Action"])
-                for resource in as_list(statement["Resource"])
+                if "ecr:BatchGetImage" in listed(statement["Action"])
+                for resource in listed(statement["Resource"])
             ]
             account = registry.partition(".dkr.ecr.")[0]
             assert any(f":{account}:repository/{repository.partition(':')[0]}" in each for each in allowed)

@@ -8,7 +8,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from cdk_apps import add_repository, make_stack, synthesize, write_model
+from cdk_apps import add_repository, synthesize, write_model
 from example_apps import CAPABILITIES, example, whole_templates
 from policy_statements import PolicyStatement, policy_statements
 from service_authorization import Action, matching_actions, overlap
@@ -194,10 +194,9 @@ def test_a_missing_counterpart_is_found(statement: dict[str, Any], needed: str) 
     assert list(missing_counterparts(stack_with(statement, {**statement, "Action": needed}))) == []
 
 
-def test_statements_of_options_that_no_example_has(tmp_path: Path) -> None:
+def test_statements_of_options_that_no_example_has(stack: cdk.Stack, tmp_path: Path) -> None:
     """Removing archives, at once or after a time, needs actions that exist."""
     write_model(tmp_path, "model")
-    stack = make_stack()
     options: dict[str, Any] = {
         "prune_after": cdk.Duration.days(90),
         "removal_policy": cdk.RemovalPolicy.DESTROY,

@@ -12,7 +12,6 @@ from typing import Any
 
 import fake_backend
 import pytest
-from backports import tarfile
 from google.protobuf import json_format
 
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
@@ -56,15 +55,6 @@ NEWER_RUNTIME = frozenset({"bad_opset_22", "bad_opset_23_auto"})
 """ONNX Runtime 1.19 does not know these operator sets; the installed one does."""
 OPTION = "ok_auto_default_mbs_16"
 """An option of the server sets the default of max_batch_size, which stand-ins do not see."""
-
-
-@pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Unpack the repositories."""
-    directory = tmp_path_factory.mktemp("oracle_onnx")
-    with tarfile.open(ORACLE / "cases.tar.gz") as archive:
-        archive.extractall(directory, filter="data")
-    return directory
 
 
 def _models(path: Path) -> list[ModelUnderCheck]:

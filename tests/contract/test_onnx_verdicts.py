@@ -14,7 +14,6 @@ from typing import Any
 
 import onnxruntime
 import pytest
-from backports import tarfile
 from check_examples.onnx_models import model, node, tensor
 from google.protobuf import json_format
 from onnx import TensorProto, external_data_helper, helper
@@ -86,15 +85,6 @@ SAME_WORDS = {
 
 OTHERWISE = {"ok_auto_default_mbs_16": "an option of the server sets the default of max_batch_size"}
 """What the server completes otherwise."""
-
-
-@pytest.fixture(scope="session")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Unpack the repositories."""
-    directory = tmp_path_factory.mktemp("oracle_onnx")
-    with tarfile.open(ORACLE / "cases.tar.gz") as archive:
-        archive.extractall(directory, filter="data")
-    return directory
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backports import tarfile
 
 from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.target import Mode, Target
@@ -79,15 +78,6 @@ DECIDED = sorted(
     for name, case in VERDICTS.items()
     if case["verdict"] != "unverifiable" and name not in NEEDS_EXECUTION
 )
-
-
-@pytest.fixture(scope="session")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Unpack the repositories."""
-    directory = tmp_path_factory.mktemp("oracle")
-    with tarfile.open(ORACLE / "cases.tar.gz") as archive:
-        archive.extractall(directory, filter="data")
-    return directory
 
 
 def check(cases: Path, name: str) -> Report:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
+import pytest
 from constructs import Construct
 from deploy_app import write_models
 
 from constructs_triton import InstanceType, ModelSource, TritonEndpoint, TritonModelRepository
 from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton.rehearsal import Behaviour, SimulatedAccount
 from constructs_triton.rehearsal.stacks.stack import Stack
 
 STACK = "Adopting"
@@ -22,6 +25,7 @@ NAME = "DEMO-digits-2025-11-02"
 INSTANCE_TYPE = "ml.c6i.large"
 DESIRED, MAXIMUM = 3, 8
 TAGS = {"team": "vision", "cost": "7"}
+Deploy = Callable[..., Stack]
 _NUMBERS = itertools.count()
 _TRUST = '{"Version": "2012-10-17", "Statement": []}'
 
@@ -245,3 +249,24 @@ def adopt(notebook: Notebook, assemblies: Path, state: str, stack_name: str | No
     name = f"Adopting{notebook.number}" if stack_name is None else stack_name
     template = Template(template_of(notebook, assemblies / state))
     return notebook.aws.deploy(assemblies / state, STACK, stack_name=name, template=template)
+
+
+# Fixtures of the tests that deploy many states.
+
+
+@pytest.fixture(scope="module")
+def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return synthesize(tmp_path_factory.mktemp("assemblies"))
+
+
+@pytest.fixture
+def notebook(aws: SimulatedAccount) -> Notebook:
+    """An endpoint that scales, with a name of its own, in an account that is calm at first."""
+    aws.behaviour = Behaviour()
+    return Notebook(aws).create().scale()
+
+
+@pytest.fixture
+def deploy(assemblies: Path, notebook: Notebook) -> Deploy:
+    """Deploys a state of the stack, which adopts the notebook's endpoint."""
+    return partial(adopt, notebook, assemblies)

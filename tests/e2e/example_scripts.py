@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import programs
 import pytest
 from programs import PROJECT, synthesize_app
+
+from constructs_triton.local import LocalEndpoint
+from constructs_triton_client import TritonClient
 
 PUBLISHED_SYSTEMS = PROJECT / "examples" / "published_systems"
 
@@ -75,3 +79,22 @@ def _resolve(value: Any) -> Any:
         case dict():
             return {key: _resolve(part) for key, part in value.items()}
     return [_resolve(part) for part in value] if isinstance(value, list) else value
+
+
+# Fixtures of the tests of one example. The module of the tests has its NAME and the name of an ENDPOINT.
+
+
+@pytest.fixture(scope="module")
+def assembly(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return synthesize(request.module.NAME, tmp_path_factory.mktemp("example") / "cdk.out")
+
+
+@pytest.fixture(scope="module")
+def endpoint(request: pytest.FixtureRequest, assembly: Path) -> Iterator[LocalEndpoint]:
+    with LocalEndpoint.from_assembly(assembly, endpoint=request.module.ENDPOINT) as local:
+        yield local
+
+
+@pytest.fixture(scope="module")
+def client(request: pytest.FixtureRequest, endpoint: LocalEndpoint) -> TritonClient:
+    return TritonClient.for_endpoint(request.module.ENDPOINT, endpoint_url=endpoint.endpoint_url)

@@ -16,6 +16,12 @@ _LISTEN = "0A"
 _NOBODY = 65534
 
 
+def free_port() -> int:
+    """A port on which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
 def processes_of(local: LocalEndpoint) -> set[int]:
     """The gateway's process and all that it has started, directly or not."""
     assert local.process is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,6 @@ Call = Callable[[], Any]
 @pytest.fixture(scope="module")
 def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return synthesize(tmp_path_factory.mktemp("assemblies"), "first") / "first"
-
-
-@pytest.fixture(scope="module")
-def aws() -> Iterator[SimulatedAccount]:
-    with SimulatedAccount() as account:
-        account.bootstrap()
-        yield account
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +25,6 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         version: synthesize_apps(folder / version, [APP], changes_models=version == "after") / APP
         for version in ("before", "after")
     }
-
-
-@pytest.fixture(scope="module")
-def aws() -> Iterator[SimulatedAccount]:
-    with SimulatedAccount() as account:
-        account.bootstrap()
-        yield account
 
 
 def test_example_sleeps_wakes_is_updated_and_destroyed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,9 @@ from constructs_triton.rehearsal.stacks.stack import Stack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 
+Deploy = Callable[[str, str], Stack]
+NUMBERS = itertools.count()
+
 
 @pytest.fixture(scope="module")
 def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -33,40 +36,24 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def aws() -> Iterator[SimulatedAccount]:
-    with SimulatedAccount() as account:
-        account.bootstrap()
-        yield account
-
-
-@pytest.fixture(scope="module")
-def deploy(aws: SimulatedAccount, assemblies: Path) -> Callable[[str, str], Stack]:
+def deploy(aws: SimulatedAccount, assemblies: Path) -> Deploy:
     """Deploys a variant under a stack name."""
-
-    def deploy(variant: str, stack_name: str) -> Stack:
-        return aws.deploy(assemblies / variant, STACK, stack_name=stack_name)
-
-    return deploy
+    return lambda variant, stack_name: aws.deploy(assemblies / variant, STACK, stack_name=stack_name)
 
 
 @pytest.fixture(scope="module")
-def untouched(aws: SimulatedAccount, deploy: Callable[[str, str], Stack]) -> StackView:
+def untouched(aws: SimulatedAccount, deploy: Deploy) -> StackView:
     """The first variant, for tests that only read."""
     assert deploy("first", "Untouched").status == "CREATE_COMPLETE"
     return StackView(aws, "Untouched")
 
 
 @pytest.fixture
-def fresh(aws: SimulatedAccount, deploy: Callable[[str, str], Stack], numbers: Iterator[int]) -> StackView:
+def fresh(aws: SimulatedAccount, deploy: Deploy) -> StackView:
     """The first variant, for tests that change it."""
-    name = f"Fresh{next(numbers)}"
+    name = f"Fresh{next(NUMBERS)}"
     assert deploy("first", name).status == "CREATE_COMPLETE"
     return StackView(aws, name)
-
-
-@pytest.fixture(scope="module")
-def numbers() -> Iterator[int]:
-    return itertools.count()
 
 
 def test_every_resource_is_created_in_order(untouched: StackView) -> None:
@@ -145,7 +132,7 @@ def test_model_bucket_is_private(untouched: StackView) -> None:
     assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
-def test_deploying_again_changes_nothing(fresh: StackView, deploy: Callable[[str, str], Stack]) -> None:
+def test_deploying_again_changes_nothing(fresh: StackView, deploy: Deploy) -> None:
     """Deploying the same template again calls only the parameter store, and every physical id stays."""
     before, calls = fresh.physical_ids(), len(fresh.aws.api.calls)
     assert deploy("first", fresh.name).status == "UPDATE_COMPLETE"
@@ -154,9 +141,7 @@ def test_deploying_again_changes_nothing(fresh: StackView, deploy: Callable[[str
     assert {call for call in later if call != ("s3", "PutObject")} == {("ssm", "GetParameter")}
 
 
-def test_changed_model_updates_the_endpoint(
-    fresh: StackView, assemblies: Path, deploy: Callable[[str, str], Stack]
-) -> None:
+def test_changed_model_updates_the_endpoint(fresh: StackView, assemblies: Path, deploy: Deploy) -> None:
     """A single-model endpoint is updated; its model and configuration are replaced."""
     before = fresh.physical_ids()
     assert deploy("changed_model", fresh.name).status == "UPDATE_COMPLETE"
@@ -175,7 +160,7 @@ def test_changed_model_updates_the_endpoint(
 
 
 def test_added_model_is_placed_without_touching_the_endpoint(
-    fresh: StackView, assemblies: Path, deploy: Callable[[str, str], Stack]
+    fresh: StackView, assemblies: Path, deploy: Deploy
 ) -> None:
     """Adding a model to a multi-model endpoint adds one object and does not change the endpoint."""
     before = fresh.physical_ids()
@@ -187,9 +172,7 @@ def test_added_model_is_placed_without_touching_the_endpoint(
     }
 
 
-def test_deployment_keeps_the_count_that_scaling_reached(
-    fresh: StackView, deploy: Callable[[str, str], Stack]
-) -> None:
+def test_deployment_keeps_the_count_that_scaling_reached(fresh: StackView, deploy: Deploy) -> None:
     """After scaling out to three instances, a deployment that updates the endpoint keeps three instances."""
     before = fresh.physical_ids()
     fresh.set_desired_instance_count("ManyName", 3)
@@ -204,9 +187,7 @@ def test_deployment_keeps_the_count_that_scaling_reached(
     assert target["MaxCapacity"] == 7
 
 
-def test_changed_instance_type_under_scaling_is_refused(
-    fresh: StackView, deploy: Callable[[str, str], Stack]
-) -> None:
+def test_changed_instance_type_under_scaling_is_refused(fresh: StackView, deploy: Deploy) -> None:
     """SageMaker refuses to change the instances of a scaled variant, and the stack is rolled back."""
     before, declared = fresh.physical_ids(), fresh.declared()
     stack = deploy("changed_instance_type", fresh.name)
@@ -220,9 +201,7 @@ def test_changed_instance_type_under_scaling_is_refused(
     assert fresh.count_models() == 2
 
 
-def test_variant_is_removed_once_it_no_longer_scales(
-    fresh: StackView, deploy: Callable[[str, str], Stack]
-) -> None:
+def test_variant_is_removed_once_it_no_longer_scales(fresh: StackView, deploy: Deploy) -> None:
     """A variant registered for scaling cannot be removed in one update, but in two."""
     assert deploy("two_fleets", fresh.name).status == "UPDATE_COMPLETE"
     refused = deploy("one_fleet", fresh.name)
@@ -234,9 +213,7 @@ def test_variant_is_removed_once_it_no_longer_scales(
     assert fresh.variant_names("FleetsName") == ["blue"]
 
 
-def test_failed_update_restores_everything(
-    fresh: StackView, assemblies: Path, deploy: Callable[[str, str], Stack]
-) -> None:
+def test_failed_update_restores_everything(fresh: StackView, assemblies: Path, deploy: Deploy) -> None:
     """When the last resource fails, capacity, model and archives are rolled back."""
     before = fresh.physical_ids()
     stack = deploy("broken", fresh.name)
@@ -253,7 +230,7 @@ def test_failed_update_restores_everything(
     assert deploy("changed_model", fresh.name).status == "UPDATE_COMPLETE"
 
 
-def test_failed_create_is_rolled_back(aws: SimulatedAccount, deploy: Callable[[str, str], Stack]) -> None:
+def test_failed_create_is_rolled_back(aws: SimulatedAccount, deploy: Deploy) -> None:
     """A stack that could not be created leaves only the resources that are always retained."""
     stack = deploy("broken", "NeverThere")
     assert stack.status == "ROLLBACK_COMPLETE"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from constructs_triton.rehearsal.stacks.stack import Stack
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_pools")]
 
 Deploy = Callable[[str, str], Stack]
+NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="module")
@@ -30,26 +31,14 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def aws() -> Iterator[SimulatedAccount]:
-    with SimulatedAccount() as account:
-        account.bootstrap()
-        yield account
-
-
-@pytest.fixture(scope="module")
 def deploy(aws: SimulatedAccount, assemblies: Path) -> Deploy:
     return lambda state, name: aws.deploy(assemblies / state, STACK, stack_name=name)
 
 
-@pytest.fixture(scope="module")
-def numbers() -> Iterator[int]:
-    return itertools.count()
-
-
 @pytest.fixture
-def fresh(aws: SimulatedAccount, deploy: Deploy, numbers: Iterator[int]) -> StackView:
+def fresh(aws: SimulatedAccount, deploy: Deploy) -> StackView:
     """Two types, scaled and guarded."""
-    name = f"Pooled{next(numbers)}"
+    name = f"Pooled{next(NUMBERS)}"
     stack = deploy("first", name)
     assert stack.status == "CREATE_COMPLETE", stack.reason
     return StackView(aws, name)

@@ -44,6 +44,7 @@ capability=${capability// /} driver=${driver// /}
 wanted=$(<"$job/compute_capability.txt")
 [ "$capability" = "$wanted" ] || finish gpu 3 "expected a GPU of compute capability $wanted, got $gpu of $capability"
 
+# Path: github triton-inference-server/server qa/L0_perf_resnet/test.sh at r24.03 to r26.05.
 trtexec=/usr/src/tensorrt/bin/trtexec
 [ -x "$trtexec" ] || trtexec=$(type -P trtexec) || finish trtexec 4 "the image has no trtexec"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from constructs_triton.artifacts.plans.job_settings import JobSettings
+from constructs_triton.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS, PULL_ACTIONS
 
 __all__ = ["PolicyKind", "policy_document"]
 
@@ -23,31 +24,14 @@ def policy_document(kind: PolicyKind, settings: JobSettings) -> dict[str, Any]:
 
 def _job(settings: JobSettings) -> list[dict[str, Any]]:
     arn = _arn_start(settings)
-    layers = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
-    logs = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
     statements = [
         *_bucket(settings, ["s3:GetObject", "s3:PutObject"]),
         _allow(["ecr:GetAuthorizationToken", "cloudwatch:PutMetricData"], ["*"]),
-        _allow(layers, [f"{arn}:ecr:*:*:repository/*"]),
-        _allow(logs, [f"{arn}:logs:*:*:log-group:/aws/sagemaker/*"]),
+        _allow([*PULL_ACTIONS], [f"{arn}:ecr:*:*:repository/*"]),
+        _allow([*LOG_ACTIONS], [f"{arn}:logs:*:*:log-group:/aws/sagemaker/*"]),
     ]
     if settings.subnets:
-        statements.append(
-            _allow(
-                [
-                    "ec2:CreateNetworkInterface",
-                    "ec2:CreateNetworkInterfacePermission",
-                    "ec2:DeleteNetworkInterface",
-                    "ec2:DeleteNetworkInterfacePermission",
-                    "ec2:DescribeDhcpOptions",
-                    "ec2:DescribeNetworkInterfaces",
-                    "ec2:DescribeSecurityGroups",
-                    "ec2:DescribeSubnets",
-                    "ec2:DescribeVpcs",
-                ],
-                ["*"],
-            )
-        )
+        statements.append(_allow([*NETWORK_ACTIONS], ["*"]))
     return [*statements, *_key(settings)]
 
 

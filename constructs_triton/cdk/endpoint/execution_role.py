@@ -11,11 +11,11 @@ from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
+from constructs_triton.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
 from constructs_triton.findings import Finding, Severity
 
 __all__ = ["ExecutionRole", "host_statements", "observability_statements"]
 
-_LOG_ACTIONS = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
 _METRIC_NAMESPACES = ["/aws/sagemaker/Endpoints", "AWS/SageMaker"]
 _COMPONENTS = "/aws/sagemaker/InferenceComponents"
 _JOBS = "/aws/sagemaker/TransformJobs"
@@ -87,7 +87,7 @@ def observability_statements(
     prefixes = [*(f"{each}/" for each in ("/aws/sagemaker/Endpoints", *components)), *jobs]
     log_groups = [_log_groups(scope, prefix) for prefix in prefixes]
     return [
-        iam.PolicyStatement(sid="WriteLogs", actions=_LOG_ACTIONS, resources=log_groups),
+        iam.PolicyStatement(sid="WriteLogs", actions=[*LOG_ACTIONS], resources=log_groups),
         iam.PolicyStatement(
             sid="PublishMetrics",
             actions=["cloudwatch:PutMetricData"],
@@ -118,18 +118,7 @@ def _network_statements() -> list[iam.PolicyStatement]:
     return [
         iam.PolicyStatement(
             sid="AttachToVpc",
-            actions=[
-                "ec2:CreateNetworkInterface",
-                "ec2:CreateNetworkInterfacePermission",
-                "ec2:DeleteNetworkInterface",
-                "ec2:DeleteNetworkInterfacePermission",
-                "ec2:DescribeDhcpOptions",
-                "ec2:DescribeNetworkInterfaces",
-                "ec2:DescribeSecurityGroups",
-                "ec2:DescribeSubnets",
-                "ec2:DescribeVpcs",
-            ],
-            # AWS documentation (CreateModel API: execution role permissions) lists them without a resource.
+            actions=[*NETWORK_ACTIONS],
             resources=["*"],
         )
     ]

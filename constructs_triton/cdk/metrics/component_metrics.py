@@ -11,33 +11,21 @@ from typing import Unpack
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-from constructs_triton.cdk.metrics.metric_definitions import metric_definition
-from constructs_triton.cdk.metrics.metrics import MetricOptions
+from constructs_triton.cdk.metrics.metric_options import (
+    MetricOptions,
+    number_metric,
+    or_p99,
+    published_metric,
+)
 
 __all__ = ["ComponentMetrics", "component_metric", "copy_count_metric"]
-
-_PERIOD_SECONDS = 60  # SageMaker publishes once a minute
 
 
 def component_metric(
     metric_name: str, *, inference_component_name: str, **options: Unpack[MetricOptions]
 ) -> cloudwatch.Metric:
     """Return a metric of one inference component, over all its copies."""
-    definition = metric_definition(metric_name)
-    statistic, period = options.get("statistic"), options.get("period")
-    dimensions = {"InferenceComponentName": inference_component_name}
-    if (instance_type := options.get("instance_type")) is not None:
-        dimensions["InstanceType"] = instance_type
-    return cloudwatch.Metric(
-        namespace=definition.namespace,
-        metric_name=metric_name,
-        dimensions_map=dimensions,
-        statistic=definition.statistic if statistic is None else statistic,
-        unit=definition.unit,
-        period=Duration.seconds(_PERIOD_SECONDS) if period is None else period,
-        label=options.get("label"),
-        color=options.get("color"),
-    )
+    return published_metric(metric_name, {"InferenceComponentName": inference_component_name}, options)
 
 
 def copy_count_metric(
@@ -51,13 +39,7 @@ def copy_count_metric(
         part: component_metric(name, inference_component_name=inference_component_name, period=period)
         for part, name in (("total", "Invocations"), ("share", "InvocationsPerCopy"))
     }
-    return cloudwatch.MathExpression(
-        # Rounded, because three times a third is not exactly 1 in floating point.
-        expression="FLOOR(total / share + 0.5)",
-        using_metrics={**metrics},
-        period=Duration.seconds(_PERIOD_SECONDS) if period is None else period,
-        label=label,
-    )
+    return number_metric(metrics, period, label)
 
 
 class ComponentMetrics:
@@ -105,11 +87,11 @@ class ComponentMetrics:
 
     def metric_model_latency(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Time until the container responded, in **microseconds**. Default statistic: p99."""
-        return self.metric("ModelLatency", **_or_p99(options))
+        return self.metric("ModelLatency", **or_p99(options))
 
     def metric_overhead_latency(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Time that SageMaker added, in **microseconds**. Default statistic: p99."""
-        return self.metric("OverheadLatency", **_or_p99(options))
+        return self.metric("OverheadLatency", **or_p99(options))
 
     def metric_gpu_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """GPU utilization of the reserved GPUs, in percent from 0 to 100 whatever their number."""
@@ -134,7 +116,3 @@ class ComponentMetrics:
             period: Period of the metric. Default: 1 minute.
         """
         return copy_count_metric(inference_component_name=self._metric_component_name(), period=period)
-
-
-def _or_p99(options: MetricOptions) -> MetricOptions:
-    return {**options, "statistic": options.get("statistic") or "p99"}

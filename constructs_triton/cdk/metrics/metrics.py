@@ -3,74 +3,34 @@
 from __future__ import annotations
 
 import re
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-from constructs_triton.cdk.metrics.metric_definitions import (
-    INSTANCE_NAMESPACE,
-    INVOCATION_NAMESPACE,
-    metric_definition,
+from constructs_triton.cdk.metrics.metric_definitions import metric_definition
+from constructs_triton.cdk.metrics.metric_options import (
+    MetricOptions,
+    number_metric,
+    or_p99,
+    published_metric,
 )
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton.errors import InvalidValueError
 
-__all__ = [
-    "INSTANCE_NAMESPACE",
-    "INVOCATION_NAMESPACE",
-    "MetricOptions",
-    "VariantMetrics",
-    "instance_count_metric",
-    "variant_metric",
-]
+__all__ = ["VariantMetrics", "instance_count_metric", "variant_metric"]
 
-_PERIOD_SECONDS = 60  # SageMaker publishes once a minute
 _MICROSECONDS_IN = {"MICROSECONDS": 1, "MILLISECONDS": 1_000, "SECONDS": 1_000_000}
-
-
-class MetricOptions(TypedDict, total=False):
-    """Options of every ``metric`` method.
-
-    ``statistic``
-        CloudWatch's name, such as ``"Average"``, ``"Sum"`` or ``"p99"``. Default: the usual statistic of the
-        metric.
-    ``period``
-        Time over which values are aggregated. Default: one minute, the interval at which SageMaker publishes.
-    ``label``, ``color``
-        Label and color in graphs. Default: chosen by CloudWatch.
-    ``instance_type``
-        Name of one instance type of an endpoint with ``instance_pools``. Default: all types together.
-    """
-
-    statistic: str | None
-    period: Duration | None
-    label: str | None
-    color: str | None
-    instance_type: str | None
 
 
 def variant_metric(
     metric_name: str, *, endpoint_name: str, variant_name: str, **options: Unpack[MetricOptions]
 ) -> cloudwatch.Metric:
     """Return a metric of one variant, or of the endpoint's queue, which has no ``VariantName``."""
-    definition = metric_definition(metric_name)
     dimensions = {"EndpointName": endpoint_name}
-    if definition.has_variant_dimension:
+    if metric_definition(metric_name).has_variant_dimension:
         dimensions["VariantName"] = variant_name
-    if (instance_type := options.get("instance_type")) is not None:
-        dimensions["InstanceType"] = instance_type
-    statistic, period = options.get("statistic"), options.get("period")
-    return cloudwatch.Metric(
-        namespace=definition.namespace,
-        metric_name=metric_name,
-        dimensions_map=dimensions,
-        statistic=definition.statistic if statistic is None else statistic,
-        unit=definition.unit,
-        period=Duration.seconds(_PERIOD_SECONDS) if period is None else period,
-        label=options.get("label"),
-        color=options.get("color"),
-    )
+    return published_metric(metric_name, dimensions, options)
 
 
 def instance_count_metric(
@@ -78,7 +38,6 @@ def instance_count_metric(
     endpoint_name: str,
     variant_name: str,
     from_queue: bool = False,
-    id_suffix: str = "",
     period: Duration | None = None,
     label: str = "InstanceCount",
 ) -> cloudwatch.MathExpression:
@@ -86,23 +45,16 @@ def instance_count_metric(
 
     SageMaker publishes no such metric. Each invocation adds 1 to ``Invocations`` and 1/instances to
     ``InvocationsPerInstance``, so the quotient is the number of instances. For asynchronous endpoints
-    (``from_queue``) the same is true of the backlog. A minute without invocations has no value. ``id_suffix``
-    makes the ids of two such expressions in one graph different.
+    (``from_queue``) the same is true of the backlog. A minute without invocations has no value.
     """
     total, share = "Invocations", "InvocationsPerInstance"
     if from_queue:
         total, share = "ApproximateBacklogSize", "ApproximateBacklogSizePerInstance"
-    names = {f"total{id_suffix}": total, f"share{id_suffix}": share}
-    return cloudwatch.MathExpression(
-        # Rounded, because three times a third is not exactly 1 in floating point.
-        expression=f"FLOOR(total{id_suffix} / share{id_suffix} + 0.5)",
-        using_metrics={
-            part: variant_metric(name, endpoint_name=endpoint_name, variant_name=variant_name, period=period)
-            for part, name in names.items()
-        },
-        period=Duration.seconds(_PERIOD_SECONDS) if period is None else period,
-        label=label,
-    )
+    metrics = {
+        part: variant_metric(name, endpoint_name=endpoint_name, variant_name=variant_name, period=period)
+        for part, name in (("total", total), ("share", share))
+    }
+    return number_metric(metrics, period, label)
 
 
 class VariantMetrics:
@@ -179,7 +131,7 @@ class VariantMetrics:
         Raises:
             InvalidValueError: another unit.
         """
-        return _in_unit(self.metric("ModelLatency", **_or_p99(options)), unit)
+        return _in_unit(self.metric("ModelLatency", **or_p99(options)), unit)
 
     def metric_overhead_latency(
         self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
@@ -188,7 +140,7 @@ class VariantMetrics:
 
         The arguments are those of :meth:`metric_model_latency`.
         """
-        return _in_unit(self.metric("OverheadLatency", **_or_p99(options)), unit)
+        return _in_unit(self.metric("OverheadLatency", **or_p99(options)), unit)
 
     def metric_first_chunk_latency(
         self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
@@ -199,7 +151,7 @@ class VariantMetrics:
         ``InvokeEndpointWithResponseStream`` publishes them is not known, so no alarm of this library uses
         them. They have no dimension for components. The arguments are those of :meth:`metric_model_latency`.
         """
-        return _in_unit(self.metric("FirstChunkLatency", **_or_p99(options)), unit)
+        return _in_unit(self.metric("FirstChunkLatency", **or_p99(options)), unit)
 
     def metric_first_chunk_model_latency(
         self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
@@ -209,7 +161,7 @@ class VariantMetrics:
         Not settled, as :meth:`metric_first_chunk_latency`. The arguments are those of
         :meth:`metric_model_latency`.
         """
-        return _in_unit(self.metric("FirstChunkModelLatency", **_or_p99(options)), unit)
+        return _in_unit(self.metric("FirstChunkModelLatency", **or_p99(options)), unit)
 
     def metric_first_chunk_overhead_latency(
         self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
@@ -219,7 +171,7 @@ class VariantMetrics:
         Not settled, as :meth:`metric_first_chunk_latency`. The arguments are those of
         :meth:`metric_model_latency`.
         """
-        return _in_unit(self.metric("FirstChunkOverheadLatency", **_or_p99(options)), unit)
+        return _in_unit(self.metric("FirstChunkOverheadLatency", **or_p99(options)), unit)
 
     # Instances.
 
@@ -317,10 +269,6 @@ class VariantMetrics:
     def metric_expired_requests(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Number of queued requests that expired before they were processed."""
         return self.metric("ExpiredRequests", **options)
-
-
-def _or_p99(options: MetricOptions) -> MetricOptions:
-    return options if options.get("statistic") is not None else {**options, "statistic": "p99"}
 
 
 def _in_unit(

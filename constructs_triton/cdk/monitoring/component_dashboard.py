@@ -9,6 +9,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
+from constructs_triton.cdk.monitoring.dashboard_widgets import bounds, converted, graph
 from constructs_triton.cdk.validation.property_types import check_has, check_type
 from constructs_triton.errors import InvalidValueError
 
@@ -67,14 +68,14 @@ def _rows(component: IInferenceComponent) -> Iterator[_Row]:
     yield [cloudwatch.TextWidget(markdown=f"## {component.inference_component_name}", width=24, height=1)]
     per_copy = [component.metric("InvocationsPerCopy", label="per copy")]
     yield [
-        _graph("Invocations", [component.metric("Invocations", label="all copies"), *per_copy], "per minute"),
-        _graph("Latency", list(_latencies(component)), "ms"),
+        graph("Invocations", [component.metric("Invocations", label="all copies"), *per_copy], "per minute"),
+        graph("Latency", list(_latencies(component)), "ms"),
     ]
     errors = ("Invocation4XXErrors", "Invocation5XXErrors", "InvocationModelErrors")
     no_copy = component.metric("NoCapacityInvocationFailures", label="no copy")
     yield [
-        _graph("Errors", [*(component.metric(each, label=each) for each in errors), no_copy], "per minute"),
-        _graph("Concurrent requests per copy", [component.metric("ConcurrentRequestsPerCopy")], "requests"),
+        graph("Errors", [*(component.metric(each, label=each) for each in errors), no_copy], "per minute"),
+        graph("Concurrent requests per copy", [component.metric("ConcurrentRequestsPerCopy")], "requests"),
     ]
     yield [_copies(component), _utilization(component)]
 
@@ -83,19 +84,13 @@ def _latencies(component: IInferenceComponent) -> Iterator[cloudwatch.IMetric]:
     wanted = [("ModelLatency", statistic) for statistic in ("p50", "p90", "p99")]
     for position, (name, statistic) in enumerate([*wanted, ("OverheadLatency", "p99")]):
         metric = component.metric(name, statistic=statistic)
-        yield cloudwatch.MathExpression(
-            expression=f"m{position} / 1000",  # SageMaker publishes microseconds
-            using_metrics={f"m{position}": metric},
-            period=metric.period,
-            label=f"{name} {statistic}",
-        )
+        # SageMaker publishes microseconds.
+        yield converted(metric, f"m{position}", "/ 1000", f"{name} {statistic}")
 
 
 def _copies(component: IInferenceComponent) -> cloudwatch.GraphWidget:
-    scalable = component.scalable_copy_count
-    bounds = {} if scalable is None else {"min": scalable.min_capacity, "max": scalable.max_capacity}
-    notes = [cloudwatch.HorizontalAnnotation(value=each, label=label) for label, each in bounds.items()]
-    return _graph("Copies", [component.metric_copy_count()], "copies", notes=notes)
+    notes = bounds(component.scalable_copy_count)
+    return graph("Copies", [component.metric_copy_count()], "copies", notes=notes)
 
 
 def _utilization(component: IInferenceComponent) -> cloudwatch.GraphWidget:
@@ -103,21 +98,4 @@ def _utilization(component: IInferenceComponent) -> cloudwatch.GraphWidget:
     if component.uses_gpus is False:
         names = names[2:]
     lines = [component.metric(f"{name}Normalized", label=name) for name in names]
-    return _graph("Utilization of what is reserved", lines, "%")
-
-
-def _graph(
-    title: str,
-    metrics: Sequence[cloudwatch.IMetric],
-    label: str,
-    *,
-    notes: Sequence[cloudwatch.HorizontalAnnotation] = (),
-) -> cloudwatch.GraphWidget:
-    return cloudwatch.GraphWidget(
-        title=title,
-        width=12,
-        height=6,
-        left=list(metrics),
-        left_annotations=list(notes),
-        left_y_axis=cloudwatch.YAxisProps(min=0, label=label, show_units=False),
-    )
+    return graph("Utilization of what is reserved", lines, "%")

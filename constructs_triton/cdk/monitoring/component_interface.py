@@ -9,7 +9,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from constructs import Node
 
-from constructs_triton.cdk.metrics.metrics import MetricOptions
+from constructs_triton.cdk.metrics.metric_options import MetricOptions
 from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
 
 __all__ = ["IInferenceComponent"]

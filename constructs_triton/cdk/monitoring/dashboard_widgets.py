@@ -11,11 +11,15 @@ from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
 from constructs_triton.cdk.monitoring.monitored_endpoint import metric_units
 from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
+from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
 
 __all__ = [
     "asynchronous_rows",
+    "bounds",
     "container_row",
+    "converted",
+    "graph",
     "instance_type_row",
     "multi_model_row",
     "real_time_rows",
@@ -57,8 +61,8 @@ def instance_type_row(endpoint: ITritonEndpoint, variant: EndpointVariant) -> _R
     utilization = _by_type(endpoint, variant, used, [getattr(each, units) or 1 for each in types])
     title = f"{variant.variant_name}: {{}} by instance type"
     return [
-        _graph(title.format("latency and calls"), latency, "ms", right=calls, right_label="per minute"),
-        _graph(title.format(used), utilization, "%"),
+        graph(title.format("latency and calls"), latency, "ms", right=calls, right_label="per minute"),
+        graph(title.format(used), utilization, "%"),
     ]
 
 
@@ -77,7 +81,7 @@ def _by_type(
         for each in variant.instance_types
     ]
     return [
-        metric if divisor == 1 else _expression(metric, f"m{at}", f"/ {divisor:g}", str(metric.label))
+        metric if divisor == 1 else converted(metric, f"m{at}", f"/ {divisor:g}", str(metric.label))
         for at, (metric, divisor) in enumerate(zip(metrics, divisors, strict=True))
     ]
 
@@ -94,8 +98,8 @@ def container_row(variant: EndpointVariant) -> _Row:
     failures = [metrics.metric("Failures", model) for model in metrics.models]
     title = f"{variant.variant_name}: {{}} by model"
     return [
-        _graph(title.format("queue and compute time"), times, "ms"),
-        _graph(
+        graph(title.format("queue and compute time"), times, "ms"),
+        graph(
             title.format("batches and failures"), sizes, "batch size", right=failures, right_label="failures"
         ),
     ]
@@ -117,13 +121,13 @@ def multi_model_row(endpoint: ITritonEndpoint) -> _Row:
     times = ("ModelLoadingWaitTime", "ModelDownloadingTime", "ModelLoadingTime", "ModelUnloadingTime")
     waits = _scaled(endpoint, [(name, "Average") for name in times], factor="/ 1000")
     return [
-        _graph("Loaded models and cache hits", loaded, "models", right=hits, right_label="% of requests"),
-        _graph("Model loading", waits, "ms"),
+        graph("Loaded models and cache hits", loaded, "models", right=hits, right_label="% of requests"),
+        graph("Model loading", waits, "ms"),
     ]
 
 
 def _traffic(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
-    return _graph(
+    return graph(
         "Invocations",
         _of_variants(endpoint, ("Invocations",)),
         "per minute",
@@ -143,22 +147,22 @@ def _latency(
     if objective_ms is not None:
         notes.append(cloudwatch.HorizontalAnnotation(value=objective_ms, label="objective"))
     metrics = _scaled(endpoint, wanted, factor="/ 1000")
-    return _graph("Latency", metrics, "ms", notes=notes)
+    return graph("Latency", metrics, "ms", notes=notes)
 
 
 def _errors(endpoint: ITritonEndpoint, names: tuple[str, ...]) -> cloudwatch.GraphWidget:
-    return _graph("Errors", _of_variants(endpoint, names), "per minute")
+    return graph("Errors", _of_variants(endpoint, names), "per minute")
 
 
 def _concurrency(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
     names = ("ConcurrentRequestsPerModel",)
-    return _graph(
+    return graph(
         "Concurrent requests", _of_variants(endpoint, names), "requests", notes=_targets(endpoint, names)
     )
 
 
 def _backlog(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
-    return _graph(
+    return graph(
         "Queue",
         [_of_queue(endpoint, "ApproximateBacklogSize")],
         "requests",
@@ -171,7 +175,7 @@ def _backlog(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
 def _oldest_request(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
     oldest = _of_queue(endpoint, "ApproximateAgeOfOldestRequest")
     waiting = _of_queue(endpoint, "HasBacklogWithoutCapacity")
-    return _graph("Oldest request", [oldest], "seconds", right=[waiting], right_label="0 or 1")
+    return graph("Oldest request", [oldest], "seconds", right=[waiting], right_label="0 or 1")
 
 
 def _utilization(endpoint: ITritonEndpoint, variant: EndpointVariant) -> cloudwatch.GraphWidget:
@@ -193,11 +197,11 @@ def _utilization(endpoint: ITritonEndpoint, variant: EndpointVariant) -> cloudwa
         metric = _metric(endpoint, variant, name)
         units = metric_units(variant, name)
         is_unchanged = units is None or units == 1
-        lines.append(metric if is_unchanged else _expression(metric, f"m{position}", f"/ {units:g}", name))
+        lines.append(metric if is_unchanged else converted(metric, f"m{position}", f"/ {units:g}", name))
     is_bounded = all(metric_units(variant, name) for name in names)
     notes = [_note(each, each.units) for each in _tracked(variant, names)]
     title = f"{variant.variant_name}: utilization"
-    return _graph(title, lines, "%", notes=notes, max=100 if is_bounded else None)
+    return graph(title, lines, "%", notes=notes, max=100 if is_bounded else None)
 
 
 def _instances(endpoint: ITritonEndpoint, variant: EndpointVariant) -> cloudwatch.GraphWidget:
@@ -206,13 +210,17 @@ def _instances(endpoint: ITritonEndpoint, variant: EndpointVariant) -> cloudwatc
         variant_name=variant.variant_name,
         from_queue=bool(endpoint.is_asynchronous),
     )
-    scalable = variant.scalable_instance_count
-    bounds = {} if scalable is None else {"min": scalable.min_capacity, "max": scalable.max_capacity}
-    notes = [cloudwatch.HorizontalAnnotation(value=each, label=label) for label, each in bounds.items()]
-    return _graph(f"{variant.variant_name}: instances", [count], "instances", notes=notes)
+    notes = bounds(variant.scalable_instance_count)
+    return graph(f"{variant.variant_name}: instances", [count], "instances", notes=notes)
 
 
-def _graph(
+def bounds(scalable: ScalableCapacity | None) -> list[cloudwatch.HorizontalAnnotation]:
+    """The lines of a minimum and a maximum."""
+    values = {} if scalable is None else {"min": scalable.min_capacity, "max": scalable.max_capacity}
+    return [cloudwatch.HorizontalAnnotation(value=each, label=label) for label, each in values.items()]
+
+
+def graph(
     title: str,
     left: _Metrics,
     label: str,
@@ -223,6 +231,7 @@ def _graph(
     right_notes: _Notes = (),
     max: float | None = None,
 ) -> cloudwatch.GraphWidget:
+    """A graph that begins at zero."""
     return cloudwatch.GraphWidget(
         title=title,
         width=_WIDTH,
@@ -270,7 +279,7 @@ def _scaled(
     """Each metric of each variant, converted to another unit. Ids are unique within a graph."""
     pairs = [(variant, *each) for variant in endpoint.variants for each in wanted]
     return [
-        _expression(
+        converted(
             _metric(endpoint, variant, name, statistic),
             f"m{position}",
             factor,
@@ -280,7 +289,8 @@ def _scaled(
     ]
 
 
-def _expression(metric: cloudwatch.Metric, id: str, factor: str, label: str) -> cloudwatch.MathExpression:
+def converted(metric: cloudwatch.Metric, id: str, factor: str, label: str) -> cloudwatch.MathExpression:
+    """A metric in another unit; ``factor`` is such as ``/ 1000``."""
     return cloudwatch.MathExpression(
         expression=f"{id} {factor}", using_metrics={id: metric}, period=metric.period, label=label
     )

@@ -9,7 +9,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from constructs import Node
 
-from constructs_triton.cdk.metrics.metrics import MetricOptions
+from constructs_triton.cdk.metrics.metric_options import MetricOptions
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 

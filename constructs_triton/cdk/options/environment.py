@@ -35,9 +35,6 @@ from constructs_triton.tokens import is_token
 from constructs_triton_client.spelling import did_you_mean
 
 __all__ = [
-    "ByteSize",
-    "InferenceType",
-    "PingMode",
     "TritonEnvironment",
     "check_limits",
     "check_variables",

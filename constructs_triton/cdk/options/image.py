@@ -16,6 +16,7 @@ from constructs import Construct
 from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import images, limits
+from constructs_triton.facts.execution_role import PULL_ACTIONS
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.tokens import is_token
@@ -32,7 +33,6 @@ __all__ = [
 ]
 
 _LATEST = "latest"
-_PULL_ACTIONS = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,9 @@ class ContainerImage:
         if self.ecr_repository_arn is None:
             return []
         return [
-            iam.PolicyStatement(sid="PullImage", actions=_PULL_ACTIONS, resources=[self.ecr_repository_arn]),
+            iam.PolicyStatement(
+                sid="PullImage", actions=[*PULL_ACTIONS], resources=[self.ecr_repository_arn]
+            ),
             # This action supports no resource.
             iam.PolicyStatement(
                 sid="LogInToRegistry", actions=["ecr:GetAuthorizationToken"], resources=["*"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Unpack
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_applicationautoscaling as appscaling
@@ -11,13 +10,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
 from constructs_triton.cdk.scaling import targets
-from constructs_triton.cdk.scaling.scalable_target import cfn_target
 from constructs_triton.cdk.scaling.stepped_scaling import SteppedScaling
-from constructs_triton.cdk.scaling.target_tracking import (
-    ScalingPolicyOptions,
-    TargetTracking,
-    check_options,
-)
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton.cloud_assembly.scaling import limited_quotient
 from constructs_triton.errors import InvalidValueError
@@ -34,33 +27,9 @@ _HIGHEST_IN_TARGETS = 2
 class CustomMetricScaling(SteppedScaling):
     """A scalable instance count without its policies on SageMaker's own metrics."""
 
-    _tracking: TargetTracking
     _container_metrics: ContainerMetrics | None
     #: The ids of the policies on a queue time.
     _queue_policies: list[str]
-
-    def scale_to_track_metric(
-        self,
-        id: str,
-        *,
-        metric: cloudwatch.IMetric,
-        target_value: float,
-        **options: Unpack[ScalingPolicyOptions],
-    ) -> appscaling.TargetTrackingScalingPolicy:
-        """Keep any metric at a target. The metric must fall in proportion when instances are added.
-
-        Metric math and percentiles are supported. The service ignores the period and evaluates each minute.
-
-        Args:
-            id: Construct id of the policy.
-            metric: The metric.
-            target_value: Target value, in the unit of the metric.
-
-        Raises:
-            InvalidValueError: not a metric, a metric that has a policy, or options out of range.
-        """
-        check_options(self.scale_to_track_metric, options)
-        return self._tracking.keep(id, metric, target_value, options)
 
     def scale_out_on_queue_time(
         self,
@@ -122,7 +91,7 @@ class CustomMetricScaling(SteppedScaling):
     def _nothing_removes(self) -> Finding | None:
         """Return a warning if no other policy and no schedule removes the instances that were added."""
         policies = [each for each in self.node.find_all() if isinstance(each, appscaling.CfnScalingPolicy)]
-        schedules = Stack.of(self).resolve(cfn_target(self.scalable_target).scheduled_actions)
+        schedules = Stack.of(self).resolve(self._cfn_target.scheduled_actions)
         if len(policies) > len(self._queue_policies) or schedules:
             return None
         return Finding(

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import partial
 from typing import Unpack
 
-from aws_cdk import Annotations, TimeZone
+from aws_cdk import Annotations
 from aws_cdk import aws_applicationautoscaling as appscaling
-from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from constructs_triton.cdk.metrics.component_metrics import component_metric
 from constructs_triton.cdk.scaling import targets
-from constructs_triton.cdk.scaling.scalable_target import add_schedule, cfn_target, make_scalable_target
+from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
 from constructs_triton.cdk.scaling.scaling_from_zero import add_first_copy_policy
 from constructs_triton.cdk.scaling.target_tracking import (
     ScalingPolicyOptions,
-    TargetTracking,
     check_options,
     with_gpu_cooldowns,
 )
@@ -27,14 +24,13 @@ from constructs_triton.tokens import is_token
 __all__ = ["TritonScalableCopyCount", "reaches_zero"]
 
 _PREDEFINED = appscaling.PredefinedMetric
-_SCALABLE_DIMENSION = "sagemaker:inference-component:DesiredCopyCount"
 _NO_DATA_AT_ZERO = (
     "{id}: SageMaker publishes no utilization of a component without copies, so this policy alone may not "
     "reach min_capacity 0; add scale_on_concurrent_requests_per_copy, or acknowledge this warning"
 )
 
 
-class TritonScalableCopyCount(Construct):
+class TritonScalableCopyCount(ScalableCapacity):
     """The number of copies of one component, scaled by Application Auto Scaling.
 
     Created by ``auto_scale_copy_count``. It may have several policies, each on another metric. Copies are
@@ -56,21 +52,18 @@ class TritonScalableCopyCount(Construct):
         min_capacity: float,
         max_capacity: float,
     ) -> None:
-        targets.check_capacity(min_capacity, max_capacity, MIN_CAPACITY_COMPONENT)
-        super().__init__(scope, id)
-        self.min_capacity = min_capacity
-        self.max_capacity = max_capacity
-        self.scalable_target = make_scalable_target(
-            self,
-            scalable_dimension=_SCALABLE_DIMENSION,
+        super().__init__(
+            scope,
+            id,
+            scalable_dimension="sagemaker:inference-component:DesiredCopyCount",
             resource_id=f"inference-component/{inference_component_name}",
             min_capacity=min_capacity,
             max_capacity=max_capacity,
+            least=MIN_CAPACITY_COMPONENT,
+            metric=partial(component_metric, inference_component_name=inference_component_name),
         )
         # Application Auto Scaling uses its service-linked role anyway.
-        cfn_target(self.scalable_target).add_property_deletion_override("RoleARN")
-        self._metric = partial(component_metric, inference_component_name=inference_component_name)
-        self._tracking = TargetTracking(self, self.scalable_target, self._metric)
+        self._cfn_target.add_property_deletion_override("RoleARN")
         self._wake_up: appscaling.StepScalingAction | None = None
         self._has_stop = False
         if min_capacity == 0 or is_token(min_capacity):
@@ -153,66 +146,7 @@ class TritonScalableCopyCount(Construct):
             )
         return policy
 
-    def scale_to_track_metric(
-        self,
-        id: str,
-        *,
-        metric: cloudwatch.IMetric,
-        target_value: float,
-        **options: Unpack[ScalingPolicyOptions],
-    ) -> appscaling.TargetTrackingScalingPolicy:
-        """Keep any metric at a target. The metric must fall in proportion when copies are added.
-
-        Args:
-            id: Construct id of the policy.
-            metric: The metric.
-            target_value: Target value, in the unit of the metric.
-
-        Raises:
-            InvalidValueError: not a metric, a metric that has a policy, or options out of range.
-        """
-        check_options(self.scale_to_track_metric, options)
-        return self._tracking.keep(id, metric, target_value, options)
-
-    def scale_on_schedule(
-        self,
-        id: str,
-        *,
-        schedule: appscaling.Schedule,
-        min_capacity: float | None = None,
-        max_capacity: float | None = None,
-        start_time: datetime | None = None,
-        end_time: datetime | None = None,
-        time_zone: TimeZone | None = None,
-    ) -> None:
-        """Change the minimum or maximum number of copies at a time, for example to 0 at night.
-
-        Other policies keep working between the new bounds. With a maximum of 0, requests start no copy until
-        another schedule raises the maximum.
-
-        Args:
-            id: Construct id of the scheduled action.
-            schedule: When the bounds change, such as ``Schedule.cron(hour="20", minute="0")``.
-            min_capacity: New minimum number of copies. Default: unchanged.
-            max_capacity: New maximum number of copies. Default: unchanged.
-            start_time: Time from which the schedule applies. Default: immediately.
-            end_time: Time until which the schedule applies. Default: without end.
-            time_zone: Time zone of the schedule. Default: UTC.
-
-        Raises:
-            InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong type.
-        """
-        add_schedule(
-            self.scalable_target,
-            id,
-            min_capacity=min_capacity,
-            max_capacity=max_capacity,
-            least=MIN_CAPACITY_COMPONENT,
-            schedule=schedule,
-            start_time=start_time,
-            end_time=end_time,
-            time_zone=time_zone,
-        )
+    def _after_schedule(self, min_capacity: float | None, max_capacity: float | None) -> None:
         if max_capacity == 0:
             self._has_stop = True
         elif min_capacity == 0:

@@ -16,20 +16,18 @@ from constructs_triton.cdk.metrics.metrics import variant_metric
 from constructs_triton.cdk.scaling import checks, instance_pools, targets
 from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.custom_metric_scaling import CustomMetricScaling
-from constructs_triton.cdk.scaling.scalable_target import make_scalable_target
 from constructs_triton.cdk.scaling.scaling_from_zero import add_first_instance_policy
 from constructs_triton.cdk.scaling.target_tracking import (
     ScalingPolicyOptions,
-    TargetTracking,
     check_options,
     with_gpu_cooldowns,
 )
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
 
-__all__ = ["ScalingPolicyOptions", "TrackedMetric", "TritonScalableInstanceCount", "tracked_metrics"]
+__all__ = ["TritonScalableInstanceCount", "tracked_metrics"]
 
-_PREDEFINED, _SCALABLE_DIMENSION = appscaling.PredefinedMetric, "sagemaker:variant:DesiredInstanceCount"
+_PREDEFINED = appscaling.PredefinedMetric
 
 
 class TritonScalableInstanceCount(CustomMetricScaling):
@@ -68,25 +66,22 @@ class TritonScalableInstanceCount(CustomMetricScaling):
         pools: Sequence[InstanceType] = (),
         container_metrics: ContainerMetrics | None = None,
     ) -> None:
-        self._least = targets.least_instances(is_asynchronous=is_asynchronous)
-        targets.check_capacity(min_capacity, max_capacity, self._least)
-        super().__init__(scope, id)
-        self.min_capacity, self.max_capacity = min_capacity, max_capacity
+        super().__init__(
+            scope,
+            id,
+            scalable_dimension="sagemaker:variant:DesiredInstanceCount",
+            resource_id=f"endpoint/{endpoint_name}/variant/{variant_name}",
+            min_capacity=min_capacity,
+            max_capacity=max_capacity,
+            least=targets.least_instances(is_asynchronous=is_asynchronous),
+            metric=partial(variant_metric, endpoint_name=endpoint_name, variant_name=variant_name),
+        )
         self._instance_type = instance_type
         self._pools = tuple(pools) or (instance_type,)
         self.missing_data_alarms: tuple[cloudwatch.Alarm, ...] = ()
         self._is_asynchronous = is_asynchronous
         self._is_guarded = is_guarded
         self._serves_many = serves_many
-        self.scalable_target = make_scalable_target(
-            self,
-            scalable_dimension=_SCALABLE_DIMENSION,
-            resource_id=f"endpoint/{endpoint_name}/variant/{variant_name}",
-            min_capacity=min_capacity,
-            max_capacity=max_capacity,
-        )
-        self._metric = partial(variant_metric, endpoint_name=endpoint_name, variant_name=variant_name)
-        self._tracking = TargetTracking(self, self.scalable_target, self._metric)
         self._container_metrics, self._queue_policies = container_metrics, []
 
     def scale_on_gpu_utilization(

@@ -8,9 +8,8 @@ from typing import Any
 from aws_cdk import CfnElement, Stack
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
-from constructs import Construct
 
-from constructs_triton.cdk.scaling.scalable_target import cfn_target
+from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.planning import Assumptions, Fleet, Traffic
 from constructs_triton.planning import simulate as simulate_scaling
@@ -39,10 +38,9 @@ _PROPERTIES: dict[type[CfnElement], tuple[str, ...]] = {
 }
 
 
-class SimulatedScaling(Construct):
-    """A construct with one scalable target and its policies."""
+class SimulatedScaling(ScalableCapacity):
+    """A scalable instance count whose policies can be simulated."""
 
-    scalable_target: appscaling.ScalableTarget
     _instance_type: InstanceType
 
     def simulate(
@@ -67,7 +65,7 @@ class SimulatedScaling(Construct):
         """
         stack = Stack.of(self)
         resources = dict(_render(stack, self.node.find_all()))
-        target_id = stack.resolve(cfn_target(self.scalable_target).logical_id)
+        target_id = stack.resolve(self._cfn_target.logical_id)
         scaling = scaling_of_resources(resources, target_id, instance_type=self._instance_type)
         return simulate_scaling(traffic, scaling, fleet, assumptions)
 

@@ -1,20 +1,17 @@
-"""Steps and schedules that change a variant's instance count, and their suspension."""
+"""Steps that change a variant's instance count, and their suspension."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
-from aws_cdk import Duration, TimeZone
+from aws_cdk import Duration
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.scaling import checks
-from constructs_triton.cdk.scaling.scalable_target import add_schedule, cfn_target
 from constructs_triton.cdk.scaling.simulated_scaling import SimulatedScaling
 from constructs_triton.cdk.validation.property_types import check_has
-from constructs_triton.facts.limits import RangeLimit
 
 __all__ = ["SteppedScaling"]
 
@@ -22,7 +19,6 @@ __all__ = ["SteppedScaling"]
 class SteppedScaling(SimulatedScaling):
     """A scalable instance count without its target tracking policies."""
 
-    _least: RangeLimit
     _is_guarded: bool
 
     def scale_on_metric(
@@ -70,45 +66,6 @@ class SteppedScaling(SimulatedScaling):
             id, metric=metric, scaling_steps=list(scaling_steps), **options
         )
 
-    def scale_on_schedule(
-        self,
-        id: str,
-        *,
-        schedule: appscaling.Schedule,
-        min_capacity: float | None = None,
-        max_capacity: float | None = None,
-        start_time: datetime | None = None,
-        end_time: datetime | None = None,
-        time_zone: TimeZone | None = None,
-    ) -> None:
-        """Change the minimum or maximum instance count at a time.
-
-        Other policies keep working between the new bounds.
-
-        Args:
-            id: Construct id of the scheduled action.
-            schedule: When the bounds change, such as ``Schedule.cron(hour="20", minute="0")``.
-            min_capacity: New minimum number of instances. Default: unchanged.
-            max_capacity: New maximum number of instances. Default: unchanged.
-            start_time: Time from which the schedule applies. Default: immediately.
-            end_time: Time until which the schedule applies. Default: without end.
-            time_zone: Time zone of the schedule. Default: UTC.
-
-        Raises:
-            InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong type.
-        """
-        add_schedule(
-            self.scalable_target,
-            id,
-            min_capacity=min_capacity,
-            max_capacity=max_capacity,
-            least=self._least,
-            schedule=schedule,
-            start_time=start_time,
-            end_time=end_time,
-            time_zone=time_zone,
-        )
-
     def suspend(
         self,
         *,
@@ -123,9 +80,7 @@ class SteppedScaling(SimulatedScaling):
             dynamic_scaling_out: Whether policies no longer add instances.
             scheduled_scaling: Whether scheduled actions no longer run.
         """
-        cfn_target(
-            self.scalable_target
-        ).suspended_state = appscaling.CfnScalableTarget.SuspendedStateProperty(
+        self._cfn_target.suspended_state = appscaling.CfnScalableTarget.SuspendedStateProperty(
             dynamic_scaling_in_suspended=dynamic_scaling_in,
             dynamic_scaling_out_suspended=dynamic_scaling_out,
             scheduled_scaling_suspended=scheduled_scaling,

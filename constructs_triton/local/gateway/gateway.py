@@ -18,6 +18,7 @@ import aiohttp
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from constructs_triton.facts.inference_components import COMPONENT_HEADER
 from constructs_triton.facts.limits import (
     INVOCATION_PAYLOAD_BYTES,
     INVOCATION_TIMEOUT_SECONDS,
@@ -28,7 +29,6 @@ from constructs_triton.local.gateway.async_inference import AsyncInvocations
 from constructs_triton.local.gateway.bucket_api import add_bucket_routes
 from constructs_triton.local.gateway.bucket_folder import BucketFolder
 from constructs_triton.local.gateway.freed_memory import keep_freed_memory
-from constructs_triton.local.gateway.inference_components import COMPONENT_HEADER
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import TARGET_MODEL_HEADER
 from constructs_triton.local.gateway.relay import (

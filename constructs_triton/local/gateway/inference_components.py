@@ -1,9 +1,4 @@
-"""Inference components behind the gateway: chosen by name, and at zero copies until they are called.
-
-Sources: messages that the service has been seen to send (aws-samples/sagemaker-genai-hosting-examples,
-BerriAI/litellm#37766, aws-samples/amazon-kendra-langchain-extensions#64); botocore's service model of
-sagemaker-runtime for the header.
-"""
+"""Inference components behind the gateway: chosen by name, and at zero copies until they are called."""
 
 from __future__ import annotations
 
@@ -12,29 +7,17 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
+from constructs_triton.facts.inference_components import HEADER_NOT_ALLOWED, HEADER_REQUIRED, NO_CAPACITY
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, validation_error
 from constructs_triton.local.running_container import Destination, RunningContainer
 from constructs_triton.local.sources.specs import ComponentSpec
 
-__all__ = ["COMPONENT_HEADER", "Copies", "LocalComponent", "choose_component", "refuse_component"]
+__all__ = ["Copies", "LocalComponent", "choose_component", "refuse_component"]
 
-COMPONENT_HEADER = "X-Amzn-SageMaker-Inference-Component"
 # botocore's service model of sagemaker-runtime, shape InferenceComponentHeader.
 _NAME = re.compile(r"[a-zA-Z0-9]([\-a-zA-Z0-9]*[a-zA-Z0-9])?")
 _NAME_LENGTH = 63
-_REQUIRED = (
-    "Inference Component Name header is required for endpoints to which you plan to deploy inference "
-    "components. Please include Inference Component Name header or consider using SageMaker models."
-)
-_NOT_ALLOWED = (
-    "Inference Component Name header is not allowed for endpoints to which you dont plan to deploy inference "
-    "components. Please remove the Inference Component Name header and try again."
-)
-_NO_CAPACITY = (
-    "Inference Component has no capacity to process this request. ApplicationAutoScaling may be in-progress "
-    "(if configured) or try to increase the capacity by invoking UpdateInferenceComponentRuntimeConfig API."
-)
 
 
 class Copies:
@@ -94,7 +77,7 @@ class LocalComponent(LocalVariant):
                 f"{self.server.label}: has zero copies; the first call wakes it in {self._wake_seconds:g} s"
             )
         if not self.copies.are_ready():
-            raise validation_error(_NO_CAPACITY)
+            raise validation_error(NO_CAPACITY)
 
 
 def choose_component(
@@ -109,7 +92,9 @@ def choose_component(
         RuntimeApiError: the request names none, an unknown one, or a variant too.
     """
     if name is None:
-        raise RuntimeApiError(400, "ValidationError", _REQUIRED, ErrorCode="INFERENCE_COMPONENT_NAME_MISSING")
+        raise RuntimeApiError(
+            400, "ValidationError", HEADER_REQUIRED, ErrorCode="INFERENCE_COMPONENT_NAME_MISSING"
+        )
     if len(name) > _NAME_LENGTH or not _NAME.fullmatch(name):
         raise validation_error(
             f"1 validation error detected: Value {name[:100]!r} at 'inferenceComponentName' failed to "
@@ -137,4 +122,4 @@ def refuse_component(name: str | None) -> None:
         RuntimeApiError: there is a name.
     """
     if name is not None:
-        raise validation_error(_NOT_ALLOWED)
+        raise validation_error(HEADER_NOT_ALLOWED)

@@ -41,12 +41,12 @@ def read_log(path: Path) -> str:
         return ""
 
 
-def read_end(path: Path, most_bytes: int = _END_BYTES) -> str:
+def read_end(path: Path) -> str:
     """Return the last lines of a log, however long it is."""
     try:
         with path.open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - most_bytes))
-            return file.read(most_bytes).decode("utf-8", "replace")
+            file.seek(max(0, file.seek(0, 2) - _END_BYTES))
+            return file.read(_END_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""
 

@@ -6,7 +6,6 @@ the approximation by a normal distribution, which is wrong for the few requests 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import StrEnum
 from functools import cache
 from math import exp, lgamma, log, log1p
@@ -19,10 +18,8 @@ __all__ = [
     "least_requests",
     "missed_confidence",
     "probability_of_at_most",
-    "share_interval",
 ]
 
-_BISECTIONS = 60
 _MOST_REQUESTS = 100_000
 
 
@@ -99,24 +96,6 @@ def decide(over: int, requests: int, percentile: float, *, error: float = 0.01) 
     if missed_confidence(over, requests, percentile) >= 1 - error:
         return Decision.NOT_HELD
     return Decision.UNDECIDED
-
-
-def share_interval(over: int, requests: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the interval of the share of requests that are over (Clopper and Pearson 1934)."""
-    tail = (1 - confidence) / 2
-    low = _solve(lambda share: 1 - probability_of_at_most(over - 1, requests, share) < tail) if over else 0.0
-    is_all = over >= requests
-    high = 1.0 if is_all else _solve(lambda share: probability_of_at_most(over, requests, share) > tail)
-    return low, high
-
-
-def _solve(is_below: Callable[[float], bool]) -> float:
-    """Return the share up to which a condition is true."""
-    low, high = 0.0, 1.0
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if is_below(middle) else (low, middle)
-    return low
 
 
 @cache

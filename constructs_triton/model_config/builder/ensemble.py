@@ -150,7 +150,6 @@ class Ensemble:
         inputs: Mapping[str, str] | None = None,
         outputs: Mapping[str, str] | None = None,
         model_version: int = -1,
-        model_namespace: str = "",
     ) -> Ensemble:
         """Add a step; the steps may be added in any order.
 
@@ -160,7 +159,6 @@ class Ensemble:
             inputs: Tensor of the ensemble by input of the model. Default: the tensors of the same names.
             outputs: Tensor of the ensemble by output of the model. Default: the tensors of the same names.
             model_version: Version to run; -1 is the newest.
-            model_namespace: Reserved by Triton; leave it empty.
 
         Raises:
             InvalidValueError: the model has no such tensor; a data type, shape or batch size does not match;
@@ -173,7 +171,6 @@ class Ensemble:
             inputs=_mapping("inputs", inputs),
             outputs=_mapping("outputs", outputs),
             model_version=model_version,
-            model_namespace=model_namespace,
             site="",
         )
         models = self._with_models((*below, *(() if config is None else (config,))))
@@ -271,7 +268,6 @@ class Ensemble:
                 model_version=draft.steps[index].model_version,
                 input_map=wiring.input_maps[index],
                 output_map=wiring.output_maps[index],
-                model_namespace=draft.steps[index].model_namespace,
             )
             for index in order
         ]

@@ -28,7 +28,6 @@ class PlannedStep:
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
     model_version: int
-    model_namespace: str
     site: str
 
     @property

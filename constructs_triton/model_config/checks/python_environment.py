@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 from constructs_triton.facts.images import image_packages
 from constructs_triton.facts.versions import is_at_least
@@ -17,7 +18,7 @@ from constructs_triton.model_config.python_source import Import
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton_client.spelling import closest
 
-__all__ = ["PARAMETER", "PLACE", "environment_of"]
+__all__ = ["PARAMETER", "PLACE", "environment_of", "environment_rule"]
 
 _MANAGER = "triton python_backend EnvironmentManager"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
@@ -40,6 +41,8 @@ _DISTRIBUTIONS = {
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
 }
+#: Registers a rule about the content of the environment of a model.
+environment_rule = partial(rule, scope="python", when=("parameters",), needs_files=True)
 
 
 def _parts(model: ModelUnderCheck) -> list[str]:
@@ -58,13 +61,10 @@ def environment_of(model: ModelUnderCheck) -> PackedEnvironment | None:
     return model.folder.environment(*parts)
 
 
-@rule(
+@environment_rule(
     "python-environment",
-    "python",
-    when=("parameters",),
     source=_MANAGER,
     hint="add the archive to the model's folder, or fix the path",
-    needs_files=True,
 )
 def environment(model: ModelUnderCheck) -> Iterator[Problem]:
     """The archive of ``EXECUTION_ENV_PATH`` exists if its path is below ``$$TRITON_MODEL_DIRECTORY``.
@@ -98,12 +98,9 @@ def _is_left_out(model: ModelUnderCheck, parts: list[str]) -> bool:
     return any(parts[0] not in folders for folders in archives)
 
 
-@rule(
+@environment_rule(
     "python-environment-content",
-    "python",
-    when=("parameters",),
     source=_MANAGER,
-    needs_files=True,
 )
 def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
     """The archive of an environment is a tar file, plain or compressed with gzip, with ``bin/activate``.
@@ -174,14 +171,11 @@ def environment_elsewhere(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(f'{PARAMETER} is outside the model, so it was not checked, got "{path}"', PLACE)
 
 
-@rule(
+@environment_rule(
     "python-environment-version",
-    "python",
-    when=("parameters",),
     source='triton python_backend README, "Creating Custom Execution Environments"',
     hint="build it for the image, with `constructs-triton env build --image-version`, and set the same "
     "image_version on PythonEnvironment",
-    needs_files=True,
 )
 def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment has the Python version of the image.
@@ -196,14 +190,11 @@ def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(f"the environment has Python {found.python}, the image has Python {wanted}", PLACE)
 
 
-@rule(
+@environment_rule(
     "python-environment-numpy",
-    "python",
     rejects=False,
-    when=("parameters",),
     source="observed with triton server 2.51; server build.py: numpy<2",
     hint='add "numpy<2" to its requirements, and build it for the image with `constructs-triton env build`',
-    needs_files=True,
 )
 def environment_numpy(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment for an image before 24.11 does not contain NumPy 2.

@@ -12,14 +12,12 @@ import time
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
-from constructs_triton.errors import ArchiveError
 from constructs_triton.model_repository.archive import count_workers
 from constructs_triton.model_repository.cache_location import cache_directory
 from constructs_triton.model_repository.content_digest import ContentDigest, hash_files
@@ -33,7 +31,7 @@ from constructs_triton.model_repository.members import (
     unreadable_error,
 )
 from constructs_triton.model_repository.packing import members_of
-from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
+from constructs_triton.model_repository.temporary_folders import output_folder, partial_folder
 from constructs_triton.model_repository.uncompressed.copying import copy_member
 from constructs_triton.model_repository.uncompressed.names import KEEP_FILE
 from constructs_triton.untrusted.regular_files import open_regular
@@ -148,22 +146,8 @@ def stage(repository: ModelRepository, model_names: Collection[str], directory: 
         InvalidValueError: there is no such model.
     """
     listed = list_files(repository, model_names)
-    with _write_errors(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-        remove_abandoned(directory)
+    with output_folder(directory, "the model's files cannot be copied there"):
         return _Staging(listed, directory, DigestCache(cache_directory())).run()
-
-
-@contextmanager
-def _write_errors(directory: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ArchiveError(
-            f"{directory}: the model's files cannot be copied there ({reason}); "
-            "choose a folder that you may write, on a disk with enough space"
-        ) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from constructs_triton.facts.inference_components import COMPONENT_HEADER
+
 from ..services.service_api import ServiceApi
 from .s3_needs import Need
 
-__all__ = ["COMPONENT_ACTIONS", "COMPONENT_HEADER", "component_needs"]
+__all__ = ["COMPONENT_ACTIONS", "component_needs"]
 
-COMPONENT_HEADER = "X-Amzn-SageMaker-Inference-Component"
 COMPONENT_ACTIONS = {
     f"{verb}InferenceComponent{suffix}"
     for verb, suffix in (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import regex  # type: ignore[import-untyped]  # reads \p{L}, which patterns of the schemas use
 
+from constructs_triton.cloud_assembly.template import value_at
 from constructs_triton.errors import MissingDependencyError
 
 from ..errors import TemplateError
@@ -74,7 +75,7 @@ class ResourceSchema:
     def replacing_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
         """The properties that differ and can only be given at creation."""
         paths = self._paths("createOnlyProperties")
-        return {path[0] for path in paths if _value_at(old, path) != _value_at(new, path)}
+        return {path[0] for path in paths if value_at(old, path) != value_at(new, path)}
 
     def recreation(self, name: str) -> str:
         """A change set's word for a change of this property: Never, Conditionally or Always."""
@@ -129,14 +130,6 @@ def _data_folder() -> Path:
             "run `pip install 'constructs-triton[rehearse]'`"
         )
     return Path(spec.origin).parent / "data" / "schemas"
-
-
-def _value_at(value: Any, path: Sequence[str]) -> Any:
-    if not path or value is None:
-        return value
-    if path[0] == "*":
-        return [_value_at(each, path[1:]) for each in value]
-    return _value_at(value.get(path[0]), path[1:]) if isinstance(value, dict) else None
 
 
 def _is_number(_: Any, value: Any) -> bool:

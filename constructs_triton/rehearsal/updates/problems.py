@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from constructs_triton.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton.findings import Finding, Severity
 
-from .analysis import Sequence
+from .analysis import CHANGES, Sequence
 from .report import Leftover
 from .trial import Outcome
 
@@ -96,7 +96,7 @@ def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
     known = _refused_before(sequence)
     number, seen = 0, set()
     for moment in sequence.outcome.moments:
-        number += moment.step.action in ("create", "update", "replace", "delete")
+        number += moment.step.action in CHANGES
         for reading in moment.readings:
             place = (reading.endpoint, sequence.is_old(reading), bool(reading.refusal))
             if not reading.refusal or (reading.endpoint, reading.object) in known or place in seen:

@@ -11,7 +11,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_kms as kms
-from cdk_apps import add_repository, make_stack, write_repository
+from cdk_apps import add_repository, write_repository
 
 from constructs_triton import InstanceType, TritonEndpoint, TritonVariant
 
@@ -39,9 +39,8 @@ def test_app_of_the_readme_has_no_annotations(tmp_path: Path, monkeypatch: pytes
     assert annotation_texts(names["app"]) == []
 
 
-def test_scaled_variants_and_keys_have_no_annotations(tmp_path: Path) -> None:
+def test_scaled_variants_and_keys_have_no_annotations(stack: cdk.Stack, tmp_path: Path) -> None:
     """Scaled variants, and a key beside local NVMe storage, have no annotations."""
-    stack = make_stack()
     endpoint = TritonEndpoint(
         stack,
         "Endpoint",
@@ -56,9 +55,8 @@ def test_scaled_variants_and_keys_have_no_annotations(tmp_path: Path) -> None:
     assert annotation_texts(stack) == []
 
 
-def test_finding_of_several_variants_is_annotated_once(tmp_path: Path) -> None:
+def test_finding_of_several_variants_is_annotated_once(stack: cdk.Stack, tmp_path: Path) -> None:
     """A finding that variants share is annotated on the endpoint, another one on its variant."""
-    stack = make_stack()
     TritonEndpoint(
         stack,
         "Endpoint",

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_s3 as s3
 from cdk_apps import (
@@ -60,9 +61,8 @@ def variables(stack: Any) -> dict[str, str]:
 ARGUMENTS = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
 
 
-def test_called_models_are_packed_and_loaded(path: Path) -> None:
+def test_called_models_are_packed_and_loaded(stack: cdk.Stack, path: Path) -> None:
     """The archive of an ensemble contains what its step calls, and the environment loads it."""
-    stack = make_stack()
     repository = add_repository(stack, path)
     TritonEnsembleEndpoint(stack, "Many", model_repository=repository, ensemble="pipeline", instance_type=CPU)
     assert archived_models(repository, "pipeline") == ("pipeline", "last", "other", "scale", "shift")
@@ -98,9 +98,8 @@ def test_arguments_of_the_user_are_kept(path: Path, environment: Any, expected: 
 @pytest.mark.parametrize(
     "environment", [TritonEnvironment(additional_models=["scale"]), {ARGUMENTS: "--load-model=scale"}]
 )
-def test_loaded_models_are_in_the_archive(path: Path, environment: Any) -> None:
+def test_loaded_models_are_in_the_archive(stack: cdk.Stack, path: Path, environment: Any) -> None:
     """A model that the archive lacks would end the server; the error's fix packs and loads it."""
-    stack = make_stack()
 
     def add(id: str, **calls: Any) -> None:
         repository = add_repository(stack, path, id=f"{id}Models", **calls)
@@ -130,9 +129,8 @@ def test_missing_called_model_is_an_error(path: Path) -> None:
         add_repository(make_stack(), path)
 
 
-def test_multi_model_endpoint_is_refused(path: Path) -> None:
+def test_multi_model_endpoint_is_refused(stack: cdk.Stack, path: Path) -> None:
     """SageMaker loads one folder of each archive, so the error names the single-model endpoint."""
-    stack = make_stack()
     repository = add_repository(stack, path)
     with pytest.raises(
         RepositoryError, match=r'"shift" calls "other", (.|\n)*serve the model with TritonEndpoint'
@@ -140,11 +138,10 @@ def test_multi_model_endpoint_is_refused(path: Path) -> None:
         TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=CPU)
 
 
-def test_calls_can_be_declared(tmp_path: Path) -> None:
+def test_calls_can_be_declared(stack: cdk.Stack, tmp_path: Path) -> None:
     """A declared call counts like one in the source, also for a model that is added by name."""
     path = write_repository(tmp_path / "models")
     add_call(path, "other", "NAMES[0]")
-    stack = make_stack()
     repository = add_repository(stack, path, calls={"other": ["scale"]})
     assert repository.called_models("other") == ("scale",)
     assert not contents_of(repository).warnings
@@ -155,9 +152,8 @@ def test_calls_can_be_declared(tmp_path: Path) -> None:
     assert repository.called_models("added") == ("side",)
 
 
-def test_step_can_be_served_alone(tmp_path: Path) -> None:
+def test_step_can_be_served_alone(stack: cdk.Stack, tmp_path: Path) -> None:
     """A step gets an archive of its own, a target model and a grant."""
-    stack = make_stack()
     repository = add_repository(stack, write_repository(tmp_path / "models"), also_served=["scale"])
     TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=CPU)
     assert sorted(repository.target_models) == ["other", "pipeline", "scale"]
@@ -165,9 +161,8 @@ def test_step_can_be_served_alone(tmp_path: Path) -> None:
     synthesize(stack)
 
 
-def test_models_in_s3_cannot_be_composed(tmp_path: Path) -> None:
+def test_models_in_s3_cannot_be_composed(stack: cdk.Stack, tmp_path: Path) -> None:
     """What is not read at synth cannot have declared calls, and an archive is not split."""
-    stack = make_stack()
     bucket = s3.Bucket(stack, "Bucket")
     stored = ModelSource.from_bucket(bucket, "a.tar.gz")
     with pytest.raises(InvalidValueError, match=r"^calls, also_served: the models are not read at synth"):

@@ -10,7 +10,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
 from aws_cdk.aws_applicationautoscaling import Schedule
-from cdk_apps import add_repository, make_stack, write_repository
+from cdk_apps import add_repository, make_stack
 
 from constructs_triton import (
     AsyncInferenceConfig,
@@ -28,11 +28,6 @@ from constructs_triton import (
 from constructs_triton.errors import InvalidValueError
 
 GPU = InstanceType.of("ml.g5.xlarge")
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_repository(tmp_path / "models")
 
 
 @pytest.fixture
@@ -173,9 +168,8 @@ def test_capacity_is_a_whole_number(endpoint: TritonEndpoint) -> None:
         endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2.5)
 
 
-def test_error_does_not_print_a_token(path: Path) -> None:
+def test_error_does_not_print_a_token(stack: cdk.Stack, path: Path) -> None:
     """If the instance type is a parameter, the error does not print the token."""
-    stack = make_stack()
     instance_type = InstanceType.of(cdk.CfnParameter(stack, "Type").value_as_string)
     endpoint = TritonEndpoint(
         stack,
@@ -189,9 +183,8 @@ def test_error_does_not_print_a_token(path: Path) -> None:
         count.scale_on_gpu_utilization("Gpu")
 
 
-def test_grant_that_allows_nothing_is_refused(path: Path) -> None:
+def test_grant_that_allows_nothing_is_refused(stack: cdk.Stack, path: Path) -> None:
     """A name that is not a model, archive or pattern raises an error; tokens are allowed."""
-    stack = make_stack()
     endpoint = TritonMultiModelEndpoint(
         stack, "Many", model_repository=add_repository(stack, path), instance_type=GPU
     )
@@ -206,9 +199,8 @@ def test_grant_that_allows_nothing_is_refused(path: Path) -> None:
     endpoint.grant_invoke(caller, target_models=["other", "later-*", "tenant/*", later])
 
 
-def test_step_of_an_ensemble_cannot_be_granted(path: Path) -> None:
+def test_step_of_an_ensemble_cannot_be_granted(stack: cdk.Stack, path: Path) -> None:
     """A step has no archive, so the error names the ensemble, which can be granted."""
-    stack = make_stack()
     repository = add_repository(stack, path)
     endpoint = TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=GPU)
     caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))

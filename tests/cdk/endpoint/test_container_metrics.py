@@ -17,7 +17,6 @@ from cdk_apps import (
     resources,
     synthesize,
     write_model,
-    write_repository,
 )
 
 from constructs_triton import (
@@ -37,11 +36,6 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.testing import assert_update_keeps_serving
 
 CPU = InstanceType.of("ml.m5.xlarge")
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_repository(tmp_path / "models")
 
 
 def make_endpoint(stack: cdk.Stack, path: Path, id: str = "Endpoint", **props: Any) -> TritonEnsembleEndpoint:
@@ -74,9 +68,8 @@ def model_files(stack: cdk.Stack, id: str) -> list[str]:
         return tar.getnames()
 
 
-def test_the_archive_has_the_publisher_and_the_server_loads_it(path: Path) -> None:
+def test_the_archive_has_the_publisher_and_the_server_loads_it(stack: cdk.Stack, path: Path) -> None:
     """The default model stays, a further model is packed and loaded, and metrics are on."""
-    stack = make_stack()
     make_endpoint(stack, path, endpoint_name="shop", container_metrics=True)
     (container,) = containers(stack).values()
     assert container["Environment"] == {
@@ -101,9 +94,8 @@ def test_without_the_option_nothing_changes(path: Path) -> None:
     assert containers(alone).items() <= containers(beside).items()
 
 
-def test_endpoints_of_the_same_models_share_the_archive(path: Path) -> None:
+def test_endpoints_of_the_same_models_share_the_archive(stack: cdk.Stack, path: Path) -> None:
     """The archive has no name of an endpoint, so it is uploaded once."""
-    stack = make_stack()
     make_endpoint(stack, path, "A", container_metrics=True)
     make_endpoint(stack, path, "B", container_metrics=True)
     first, second = containers(stack).values()
@@ -126,9 +118,8 @@ def test_variants_publish_under_their_own_names_and_the_price_is_stated_once(pat
     assert metric.dimensions == {"Endpoint": "Test/Endpoint", "Variant": "Green", "Model": "scale"}
 
 
-def test_a_nested_stack_publishes_under_the_name_of_its_top_stack(path: Path) -> None:
+def test_a_nested_stack_publishes_under_the_name_of_its_top_stack(stack: cdk.Stack, path: Path) -> None:
     """The name of a nested stack is known only in the deployment."""
-    stack = make_stack()
     nested = cdk.NestedStack(stack, "Inner")
     endpoint = make_endpoint(nested, path, container_metrics=True)
     assert endpoint.container_metrics.endpoint == "Test/Inner/Endpoint"
@@ -202,9 +193,8 @@ def test_a_model_of_the_publishers_name_is_refused(path: Path) -> None:
         make_endpoint(make_stack(), path, container_metrics=True)
 
 
-def test_an_archive_that_is_packed_elsewhere_is_refused() -> None:
+def test_an_archive_that_is_packed_elsewhere_is_refused(stack: cdk.Stack) -> None:
     """Nothing can be added to it."""
-    stack = make_stack()
     bucket = s3.Bucket.from_bucket_name(stack, "Bucket", "models")
     repository = TritonModelRepository(
         stack, "Models", source=ModelSource.from_bucket(bucket, "archives/m.tar.gz")
@@ -220,9 +210,8 @@ def test_an_archive_that_is_packed_elsewhere_is_refused() -> None:
         )
 
 
-def test_a_multi_model_endpoint_is_refused(path: Path) -> None:
+def test_a_multi_model_endpoint_is_refused(stack: cdk.Stack, path: Path) -> None:
     """Its server starts without models."""
-    stack = make_stack()
     repository = add_repository(stack, path)
     with pytest.raises(InvalidValueError, match="container_metrics: not supported on multi-model endpoints"):
         TritonMultiModelEndpoint(
@@ -230,9 +219,8 @@ def test_a_multi_model_endpoint_is_refused(path: Path) -> None:
         )
 
 
-def test_alarms_on_the_queue_of_each_model_and_on_missing_metrics(path: Path) -> None:
+def test_alarms_on_the_queue_of_each_model_and_on_missing_metrics(stack: cdk.Stack, path: Path) -> None:
     """Each model has an alarm on its queue, and metrics that stop are an alarm because data is missing."""
-    stack = make_stack()
     endpoint = make_endpoint(stack, path, container_metrics=True)
     alarms = endpoint.add_alarms(queue_time=cdk.Duration.millis(50)).alarms
     assert {name for name in alarms if "Queue" in name} == {
@@ -254,17 +242,15 @@ def test_alarms_on_the_queue_of_each_model_and_on_missing_metrics(path: Path) ->
     assert (missing["EvaluationPeriods"], missing["TreatMissingData"]) == (6, "breaching")
 
 
-def test_alarms_on_metrics_that_are_not_published(path: Path) -> None:
+def test_alarms_on_metrics_that_are_not_published(stack: cdk.Stack, path: Path) -> None:
     """Without the option there is no alarm on missing metrics, and a threshold for the queue is refused."""
-    stack = make_stack()
     assert not [name for name in make_endpoint(stack, path).add_alarms().alarms if "Metrics" in name]
     with pytest.raises(InvalidValueError, match="set container_metrics=True"):
         make_endpoint(stack, path, "Other").add_alarms(queue_time=cdk.Duration.millis(50))
 
 
-def test_an_asynchronous_endpoint_may_have_no_instances(path: Path) -> None:
+def test_an_asynchronous_endpoint_may_have_no_instances(stack: cdk.Stack, path: Path) -> None:
     """Its metrics are missing when it has scaled to zero, which is no failure."""
-    stack = make_stack()
     queue = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Answers"))
     endpoint = make_endpoint(stack, path, container_metrics=True, async_inference=queue)
     assert "AllTrafficContainerMetricsMissing" not in endpoint.add_alarms().alarms
@@ -275,9 +261,8 @@ def test_an_asynchronous_endpoint_may_have_no_instances(path: Path) -> None:
     )
 
 
-def test_the_dashboard_shows_the_models_of_an_endpoint_that_publishes(path: Path) -> None:
+def test_the_dashboard_shows_the_models_of_an_endpoint_that_publishes(stack: cdk.Stack, path: Path) -> None:
     """A row has queue and compute time by model; without the option there is none."""
-    stack = make_stack()
     make_endpoint(stack, path, container_metrics=True).add_dashboard()
     make_endpoint(stack, path, "Other").add_dashboard()
     bodies = [flat(each["DashboardBody"]) for each in properties(stack, "AWS::CloudWatch::Dashboard")]
@@ -300,10 +285,9 @@ def test_an_endpoint_that_runs_can_turn_it_on(path: Path) -> None:
     assert_update_keeps_serving(old, new, failures="none", orders=1)
 
 
-def test_a_response_cache_has_two_more_metrics_in_the_price(tmp_path: Path) -> None:
+def test_a_response_cache_has_two_more_metrics_in_the_price(stack: cdk.Stack, tmp_path: Path) -> None:
     """Hits and misses are published only with a cache."""
     write_model(tmp_path, "m")
-    stack = make_stack()
     endpoint = TritonEndpoint(
         stack,
         "Endpoint",

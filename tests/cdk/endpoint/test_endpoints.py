@@ -23,8 +23,8 @@ from cdk_apps import (
     resources,
     statements,
     synthesize,
+    warnings,
     write_model,
-    write_repository,
 )
 from syrupy.assertion import SnapshotAssertion
 
@@ -42,11 +42,6 @@ from constructs_triton.testing import TritonTemplateExtension
 
 GPU = InstanceType.of("ml.g5.xlarge")
 CPU = InstanceType.of("ml.c5.xlarge")
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_repository(tmp_path / "models")
 
 
 def make_ensemble(stack: cdk.Stack, path: Path, **props: Any) -> TritonEnsembleEndpoint:
@@ -85,25 +80,22 @@ def test_ensemble_template(
     assert stack == snapshot(extension_class=TritonTemplateExtension)
 
 
-def test_multi_model_template(path: Path, snapshot: SnapshotAssertion) -> None:
+def test_multi_model_template(stack: cdk.Stack, path: Path, snapshot: SnapshotAssertion) -> None:
     """The template of a scaled multi-model endpoint is as recorded."""
-    stack = make_stack()
     endpoint = make_multi_model(stack, path)
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
     count.scale_on_gpu_utilization("Gpu")
     assert stack == snapshot(extension_class=TritonTemplateExtension)
 
 
-def test_ensemble_names_its_default_model(path: Path) -> None:
+def test_ensemble_names_its_default_model(stack: cdk.Stack, path: Path) -> None:
     """The archive has several models, so the container needs the name of the one to serve."""
-    stack = make_stack()
     make_ensemble(stack, path)
     assert container(synthesize(stack))["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "pipeline"
 
 
-def test_single_model_archive_is_an_asset_of_the_right_name(path: Path) -> None:
+def test_single_model_archive_is_an_asset_of_the_right_name(stack: cdk.Stack, path: Path) -> None:
     """The model data is a file asset whose key ends in .tar.gz, as SageMaker requires."""
-    stack = make_stack()
     make_ensemble(stack, path)
     template = synthesize(stack)
     assert flat(container(template)["ModelDataUrl"]).startswith(
@@ -113,9 +105,8 @@ def test_single_model_archive_is_an_asset_of_the_right_name(path: Path) -> None:
     assert container(template)["Mode"] == "SingleModel"
 
 
-def test_role_reads_its_own_archive_only(path: Path) -> None:
+def test_role_reads_its_own_archive_only(stack: cdk.Stack, path: Path) -> None:
     """The execution role may read only the object that it serves."""
-    stack = make_stack()
     make_ensemble(stack, path)
     template = synthesize(stack)
     key = container(template)["ModelDataUrl"].rsplit("/", 1)[1]
@@ -126,9 +117,8 @@ def test_role_reads_its_own_archive_only(path: Path) -> None:
     )
 
 
-def test_role_has_no_managed_policy_and_no_wildcard_service(path: Path) -> None:
+def test_role_has_no_managed_policy_and_no_wildcard_service(stack: cdk.Stack, path: Path) -> None:
     """The role has no AmazonSageMakerFullAccess and no action with an asterisk."""
-    stack = make_stack()
     make_multi_model(stack, path)
     template = synthesize(stack)
     assert not [r for r in resources(template, "AWS::IAM::Role").values() if "ManagedPolicyArns" in r]
@@ -143,18 +133,16 @@ def test_role_has_no_managed_policy_and_no_wildcard_service(path: Path) -> None:
     assert not [action for action in actions if "*" in action]
 
 
-def test_role_pulls_from_the_accounts_of_the_image(path: Path) -> None:
+def test_role_pulls_from_the_accounts_of_the_image(stack: cdk.Stack, path: Path) -> None:
     """The role may pull the image from the accounts of AWS that contain it."""
-    stack = make_stack()
     make_ensemble(stack, path)
     assert flat(statements(synthesize(stack))["PullImage"]["Resource"]) == (
         "arn:<AWS::Partition>:ecr:eu-west-1:763104351884:repository/sagemaker-tritonserver"
     )
 
 
-def test_role_trusts_only_sagemaker_of_this_account(path: Path) -> None:
+def test_role_trusts_only_sagemaker_of_this_account(stack: cdk.Stack, path: Path) -> None:
     """The trust policy has conditions that prevent the confused deputy problem."""
-    stack = make_stack()
     make_ensemble(stack, path)
     role = only(synthesize(stack), "AWS::IAM::Role")
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
@@ -173,9 +161,8 @@ def test_no_partition_is_hard_coded(path: Path) -> None:
     assert ".<AWS::URLSuffix>/sagemaker-tritonserver" in flat(container(template)["Image"])
 
 
-def test_policy_exists_before_the_model(path: Path) -> None:
+def test_policy_exists_before_the_model(stack: cdk.Stack, path: Path) -> None:
     """SageMaker uses the role while it creates the model, so the policy is created first."""
-    stack = make_stack()
     make_ensemble(stack, path)
     template = synthesize(stack)
     (model,) = resources(template, "AWS::SageMaker::Model").values()
@@ -183,9 +170,8 @@ def test_policy_exists_before_the_model(path: Path) -> None:
     assert policy in model["DependsOn"]
 
 
-def test_multi_model_endpoint_waits_for_its_archives(path: Path) -> None:
+def test_multi_model_endpoint_waits_for_its_archives(stack: cdk.Stack, path: Path) -> None:
     """The model depends on the custom resource that copies the archives."""
-    stack = make_stack()
     make_multi_model(stack, path)
     template = synthesize(stack)
     (model,) = resources(template, "AWS::SageMaker::Model").values()
@@ -193,9 +179,8 @@ def test_multi_model_endpoint_waits_for_its_archives(path: Path) -> None:
     assert sync in model["DependsOn"]
 
 
-def test_multi_model_container(path: Path) -> None:
+def test_multi_model_container(stack: cdk.Stack, path: Path) -> None:
     """The container has a mode, a prefix that ends in a slash, and ping mode ``live``."""
-    stack = make_stack()
     make_multi_model(stack, path)
     template = synthesize(stack)
     assert container(template)["Mode"] == "MultiModel"
@@ -204,9 +189,8 @@ def test_multi_model_container(path: Path) -> None:
     assert "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME" not in container(template)["Environment"]
 
 
-def test_model_and_endpoint_config_have_no_names(path: Path) -> None:
+def test_model_and_endpoint_config_have_no_names(stack: cdk.Stack, path: Path) -> None:
     """Every change replaces them, so a fixed name would fail; the endpoint may have one."""
-    stack = make_stack()
     make_ensemble(stack, path, endpoint_name="digits")
     template = synthesize(stack)
     assert "ModelName" not in only(template, "AWS::SageMaker::Model")
@@ -214,9 +198,8 @@ def test_model_and_endpoint_config_have_no_names(path: Path) -> None:
     assert only(template, "AWS::SageMaker::Endpoint")["EndpointName"] == "digits"
 
 
-def test_references_are_names_not_arns(path: Path) -> None:
+def test_references_are_names_not_arns(stack: cdk.Stack, path: Path) -> None:
     """``Ref`` of these resources is an ARN, so references use the name attributes."""
-    stack = make_stack()
     endpoint = make_ensemble(stack, path)
     template = synthesize(stack)
     config = only(template, "AWS::SageMaker::Endpoint")["EndpointConfigName"]
@@ -233,9 +216,8 @@ def test_every_l1_is_reachable(path: Path) -> None:
     assert endpoint.cfn_endpoint_config.cfn_resource_type == "AWS::SageMaker::EndpointConfig"
 
 
-def test_zero_weight_stays_zero(path: Path) -> None:
+def test_zero_weight_stays_zero(stack: cdk.Stack, path: Path) -> None:
     """A variant of weight 0 has weight 0 in the template."""
-    stack = make_stack()
     make_ensemble(stack, path, initial_variant_weight=0)
     assert variant(synthesize(stack))["InitialVariantWeight"] == 0
 
@@ -249,9 +231,8 @@ def test_host_image_follows_container_image(path: Path) -> None:
     assert "InferenceAmiVersion" not in variant(synthesize(cpu))
 
 
-def test_image_follows_instance_type(path: Path) -> None:
+def test_image_follows_instance_type(stack: cdk.Stack, path: Path) -> None:
     """A CPU instance gets the smaller image without CUDA."""
-    stack = make_stack()
     make_ensemble(stack, path, instance_type=CPU)
     assert container(synthesize(stack))["Image"].endswith("sagemaker-tritonserver:26.05-py3-cpu")
 
@@ -264,9 +245,8 @@ def test_image_follows_instance_type(path: Path) -> None:
     ],
     ids=["typed", "mapping"],
 )
-def test_environment_reaches_the_container(path: Path, environment: Any) -> None:
+def test_environment_reaches_the_container(stack: cdk.Stack, path: Path, environment: Any) -> None:
     """Keywords and a plain mapping give the same variables."""
-    stack = make_stack()
     make_ensemble(stack, path, environment=environment)
     assert container(synthesize(stack))["Environment"] == {
         "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pipeline",
@@ -276,9 +256,8 @@ def test_environment_reaches_the_container(path: Path, environment: Any) -> None
     }
 
 
-def test_vpc_and_keys_reach_their_resources(path: Path) -> None:
+def test_vpc_and_keys_reach_their_resources(stack: cdk.Stack, path: Path) -> None:
     """The model has subnets and a security group, the volume a key, and the role both permissions."""
-    stack = make_stack()
     vpc = ec2.Vpc(stack, "Vpc", max_azs=2, nat_gateways=1)
     key = kms.Key(stack, "Key")
     endpoint = make_ensemble(
@@ -298,9 +277,8 @@ def test_vpc_and_keys_reach_their_resources(path: Path) -> None:
     assert {"AttachToVpc", "EncryptVolume"} <= set(statements(template))
 
 
-def test_given_role_is_used_and_granted(path: Path) -> None:
+def test_given_role_is_used_and_granted(stack: cdk.Stack, path: Path) -> None:
     """Your own role gets the same statements, before the model is created."""
-    stack = make_stack()
     role = iam.Role(stack, "Own", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     make_ensemble(stack, path, role=role)
     template = synthesize(stack)
@@ -312,9 +290,8 @@ def test_given_role_is_used_and_granted(path: Path) -> None:
     assert "LoadModel" in statements(template)
 
 
-def test_statement_is_added_to_the_role_before_the_model(path: Path) -> None:
+def test_statement_is_added_to_the_role_before_the_model(stack: cdk.Stack, path: Path) -> None:
     """``add_to_role_policy`` adds a statement, and the model depends on the policy that contains it."""
-    stack = make_stack()
     endpoint = make_ensemble(stack, path)
     endpoint.add_to_role_policy(
         iam.PolicyStatement(sid="ReadLabels", actions=["dynamodb:GetItem"], resources=["*"])
@@ -353,17 +330,15 @@ def test_unknown_model_names_the_property(
     assert stack.node.try_find_child("Endpoint") is None
 
 
-def test_immutable_role_is_not_changed(path: Path) -> None:
+def test_immutable_role_is_not_changed(stack: cdk.Stack, path: Path) -> None:
     """An immutable imported role gets no policy."""
-    stack = make_stack()
     role = iam.Role.from_role_arn(stack, "Own", "arn:aws:iam::123456789012:role/serving", mutable=False)
     make_ensemble(stack, path, role=role)
     assert policies(synthesize(stack)) == {}
 
 
-def test_grant_invoke_names_the_endpoint(path: Path) -> None:
+def test_grant_invoke_names_the_endpoint(stack: cdk.Stack, path: Path) -> None:
     """The grant allows a caller to invoke this endpoint only."""
-    stack = make_stack()
     caller, endpoint = iam.User(stack, "Caller"), make_ensemble(stack, path)
     assert endpoint.grant_invoke(caller).success
     (statement,) = [
@@ -375,9 +350,8 @@ def test_grant_invoke_names_the_endpoint(path: Path) -> None:
     assert statement["Resource"] == stack.resolve(endpoint.cfn_endpoint.attr_endpoint_arn)
 
 
-def test_endpoint_implements_the_interfaces_of_the_cdk(path: Path) -> None:
+def test_endpoint_implements_the_interfaces_of_the_cdk(stack: cdk.Stack, path: Path) -> None:
     """JavaScript code that expects IEndpoint, IGrantable or IConnectable finds every member it calls."""
-    stack = make_stack()
     endpoint = make_ensemble(stack, path, vpc=ec2.Vpc(stack, "Vpc"))
     kms.Key(stack, "Key").grant_decrypt(endpoint)
     ec2.SecurityGroup(stack, "Db", vpc=ec2.Vpc(stack, "Other")).connections.allow_from(
@@ -460,32 +434,29 @@ def test_refused_endpoint_leaves_nothing_behind(path: Path, props: dict[str, Any
     assert stack.node.try_find_child("Endpoint") is None
 
 
-def test_gpu_model_on_a_cpu_instance_is_refused(tmp_path: Path) -> None:
+def test_gpu_model_on_a_cpu_instance_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """A model with KIND_GPU raises an error for an instance type without a GPU."""
     config = (
         'backend: "python" input { name: "x" data_type: TYPE_FP32 dims: 4 } '
         'output { name: "y" data_type: TYPE_FP32 dims: 4 } instance_group { kind: KIND_GPU }'
     )
     write_model(tmp_path, "heavy", config=config)
-    stack = make_stack()
     repository = add_repository(stack, tmp_path)
     with pytest.raises(RepositoryError, match="KIND_GPU"):
         TritonEndpoint(stack, "Endpoint", model_repository=repository, model="heavy", instance_type=CPU)
     assert stack.node.try_find_child("Endpoint") is None
 
 
-def test_ensemble_endpoint_refuses_other_models(path: Path) -> None:
+def test_ensemble_endpoint_refuses_other_models(stack: cdk.Stack, path: Path) -> None:
     """TritonEnsembleEndpoint raises an error for a model that is not an ensemble."""
-    stack = make_stack()
     with pytest.raises(InvalidValueError, match='must be a model with platform "ensemble", got "scale"'):
         TritonEnsembleEndpoint(
             stack, "E", model_repository=add_repository(stack, path), ensemble="scale", instance_type=GPU
         )
 
 
-def test_ensemble_needs_its_own_construct(path: Path) -> None:
+def test_ensemble_needs_its_own_construct(stack: cdk.Stack, path: Path) -> None:
     """TritonEndpoint raises an error for an ensemble. The model of a variant may be one."""
-    stack = make_stack()
     options: Any = {"model_repository": add_repository(stack, path), "instance_type": GPU}
     with pytest.raises(
         InvalidValueError, match=r'^model: must not be an ensemble, .* set ensemble="pipeline"'
@@ -502,13 +473,10 @@ def test_unknown_property_is_a_type_error(path: Path) -> None:
         make_ensemble(make_stack(), path, instance_typ=GPU)
 
 
-def test_warnings_become_annotations(path: Path) -> None:
+def test_warnings_become_annotations(stack: cdk.Stack, path: Path) -> None:
     """A warning is annotated at synth with a code that can be acknowledged."""
-    stack = make_stack()
     make_multi_model(stack, path, instance_type=InstanceType.of("ml.g5.12xlarge"))
-    entries = [entry for each in stack.node.find_all() for entry in each.node.metadata]
-    warnings = [str(entry.data) for entry in entries if entry.type == "aws:cdk:warning"]
-    assert any("[ack: constructs-triton:multi-model-gpu-undocumented]" in text for text in warnings)
+    assert any("[ack: constructs-triton:multi-model-gpu-undocumented]" in text for text in warnings(stack))
 
 
 def test_connections_need_a_vpc(path: Path) -> None:
@@ -517,9 +485,8 @@ def test_connections_need_a_vpc(path: Path) -> None:
         _ = make_ensemble(make_stack(), path).connections
 
 
-def test_metrics_know_namespace_and_dimensions(path: Path) -> None:
+def test_metrics_know_namespace_and_dimensions(stack: cdk.Stack, path: Path) -> None:
     """Instance metrics have another namespace; all metrics have endpoint and variant as dimensions."""
-    stack = make_stack()
     endpoint = make_ensemble(stack, path, variant_name="blue")
     gpu, calls = endpoint.metric_gpu_utilization(), endpoint.metric_invocations()
     assert (gpu.namespace, gpu.statistic) == ("/aws/sagemaker/Endpoints", "Average")

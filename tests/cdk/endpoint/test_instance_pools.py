@@ -18,7 +18,6 @@ from cdk_apps import (
     statements,
     synthesize,
     write_model,
-    write_repository,
 )
 
 from constructs_triton import (
@@ -47,11 +46,6 @@ max_batch_size: 8
 input { name: "x" data_type: TYPE_FP32 dims: 4 }
 output { name: "y" data_type: TYPE_FP32 dims: 4 }
 """
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_repository(tmp_path / "models")
 
 
 def write_plan(directory: Path) -> Path:
@@ -88,9 +82,8 @@ def warnings_of(stack: cdk.Stack) -> list[str]:
     return [str(each.entry.data) for each in found]
 
 
-def test_pools_replace_the_instance_type(path: Path) -> None:
+def test_pools_replace_the_instance_type(stack: cdk.Stack, path: Path) -> None:
     """The list has priorities from 1, one AMI for all types, and no instance type beside it."""
-    stack = make_stack()
     endpoint = make_endpoint(stack, path)
     variant = variant_of(stack)
     assert variant["InstancePools"] == [
@@ -112,9 +105,8 @@ def test_one_pool_is_an_instance_type(path: Path) -> None:
     assert synthesize(pooled) == synthesize(plain)
 
 
-def test_pools_of_an_ensemble_and_of_an_asynchronous_endpoint(path: Path) -> None:
+def test_pools_of_an_ensemble_and_of_an_asynchronous_endpoint(stack: cdk.Stack, path: Path) -> None:
     """Ensembles and asynchronous endpoints have pools too."""
-    stack = make_stack()
     repository = add_repository(stack, path)
     TritonEnsembleEndpoint(
         stack,
@@ -127,9 +119,8 @@ def test_pools_of_an_ensemble_and_of_an_asynchronous_endpoint(path: Path) -> Non
     assert [each["Priority"] for each in variant_of(stack)["InstancePools"]] == [1, 2]
 
 
-def test_plan_for_each_type_is_a_model_of_its_own(tmp_path: Path) -> None:
+def test_plan_for_each_type_is_a_model_of_its_own(stack: cdk.Stack, tmp_path: Path) -> None:
     """A pool with its own repository overrides the model, which the role can read."""
-    stack = make_stack()
     plans = add_repository(stack, write_plan(tmp_path / "a10g"), "A10G")
     write_plan(tmp_path / "l4")
     (tmp_path / "l4" / "scale" / "1" / "model.plan").write_bytes(
@@ -155,9 +146,8 @@ def test_plan_for_each_type_is_a_model_of_its_own(tmp_path: Path) -> None:
     assert all("DependsOn" in each for each in models.values())
 
 
-def test_one_plan_for_two_gpus_is_an_error(tmp_path: Path) -> None:
+def test_one_plan_for_two_gpus_is_an_error(stack: cdk.Stack, tmp_path: Path) -> None:
     """A plan is built for one type of GPU; naming its repository on a pool accepts it."""
-    stack = make_stack()
     plans = write_plan(tmp_path / "plans")
     with pytest.raises(InvalidValueError, match='loaded by different GPUs: "L4" and "A10G"'):
         make_endpoint(stack, plans)
@@ -207,9 +197,8 @@ def test_pools_that_do_not_go_together(props: dict[str, Any], message: str, path
     assert stack.node.try_find_child("Endpoint") is None
 
 
-def test_pools_are_refused_on_multi_model_endpoints(path: Path) -> None:
+def test_pools_are_refused_on_multi_model_endpoints(stack: cdk.Stack, path: Path) -> None:
     """AWS's page does not name them."""
-    stack = make_stack()
     with pytest.raises(InvalidValueError, match=r"^instance_pools: not supported on multi-model"):
         TritonMultiModelEndpoint(
             stack, "Endpoint", model_repository=add_repository(stack, path), instance_pools=POOLS
@@ -254,7 +243,7 @@ def test_errors_of_the_models_are_those_of_every_type(tmp_path: Path) -> None:
         make_endpoint(make_stack(), tmp_path, instance_pools=pools)
 
 
-def test_warning_of_some_types_names_them(tmp_path: Path) -> None:
+def test_warning_of_some_types_names_them(stack: cdk.Stack, tmp_path: Path) -> None:
     """Shared memory that is short on the smaller types only is one warning with each of them."""
     config = (
         'name: "scale" backend: "python" max_batch_size: 8 input { name: "x" data_type: TYPE_FP32 dims: 4 }\n'
@@ -262,7 +251,6 @@ def test_warning_of_some_types_names_them(tmp_path: Path) -> None:
         "instance_group { kind: KIND_CPU count: 900 }\n"
     )
     write_model(tmp_path, "scale", config=config)
-    stack = make_stack()
     types = ("ml.m7i.4xlarge", "ml.m7i.2xlarge", "ml.m7i.xlarge")
     pools = [InstancePool(InstanceType.of(name)) for name in types]
     make_endpoint(stack, tmp_path, instance_pools=pools)
@@ -296,9 +284,8 @@ def test_region_that_aws_did_not_name_is_a_warning(path: Path) -> None:
     assert any("instance-pools-region" in each for each in warnings_of(stack))
 
 
-def test_type_that_is_a_token_has_a_pool(path: Path) -> None:
+def test_type_that_is_a_token_has_a_pool(stack: cdk.Stack, path: Path) -> None:
     """A type that is known only at deployment passes the checks; its own models are below its position."""
-    stack = make_stack()
     token = InstanceType.of(cdk.Token.as_string({"Ref": "AWS::NoValue"}))
     repository = add_repository(stack, path, "Other")
     pools = [InstancePool(A10G), InstancePool(token, model_repository=repository)]
@@ -313,17 +300,15 @@ def test_pool_needs_a_type() -> None:
         InstancePool(missing)
 
 
-def test_pools_without_gpus(path: Path) -> None:
+def test_pools_without_gpus(stack: cdk.Stack, path: Path) -> None:
     """Types without GPUs need no inference AMI and run the image for CPUs."""
-    stack = make_stack()
     pools = [InstancePool(InstanceType.of(name)) for name in ("ml.c7i.xlarge", "ml.m7i.xlarge")]
     make_endpoint(stack, path, instance_pools=pools)
     assert "InferenceAmiVersion" not in variant_of(stack)
     assert "-cpu" in str(only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]["Image"])
 
 
-def test_assertion_of_an_endpoint_knows_all_types(path: Path) -> None:
+def test_assertion_of_an_endpoint_knows_all_types(stack: cdk.Stack, path: Path) -> None:
     """``assert_endpoint`` compares the types of all pools."""
-    stack = make_stack()
     make_endpoint(stack, path)
     assert_endpoint(stack, instance_types={"ml.g6.2xlarge", "ml.g5.2xlarge"})

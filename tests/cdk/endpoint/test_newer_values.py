@@ -10,7 +10,7 @@ import pytest
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
-from cdk_apps import add_repository, make_stack, only, resources, synthesize, write_model, write_repository
+from cdk_apps import add_repository, make_stack, only, resources, synthesize, write_model
 
 from constructs_triton import (
     CapacityReservationConfig,
@@ -33,11 +33,6 @@ CPU = InstanceType.of("ml.c6i.xlarge")
 ARN = "arn:aws:sagemaker:eu-west-1:123456789012:training-plan/plan"
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_repository(tmp_path / "models")
-
-
 def make(stack: cdk.Stack, path: Path, **options: Any) -> TritonEndpoint:
     options = {"instance_type": CPU, **options}
     return TritonEndpoint(
@@ -50,9 +45,8 @@ def warnings(stack: cdk.Stack) -> list[str]:
     return [str(each.entry.data) for each in found]
 
 
-def test_reservation_reaches_the_variant(path: Path) -> None:
+def test_reservation_reaches_the_variant(stack: cdk.Stack, path: Path) -> None:
     """The variant uses a reservation; a malformed ARN raises an error."""
-    stack = make_stack()
     make(stack, path, capacity_reservation=CapacityReservationConfig(ml_reservation_arn=ARN))
     (variant,) = only(synthesize(stack), "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
     assert variant["CapacityReservationConfig"] == {
@@ -63,9 +57,8 @@ def test_reservation_reaches_the_variant(path: Path) -> None:
         CapacityReservationConfig(ml_reservation_arn="plan")
 
 
-def test_model_package_contains_image_and_models() -> None:
+def test_model_package_contains_image_and_models(stack: cdk.Stack) -> None:
     """Only the package and the user's variables are in the template; ``image`` raises an error."""
-    stack = make_stack()
     source = ModelSource.from_model_package(f"{ARN.rpartition(':')[0]}:model-package/ranking/3")
     repository = TritonModelRepository(stack, "Models", source=source)
     properties: dict[str, Any] = {"model_repository": repository, "model": "ranking", "instance_type": CPU}
@@ -80,9 +73,8 @@ def test_model_package_contains_image_and_models() -> None:
         ModelSource.from_model_package("-")
 
 
-def test_log_group_is_created_before_the_endpoint(path: Path) -> None:
+def test_log_group_is_created_before_the_endpoint(stack: cdk.Stack, path: Path) -> None:
     """With a literal name the group has its retention and the endpoint depends on it."""
-    stack = make_stack()
     endpoint = make(stack, path, endpoint_name="scores", log_retention=logs.RetentionDays.ONE_WEEK)
     template = synthesize(stack)
     ((name, group),) = resources(template, "AWS::Logs::LogGroup").items()
@@ -112,13 +104,12 @@ def test_unknown_value_is_a_warning(path: Path, properties: dict[str, Any], mess
     assert any("unknown value" in each for each in warnings(stack)) == (message is not None)
 
 
-def test_misspelled_and_wrong_values_are_errors(path: Path) -> None:
+def test_misspelled_and_wrong_values_are_errors(stack: cdk.Stack, path: Path) -> None:
     """A typing error and a value of other containers raise errors; a new capture mode is a warning."""
     with pytest.raises(InvalidValueError, match=r'got "random"; did you mean "RANDOM"\?$'):
         make(make_stack(), path, routing_strategy="random")
     with pytest.raises(InvalidValueError, match="only containers for language models"):
         make(make_stack(), path, routing_strategy="KV_AWARE")
-    stack = make_stack()
     wrong: Any = ["output"]
     newer: Any = ["Trace"]
     bucket = s3.Bucket.from_bucket_name(stack, "Bucket", "captured")

@@ -9,7 +9,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk.assertions import Annotations, Match
-from cdk_apps import add_repository, make_stack, write_model
+from cdk_apps import add_repository, write_model
 
 from constructs_triton import (
     InstanceType,
@@ -34,11 +34,6 @@ Add = Callable[..., TritonEndpoint]
 def models(tmp_path: Path, options: str = "") -> Path:
     write_model(tmp_path, "sums", config=CONFIG % options)
     return tmp_path
-
-
-@pytest.fixture
-def stack() -> cdk.Stack:
-    return make_stack()
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from cdk_apps import (
     resources,
     statements,
     synthesize,
+    warnings,
     write_model,
-    write_repository,
 )
 
 from constructs_triton import (
@@ -42,11 +42,6 @@ CPU = InstanceType.of("ml.c5.xlarge")
 GB = 10**9
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_repository(tmp_path / "models")
-
-
 def make_endpoint(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
     options = {"instance_type": GPU, **props}
     return TritonEndpoint(
@@ -64,11 +59,6 @@ def make_many(stack: cdk.Stack, path: Path, **props: Any) -> TritonMultiModelEnd
 def variants(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
     found = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
     return {each["VariantName"]: each for each in found}
-
-
-def warnings(stack: cdk.Stack) -> str:
-    entries = [entry for each in stack.node.find_all() for entry in each.node.metadata]
-    return "\n".join(str(entry.data) for entry in entries if entry.type == "aws:cdk:warning")
 
 
 def test_variants_inherit_from_the_endpoint(stack: cdk.Stack, path: Path) -> None:
@@ -157,7 +147,7 @@ def test_two_multi_model_repositories_keep_their_own_conditions(stack: cdk.Stack
     found = statements(synthesize(stack))
     listed = [found[sid]["Condition"]["StringLike"]["s3:prefix"] for sid in ("ListModels", "ListModels2")]
     assert listed == [["one/*"], ["two/*"]]
-    assert "[ack: constructs-triton:multi-model-variants-undocumented]" in warnings(stack)
+    assert "[ack: constructs-triton:multi-model-variants-undocumented]" in str(warnings(stack))
 
 
 def test_images_built_for_two_variants_do_not_collide(stack: cdk.Stack, path: Path, tmp_path: Path) -> None:
@@ -331,9 +321,8 @@ def test_access_core_dumps_and_provision_timeout(stack: cdk.Stack, path: Path) -
     assert "/core-dumps/*" in str(statements(template)["WriteCoreDump"]["Resource"])
 
 
-def test_cache_setting_of_a_multi_model_endpoint(path: Path) -> None:
+def test_cache_setting_of_a_multi_model_endpoint(stack: cdk.Stack, path: Path) -> None:
     """The setting is in the container, and a misspelled value raises an error."""
-    stack = make_stack()
     make_many(stack, path, model_cache_setting="Disabled")
     container = only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]
     assert container["MultiModelConfig"] == {"ModelCacheSetting": "Disabled"}

@@ -25,6 +25,7 @@ from cdk_apps import (
     synthesize,
     write_repository,
 )
+from policy_statements import listed
 
 from constructs_triton import (
     AsyncInferenceConfig,
@@ -63,16 +64,12 @@ def test_role_cannot_create_the_log_group_of_the_stack(stack: cdk.Stack, tmp_pat
     granted = statements(synthesize(stack))
     document = stack.resolve({"Statement": [granted["WriteLogs"], granted["KeepLogGroup"]]})
     for each in document["Statement"]:
-        each["Resource"] = [_written(name) for name in _listed(each["Resource"])]
+        each["Resource"] = [_written(name) for name in listed(each["Resource"])]
     prefix = "arn:aws:logs:eu-west-1:123456789012:log-group:/aws/sagemaker/Endpoints"
     expected = {"digits": Decision.DENIED, "digits:log-stream:": Decision.DENIED, "letters": Decision.ALLOWED}
     for name, decision in expected.items():
         found = decide([document], action="logs:CreateLogGroup", resource=f"{prefix}/{name}", context={})
         assert found is decision, name
-
-
-def _listed(value: object) -> list[object]:
-    return value if isinstance(value, list) else [value]
 
 
 def _written(arn: object) -> str:
@@ -128,7 +125,7 @@ def test_keys_may_be_used_through_every_name_of_s3(deployed_to: str, *, is_agnos
     known = {"AWS::Region": deployed_to, "AWS::URLSuffix": suffixes[-1]}
     written = {
         "".join(part if isinstance(part, str) else known[part["Ref"]] for part in each["Fn::Join"][1])
-        for each in _listed(allowed)
+        for each in listed(allowed)
         if isinstance(each, dict)
     }
     assert set(services_of_s3(deployed_to)) == needed <= written  # those of the simulated account

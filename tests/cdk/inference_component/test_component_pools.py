@@ -25,9 +25,8 @@ def add_pooled(stack: cdk.Stack, *types: InstanceType, **options: Any) -> Triton
     return add_endpoint(stack, instance_type=None, instance_pools=pools, **options)
 
 
-def test_endpoint_has_pools_and_one_ami(tmp_path: Path) -> None:
+def test_endpoint_has_pools_and_one_ami(stack: cdk.Stack, tmp_path: Path) -> None:
     """The variant has the pools beside managed scaling; a component has one specification for all types."""
-    stack = make_stack()
     add_component(add_pooled(stack), tmp_path)
     template = synthesize(stack)
     (variant,) = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
@@ -41,9 +40,8 @@ def test_endpoint_has_pools_and_one_ami(tmp_path: Path) -> None:
     assert warnings_of(stack) == {}
 
 
-def test_own_models_are_a_specification_for_each_type(tmp_path: Path) -> None:
+def test_own_models_are_a_specification_for_each_type(stack: cdk.Stack, tmp_path: Path) -> None:
     """Each type has its specification, with the models of that type, which the role can read."""
-    stack = make_stack()
     write_repository(tmp_path / "other")
     (tmp_path / "other" / "scale" / "1" / "model.py").write_text(_MODEL)
     other = add_repository(stack, tmp_path / "other", "Other")
@@ -109,9 +107,8 @@ def test_copies_must_fit_on_instances_of_the_smallest_type(tmp_path: Path) -> No
         add_component(endpoint, tmp_path, copy_count=3)
 
 
-def test_one_ami_is_required_if_the_defaults_differ(tmp_path: Path) -> None:
+def test_one_ami_is_required_if_the_defaults_differ(stack: cdk.Stack, tmp_path: Path) -> None:
     """The image of a further component counts too, and nothing is added to the stack."""
-    stack = make_stack()
     endpoint = add_pooled(stack)
     with pytest.raises(InvalidValueError, match=r"^inference_ami_version: is required"):
         add_component(endpoint, tmp_path, image=TritonImage.dlc("25.04"))

@@ -15,7 +15,6 @@ from cdk_apps import (
     add_repository,
     archived_models,
     flat,
-    make_stack,
     only,
     resources,
     statements,
@@ -27,11 +26,6 @@ from constructs_triton import CompressionType, InstanceType, TritonModel
 from constructs_triton.errors import InvalidValueError
 
 CPU = InstanceType.of("ml.c5.xlarge")
-
-
-@pytest.fixture
-def stack() -> cdk.Stack:
-    return make_stack()
 
 
 def add(stack: cdk.Stack, tmp_path: Path, **props: Any) -> TritonModel:

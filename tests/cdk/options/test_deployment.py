@@ -309,9 +309,8 @@ def test_scaling_is_deleted_before_the_endpoint(stack: cdk.Stack, path: Path) ->
     assert depends_on(template, "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::SageMaker::Endpoint")
 
 
-def test_retained_endpoint_keeps_its_resources(path: Path) -> None:
+def test_retained_endpoint_keeps_its_resources(stack: cdk.Stack, path: Path) -> None:
     """Model, configuration, role and policy are retained too; replaced ones are deleted."""
-    stack = make_stack()
     make_endpoint(stack, path, removal_policy=cdk.RemovalPolicy.RETAIN)
     template = synthesize(stack)
     types = (

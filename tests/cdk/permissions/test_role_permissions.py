@@ -14,6 +14,7 @@ import pytest
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from cdk_apps import add_repository, make_app, make_stack, policies, resources, synthesize, write_model
+from policy_statements import listed
 from stack_update import before_cleanup, lost_grants
 
 from constructs_triton import (
@@ -149,9 +150,8 @@ def test_archives_are_named_one_by_one_while_they_fit(tmp_path: Path, count: int
     assert any("*.tar.gz" in each for each in found) != exact
 
 
-def test_more_than_ten_managed_policies_are_refused() -> None:
+def test_more_than_ten_managed_policies_are_refused(stack: cdk.Stack) -> None:
     """The error gives the number of policies and the ways out."""
-    stack = make_stack()
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     for index in range(5):
         RolePermissions(stack, f"Own{index}", role=role, statements=[read(f"bucket-{index}")])
@@ -174,9 +174,8 @@ def test_endpoint_whose_permissions_do_not_fit_leaves_nothing_behind(tmp_path: P
     assert len(resources(synthesize(stack), "AWS::SageMaker::Endpoint")) == 6
 
 
-def test_first_policy_is_the_default_child() -> None:
+def test_first_policy_is_the_default_child(stack: cdk.Stack) -> None:
     """``node.default_child`` reaches the policy, as in CDK's own constructs; its logical id has no number."""
-    stack = make_stack()
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     permissions = RolePermissions(stack, "Own", role=role, statements=[read("bucket")])
     assert isinstance(permissions.node.default_child, iam.ManagedPolicy)
@@ -237,9 +236,8 @@ def test_replaced_bucket_replaces_the_policy(tmp_path: Path) -> None:
 # Permissions that some requests need besides the obvious one.
 
 
-def test_uploads_in_parts_may_use_the_key(tmp_path: Path) -> None:
+def test_uploads_in_parts_may_use_the_key(stack: cdk.Stack, tmp_path: Path) -> None:
     """Amazon S3 needs kms:Decrypt for an upload in parts, in addition to kms:GenerateDataKey."""
-    stack = make_stack()
     bucket = s3.Bucket(stack, "Bucket", encryption=s3.BucketEncryption.KMS)
     endpoint = TritonEndpoint(
         stack,
@@ -252,7 +250,7 @@ def test_uploads_in_parts_may_use_the_key(tmp_path: Path) -> None:
     )
     caller = iam.User(stack, "Caller")
     endpoint.grant_invoke_async(caller)
-    actions = [set(as_list(each["Action"])) for each in all_statements(synthesize(stack))]
+    actions = [set(listed(each["Action"])) for each in all_statements(synthesize(stack))]
     writing = [each for each in actions if "kms:GenerateDataKey" in each]
     assert len(writing) == 3  # core dumps, responses and the caller's requests
     assert all("kms:Decrypt" in each for each in writing)
@@ -262,7 +260,7 @@ def test_uploads_in_parts_may_use_the_key(tmp_path: Path) -> None:
 def test_tagged_archives_can_be_copied(tmp_path: Path) -> None:
     """CopyObject copies tags, so S3 asks for the permissions to read and write them."""
     template = repository_template(write_models(tmp_path, 1, "a"))
-    found = {each.get("Sid"): as_list(each["Action"]) for each in all_statements(template)}
+    found = {each.get("Sid"): listed(each["Action"]) for each in all_statements(template)}
     assert "s3:GetObjectTagging" in found["ReadArchives"]
     assert "s3:PutObjectTagging" in found["PlaceArchives"]
 
@@ -273,7 +271,3 @@ def all_statements(template: Mapping[str, Any]) -> list[dict[str, Any]]:
         for policy in policies(template).values()
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]
     ]
-
-
-def as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]

@@ -21,7 +21,6 @@ from cdk_apps import (
     statements,
     synthesize,
     write_model,
-    write_repository,
 )
 
 from constructs_triton import (
@@ -55,9 +54,8 @@ def granted_to(template: dict[str, Any], role: str) -> str:
     return json.dumps(policy["Properties"]["PolicyDocument"]["Statement"])
 
 
-def test_prefix_of_other_programs_is_served_without_a_function() -> None:
+def test_prefix_of_other_programs_is_served_without_a_function(stack: cdk.Stack) -> None:
     """The endpoint reads the prefix with its key, and nothing is copied at deployment."""
-    stack = make_stack()
     repository = prefix_repository(stack)
     TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=CPU)
     template = synthesize(stack)
@@ -82,9 +80,8 @@ def test_grants_of_a_prefix_allow_names_archives_and_patterns() -> None:
     ]
 
 
-def test_training_job_may_manage_the_models_and_a_client_read_the_index() -> None:
+def test_training_job_may_manage_the_models_and_a_client_read_the_index(stack: cdk.Stack) -> None:
     """The manager writes and lists the prefix, the client reads one object, and both may use the key."""
-    stack = make_stack()
     repository = prefix_repository(stack)
     repository.grant_manage_models(make_role(stack, "Trainer"))
     repository.grant_read_index(make_role(stack, "Client"))
@@ -116,9 +113,8 @@ def test_properties_of_a_filled_prefix_are_refused(properties: dict[str, Any], m
         prefix_repository(make_stack(), **properties)
 
 
-def test_prefix_has_no_single_model(tmp_path: Path) -> None:
+def test_prefix_has_no_single_model(stack: cdk.Stack, tmp_path: Path) -> None:
     """A single-model endpoint and ``add_model`` raise errors that name another way."""
-    stack = make_stack()
     repository = prefix_repository(stack)
     with pytest.raises(InvalidValueError, match=r"use TritonMultiModelEndpoint, or ModelSource\.from_bucket"):
         TritonEndpoint(stack, "One", model_repository=repository, model="a", instance_type=CPU)
@@ -142,9 +138,8 @@ def test_archive_that_a_grant_for_another_model_allows_is_refused(tmp_path: Path
             TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=CPU)
 
 
-def test_grant_does_not_change_with_the_content(tmp_path: Path) -> None:
+def test_grant_does_not_change_with_the_content(path: Path) -> None:
     """The policy of a caller is the same before and after a change of the model."""
-    path = write_repository(tmp_path / "models")
     found = []
     for change in ("", "# new\n"):
         with (path / "other/1/model.py").open("a") as file:

@@ -68,9 +68,8 @@ def write_files(path: Path, large: int = 1, small: int = 0) -> Path:
     return path
 
 
-def test_model_data_are_a_prefix_of_the_content(tmp_path: Path) -> None:
+def test_model_data_are_a_prefix_of_the_content(stack: cdk.Stack, tmp_path: Path) -> None:
     """The model has the prefix with the digest, and depends on what places the files there."""
-    stack = make_stack()
     add(stack, write_files(tmp_path))
     template = synthesize(stack)
     placed = only(template, "Custom::TritonModelFiles")
@@ -85,9 +84,8 @@ def test_model_data_are_a_prefix_of_the_content(tmp_path: Path) -> None:
     assert set(resources(template, "Custom::TritonModelFiles")) <= set(model["DependsOn"])
 
 
-def test_roles_have_least_privilege(tmp_path: Path) -> None:
+def test_roles_have_least_privilege(stack: cdk.Stack, tmp_path: Path) -> None:
     """The endpoint reads and lists its own folder; the function reads the assets and writes its prefix."""
-    stack = make_stack()
     add(stack, write_files(tmp_path))
     template = synthesize(stack)
     found = statements(template)
@@ -149,9 +147,8 @@ def test_update_takes_no_permission_away(tmp_path: Path, change: str) -> None:
         assert lost_grants(before, after) == set()
 
 
-def test_prune_after_and_removal_policy_apply(tmp_path: Path) -> None:
+def test_prune_after_and_removal_policy_apply(stack: cdk.Stack, tmp_path: Path) -> None:
     """They have the same meaning as for archives, and the function gets the permissions for them."""
-    stack = make_stack()
     repository = add_repository(
         stack,
         write_files(tmp_path),
@@ -167,9 +164,8 @@ def test_prune_after_and_removal_policy_apply(tmp_path: Path) -> None:
     assert {"PruneArchives", "RemoveArchives"} <= statements(template).keys()
 
 
-def test_two_endpoints_share_the_files(tmp_path: Path) -> None:
+def test_two_endpoints_share_the_files(stack: cdk.Stack, tmp_path: Path) -> None:
     """Endpoints of the same model have one resource that places it; an ensemble has one with its steps."""
-    stack = make_stack()
     repository = add_repository(stack, write_repository(tmp_path), prefix="team/")
     for name in ("A", "B"):
         TritonEndpoint(
@@ -276,9 +272,8 @@ def test_sources_that_cannot_be_changed(tmp_path: Path, source: Any, kind: Any, 
     assert stack.node.try_find_child("Endpoint") is None
 
 
-def test_matching_compression_types_of_sources_in_s3_are_accepted(tmp_path: Path) -> None:
+def test_matching_compression_types_of_sources_in_s3_are_accepted(stack: cdk.Stack, tmp_path: Path) -> None:
     """A prefix is NONE and an archive is GZIP, so saying so changes nothing."""
-    stack = make_stack()
     for number, (source, kind) in enumerate(
         [
             (ModelSource.from_s3_prefix(given_bucket(stack), "llm/"), NONE),
@@ -297,9 +292,8 @@ def test_matching_compression_types_of_sources_in_s3_are_accepted(tmp_path: Path
     assert resources(synthesize(stack), "Custom::TritonModelFiles") == {}
 
 
-def test_multi_model_endpoint_needs_archives(tmp_path: Path) -> None:
+def test_multi_model_endpoint_needs_archives(stack: cdk.Stack, tmp_path: Path) -> None:
     """The message says what to use instead."""
-    stack = make_stack()
     repository = add_repository(stack, write_files(tmp_path))
     with pytest.raises(InvalidValueError, match="compression_type: not supported on multi-model endpoints"):
         TritonMultiModelEndpoint(
@@ -335,25 +329,23 @@ def test_given_bucket_in_another_region_is_refused() -> None:
             served.check_scope(stack)
 
 
-def test_names_are_checked_before_anything_is_added(tmp_path: Path) -> None:
+def test_names_are_checked_before_anything_is_added(stack: cdk.Stack, tmp_path: Path) -> None:
     """A path that does not fit into an S3 key is an error, and the id can be used again."""
     write_files(tmp_path)
     deep = tmp_path / "net" / "1" / "/".join(["a" * 200] * 5)
     deep.mkdir(parents=True)
     (deep / "model.txt").write_text("deep")
-    stack = make_stack()
     with pytest.raises(ArchiveError, match="S3 allows 1024; shorten the path"):
         add(stack, tmp_path)
     assert stack.node.try_find_child("Endpoint") is None
 
 
-def test_lost_execute_permission_is_a_warning(tmp_path: Path) -> None:
+def test_lost_execute_permission_is_a_warning(stack: cdk.Stack, tmp_path: Path) -> None:
     """Objects have no permissions, so a stub that the model brings could not be started."""
     write_files(tmp_path)
     stub = tmp_path / "net" / "triton_python_backend_stub"
     stub.write_bytes(b"\x7fELF")
     stub.chmod(0o755)
-    stack = make_stack()
     endpoint = add(stack, tmp_path)
     (warning,) = [each.data for each in endpoint.node.metadata if "files-not-executable" in str(each.data)]
     assert "lose theirs: net/triton_python_backend_stub" in warning

@@ -27,7 +27,6 @@ from cdk_apps import (
     statements,
     synthesize,
     write_model,
-    write_repository,
 )
 from constructs import Construct
 
@@ -44,16 +43,10 @@ from constructs_triton.custom_resource_handlers import PYTHON_VERSION
 from constructs_triton.errors import InvalidValueError, RepositoryError
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_repository(tmp_path / "models")
-
-
-def test_all_errors_at_once_and_nothing_is_added(path: Path) -> None:
+def test_all_errors_at_once_and_nothing_is_added(stack: cdk.Stack, path: Path) -> None:
     """The error names both broken models, and nothing is added to the tree."""
     write_model(path, "renamed", config='name: "other_name" backend: "python"')
     shutil.rmtree(path / "scale")
-    stack = make_stack()
     with pytest.raises(RepositoryError) as caught:
         add_repository(stack, path)
     paths = {finding.path.split("/")[0] for finding in caught.value.findings}
@@ -76,9 +69,8 @@ def test_models_are_those_of_the_folder(path: Path) -> None:
     assert repository.models.model("pipeline").is_ensemble
 
 
-def test_models_in_s3_cannot_be_read() -> None:
+def test_models_in_s3_cannot_be_read(stack: cdk.Stack) -> None:
     """Without a folder, or for an archive in a bucket, ``models`` raises an error that names the source."""
-    stack = make_stack()
     empty = TritonModelRepository(stack, "Empty")
     with pytest.raises(InvalidValueError, match=r"^Test/Empty: .* got no source"):
         _ = empty.models
@@ -96,9 +88,8 @@ def test_plain_target_models_warn(path: Path) -> None:
     assert acknowledgeable(repository) == {"constructs-triton:target-model-plain-names"}
 
 
-def test_repository_alone_adds_nothing_to_the_template(path: Path) -> None:
+def test_repository_alone_adds_nothing_to_the_template(stack: cdk.Stack, path: Path) -> None:
     """The bucket, the function and the archives are added when an endpoint needs them."""
-    stack = make_stack()
     cdk.CfnWaitConditionHandle(stack, "Handle")
     add_repository(stack, path)
     assert list(synthesize(stack)["Resources"]) == ["Handle"]
@@ -211,9 +202,8 @@ def test_unknown_model_is_named(path: Path) -> None:
         archive_key(add_repository(make_stack(), path), "pipelin")
 
 
-def test_bucket_is_private_and_retained(path: Path) -> None:
+def test_bucket_is_private_and_retained(stack: cdk.Stack, path: Path) -> None:
     """The bucket is encrypted, private, TLS only, and retained when its stack is deleted."""
-    stack = make_stack()
     assert add_repository(stack, path).bucket.bucket_name
     template = synthesize(stack)
     ((_, bucket),) = resources(template, "AWS::S3::Bucket").items()
@@ -432,9 +422,8 @@ def acknowledgeable(construct: Construct) -> set[str]:
     return {warning.rsplit("[ack: ", 1)[1].rstrip("]") for warning in warnings}
 
 
-def test_warning_can_be_acknowledged(path: Path) -> None:
+def test_warning_can_be_acknowledged(stack: cdk.Stack, path: Path) -> None:
     """A warning is annotated with its code, and removed when the code is acknowledged."""
-    stack = make_stack()
     config = (path / "other" / "config.pbtxt").read_text()
     (path / "other" / "config.pbtxt").write_text(config + 'output { name: "y" data_type: TYPE_FP32 dims: 4 }')
     repository = add_repository(stack, path)

@@ -80,9 +80,8 @@ def bucket(stack: cdk.Stack) -> s3.IBucket:
     return s3.Bucket.from_bucket_attributes(stack, "Given", bucket_name="given", encryption_key=key)
 
 
-def test_named_models_are_added_to_those_of_the_source(tmp_path: Path) -> None:
+def test_named_models_are_added_to_those_of_the_source(stack: cdk.Stack, tmp_path: Path) -> None:
     """Models of several sources are under one prefix, each with its name and digest."""
-    stack = make_stack()
     repository = add_repository(stack, write_pipeline(tmp_path / "models"))
     repository.add_model("tenant/net", ModelSource.from_directory(write_one(tmp_path / "a", "net")))
     packed = pack_one(write_one(tmp_path / "b", "elsewhere"), tmp_path)
@@ -98,10 +97,9 @@ def test_named_models_are_added_to_those_of_the_source(tmp_path: Path) -> None:
     assert {"ReadGiven", "DecryptGiven"} <= set(statements(template))
 
 
-def test_archive_is_uploaded_unchanged(tmp_path: Path) -> None:
+def test_archive_is_uploaded_unchanged(stack: cdk.Stack, tmp_path: Path) -> None:
     """A given archive is the asset, byte for byte, and its model has the name of its folder."""
     packed = pack_one(write_one(tmp_path / "a", "net"), tmp_path)
-    stack = make_stack()
     repository = TritonModelRepository(stack, "Models")
     repository.add_model("resnet", ModelSource.from_archive(packed))
     key = archive_key(repository, "resnet")
@@ -112,19 +110,17 @@ def test_archive_is_uploaded_unchanged(tmp_path: Path) -> None:
     assert container["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "net"
 
 
-def test_archive_as_the_source_of_a_multi_model_endpoint(tmp_path: Path) -> None:
+def test_archive_as_the_source_of_a_multi_model_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
     """The only model of the archive has the name of its folder."""
     packed = pack_one(write_one(tmp_path / "a", "net"), tmp_path)
-    stack = make_stack()
     repository = TritonModelRepository(stack, "Models", source=ModelSource.from_archive(packed))
     serve_many(stack, repository)
     assert list(repository.target_models) == ["net"]
     assert repository.target_models["net"].startswith("net-")
 
 
-def test_models_of_a_repository_are_those_on_your_machine(tmp_path: Path) -> None:
+def test_models_of_a_repository_are_those_on_your_machine(stack: cdk.Stack, tmp_path: Path) -> None:
     """``models`` is the repository that was read; models in S3 cannot be read."""
-    stack = make_stack()
     local = add_repository(stack, write_one(tmp_path / "a", "net"), "Local")
     assert list(local.models.models) == ["net"]
     source = ModelSource.from_bucket(bucket(stack), "a/net.tar.gz")
@@ -147,9 +143,8 @@ def test_archive_is_checked_like_a_folder(tmp_path: Path) -> None:
             TritonModelRepository(make_stack(), "Models", source=ModelSource.from_archive(tmp_path / name))
 
 
-def test_stored_archive_is_loaded_from_its_bucket(tmp_path: Path) -> None:
+def test_stored_archive_is_loaded_from_its_bucket(stack: cdk.Stack, tmp_path: Path) -> None:
     """A single-model endpoint may read the archive, and nothing else in the bucket."""
-    stack = make_stack()
     source = ModelSource.from_bucket(bucket(stack), "a/net.tar.gz")
     container = serve_one(stack, TritonModelRepository(stack, "Models", source=source), "net")
     assert container["ModelDataUrl"] == "s3://given/a/net.tar.gz"
@@ -158,9 +153,8 @@ def test_stored_archive_is_loaded_from_its_bucket(tmp_path: Path) -> None:
     assert "DecryptModel" in statements(template)
 
 
-def test_prefix_is_served_uncompressed(tmp_path: Path) -> None:
+def test_prefix_is_served_uncompressed(stack: cdk.Stack, tmp_path: Path) -> None:
     """The model data is a prefix with ``CompressionType`` ``None``; multi-model endpoints refuse it."""
-    stack = make_stack()
     repository = TritonModelRepository(
         stack, "Models", source=ModelSource.from_s3_prefix(bucket(stack), "llm/v1/")
     )
@@ -190,9 +184,8 @@ def test_builder_is_written_and_served(tmp_path: Path) -> None:
     assert list(repository.target_models) == ["built"]
 
 
-def test_models_that_cannot_be_added(tmp_path: Path) -> None:
+def test_models_that_cannot_be_added(stack: cdk.Stack, tmp_path: Path) -> None:
     """A used or malformed name, several models, and a model after the endpoint raise errors."""
-    stack = make_stack()
     repository = add_repository(stack, write_pipeline(tmp_path / "models"))
     one = ModelSource.from_directory(write_one(tmp_path / "a", "net"))
     with pytest.raises(InvalidValueError, match='name: the repository already has a model "other"'):
@@ -223,9 +216,8 @@ def test_malformed_keys_and_prefixes_are_refused(make: Any) -> None:
         make(bucket(make_stack()))
 
 
-def test_multi_model_endpoint_needs_a_model() -> None:
+def test_multi_model_endpoint_needs_a_model(stack: cdk.Stack) -> None:
     """A repository without a model raises an error."""
-    stack = make_stack()
     with pytest.raises(InvalidValueError, match="needs at least one model"):
         serve_many(stack, TritonModelRepository(stack, "Models"))
 
@@ -244,11 +236,10 @@ def test_checks_can_be_turned_off_or_acknowledged(tmp_path: Path) -> None:
         RepositoryCheck.on(acknowledge=["name-folde"])
 
 
-def test_ensemble_without_its_version_folder_is_served(tmp_path: Path) -> None:
+def test_ensemble_without_its_version_folder_is_served(stack: cdk.Stack, tmp_path: Path) -> None:
     """git drops the empty version folder of an ensemble, so packing adds it again."""
     path = write_pipeline(tmp_path / "models")
     (path / "pipeline" / "1").rmdir()
-    stack = make_stack()
     TritonEnsembleEndpoint(
         stack,
         "Endpoint",
@@ -259,10 +250,9 @@ def test_ensemble_without_its_version_folder_is_served(tmp_path: Path) -> None:
     assert len(resources(synthesize(stack), "AWS::SageMaker::Endpoint")) == 1
 
 
-def test_bucket_can_be_versioned(tmp_path: Path) -> None:
+def test_bucket_can_be_versioned(stack: cdk.Stack, tmp_path: Path) -> None:
     """``versioned`` applies to the bucket that is created, and is refused for a given one."""
     path = write_one(tmp_path / "a", "net")
-    stack = make_stack()
     serve_many(stack, add_repository(stack, path, versioned=True))
     (made,) = resources(synthesize(stack), "AWS::S3::Bucket").values()
     assert made["Properties"]["VersioningConfiguration"] == {"Status": "Enabled"}

@@ -104,13 +104,12 @@ def test_uncompressed_models_have_one_file(models: Path, environment: PythonEnvi
     assert any("first/env.tar" in path.read_text() for path in directory.glob("*.json"))
 
 
-def test_warnings_depend_on_the_endpoint(models: Path) -> None:
+def test_warnings_depend_on_the_endpoint(stack: cdk.Stack, models: Path) -> None:
     """PYTHONPATH of the container is a warning of the endpoint, and so is a folder that S3 changes."""
     config = models / "first" / "config.pbtxt"
     config.write_text(config.read_text() + ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/env")
     (models / "first" / "env" / "bin").mkdir(parents=True)
     (models / "first" / "env" / "bin" / "activate").touch()
-    stack = make_stack()
     TritonEndpoint(
         stack,
         "One",
@@ -135,7 +134,7 @@ def test_findings_name_the_users_folder(models: Path, environment: PythonEnviron
     assert f"first/config.pbtxt:{line}:" in str(error.value)
 
 
-def test_a_builder_takes_environments(environment: PythonEnvironment) -> None:
+def test_a_builder_takes_environments(stack: cdk.Stack, environment: PythonEnvironment) -> None:
     """Models of a ModelRepositoryBuilder get them too."""
     config = ModelConfig(
         name="m",
@@ -145,7 +144,6 @@ def test_a_builder_takes_environments(environment: PythonEnvironment) -> None:
     )
     code = b"import pure\nclass TritonPythonModel:\n    def execute(self, requests): ...\n"
     builder = ModelRepositoryBuilder().add_model(config, code)
-    stack = make_stack()
     source = ModelSource.from_builder(builder, python_environments={"m": environment})
     models = TritonModelRepository(stack, "Models", source=source)
     TritonEndpoint(stack, "One", model_repository=models, model="m", instance_type=MACHINE)

@@ -9,7 +9,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk.assertions import Annotations, Match
-from cdk_apps import add_repository, make_stack, resources, synthesize, write_model, write_repository
+from cdk_apps import add_repository, make_stack, resources, synthesize, write_model
 from syrupy.assertion import SnapshotAssertion
 
 from constructs_triton import (
@@ -26,11 +26,6 @@ from constructs_triton.testing import TritonTemplateExtension, stable_template
 CPU = InstanceType.of("ml.m5.xlarge")
 WAIT = cdk.Duration.millis(20)
 POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_repository(tmp_path / "models")
 
 
 def scaled(stack: cdk.Stack, path: Path, **props: Any) -> TritonScalableInstanceCount:
@@ -57,9 +52,8 @@ def warnings(stack: cdk.Stack) -> list[str]:
     return [each.entry.data for each in found if "queue-time" in each.entry.data]
 
 
-def test_policy_only_adds_instances_and_at_most_doubles_them(path: Path) -> None:
+def test_policy_only_adds_instances_and_at_most_doubles_them(stack: cdk.Stack, path: Path) -> None:
     """Scale-in is off, and the metric is a quotient of sums that counts as at most twice the target."""
-    stack = make_stack()
     policy = scaled(stack, path).scale_out_on_queue_time(
         "Queue", model="scale", target_queue_time=WAIT, scale_out_cooldown=cdk.Duration.seconds(60)
     )
@@ -78,9 +72,8 @@ def test_policy_only_adds_instances_and_at_most_doubles_them(path: Path) -> None
     assert dimensions == {"Endpoint": "Test/Endpoint", "Variant": "AllTraffic", "Model": "scale"}
 
 
-def test_template_is_as_recorded(path: Path, snapshot: SnapshotAssertion) -> None:
+def test_template_is_as_recorded(stack: cdk.Stack, path: Path, snapshot: SnapshotAssertion) -> None:
     """The container that publishes, its scaling target and both policies are as recorded."""
-    stack = make_stack()
     count = scaled(stack, path)
     count.scale_on_concurrent_requests("Load", target_concurrent_requests=4)
     count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=WAIT)
@@ -91,10 +84,9 @@ def test_template_is_as_recorded(path: Path, snapshot: SnapshotAssertion) -> Non
     )
 
 
-def test_only_model_with_a_queue_is_the_default(tmp_path: Path) -> None:
+def test_only_model_with_a_queue_is_the_default(stack: cdk.Stack, tmp_path: Path) -> None:
     """An endpoint of one model needs no name."""
     write_model(tmp_path, "m")
-    stack = make_stack()
     endpoint = TritonEndpoint(
         stack,
         "Endpoint",
@@ -135,9 +127,8 @@ def test_endpoint_without_metrics_of_triton_is_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", ["none", "policy", "schedule"])
-def test_nothing_that_removes_instances_is_a_warning(path: Path, other: str) -> None:
+def test_nothing_that_removes_instances_is_a_warning(stack: cdk.Stack, path: Path, other: str) -> None:
     """A fleet that only grows is expensive, and nothing else shows it."""
-    stack = make_stack()
     count = scaled(stack, path)
     count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=WAIT)
     if other == "policy":
@@ -151,9 +142,8 @@ def test_nothing_that_removes_instances_is_a_warning(path: Path, other: str) -> 
     assert all("no other policy or schedule removes them" in each for each in found)
 
 
-def test_guarded_variant_can_have_it(path: Path) -> None:
+def test_guarded_variant_can_have_it(stack: cdk.Stack, path: Path) -> None:
     """The guard registers target tracking policies, and this is one."""
-    stack = make_stack()
     count = scaled(stack, path, scaling_guard=True)
     count.scale_on_concurrent_requests("Load", target_concurrent_requests=4)
     count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=WAIT)

@@ -45,9 +45,8 @@ def steps(count: TritonScalableInstanceCount) -> None:
     )
 
 
-def test_every_policy_is_read(tmp_path: Path) -> None:
+def test_every_policy_is_read(stack: cdk.Stack, tmp_path: Path) -> None:
     """Policies, cooldowns, steps and schedules are read from the construct and from its template."""
-    stack = make_stack()
     count = scaled(stack)
     count.scale_on_invocations_per_instance(
         "Calls", target_invocations_per_minute=600, scale_out_cooldown=cdk.Duration.seconds(60)
@@ -124,9 +123,8 @@ def test_metric_that_traffic_does_not_determine_is_refused() -> None:
         count.simulate(TRAFFIC, FLEET)
 
 
-def test_bound_that_is_known_at_deployment_is_refused() -> None:
+def test_bound_that_is_known_at_deployment_is_refused(stack: cdk.Stack) -> None:
     """A parameter of the template has no value at synth."""
-    stack = make_stack()
     parameter = cdk.CfnParameter(stack, "Maximum", type="Number")
     endpoint = TritonMultiModelEndpoint.from_endpoint_attributes(
         stack, "Many", endpoint_name="many", variants={"A": InstanceType.of("ml.g5.xlarge")}
@@ -164,9 +162,8 @@ def test_values_of_a_template_are_evaluated(tmp_path: Path) -> None:
         read_scaling(path, "dogs")
 
 
-def test_template_with_several_variants_needs_a_choice(tmp_path: Path) -> None:
+def test_template_with_several_variants_needs_a_choice(stack: cdk.Stack, tmp_path: Path) -> None:
     """The message lists what there is, and a name selects."""
-    stack = make_stack()
     for name in ("cats", "dogs"):
         scaled(stack, name)
     path = tmp_path / "Stack.template.json"

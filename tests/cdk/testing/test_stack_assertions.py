@@ -163,9 +163,8 @@ def test_numbers_of_variants_are_weights_or_counts(shop: cdk.Stack) -> None:
         assert_endpoint(shop, variants={"AllTraffic": 2})
 
 
-def test_models_of_another_program_are_not_known(tmp_path: Path) -> None:
+def test_models_of_another_program_are_not_known(stack: cdk.Stack, tmp_path: Path) -> None:
     """A template without the models of its endpoint is reported."""
-    stack = make_stack()
     container = sagemaker.CfnModel.ContainerDefinitionProperty(image="triton:1", model_data_url="s3://b/k")
     model = sagemaker.CfnModel(stack, "Model", execution_role_arn=ROLE, primary_container=container)
     variant = sagemaker.CfnEndpointConfig.ProductionVariantProperty(
@@ -226,9 +225,8 @@ def test_differences_of_the_nearest_policy_are_listed(shop: cdk.Stack, stack: cd
     assert "has no scaling policy" in failure(assert_scales, stack, on="GPUUtilization")
 
 
-def test_replacements_are_reported(tmp_path: Path) -> None:
+def test_replacements_are_reported(path: Path) -> None:
     """A new name replaces the endpoint and what refers to it; a renamed construct is deleted and created."""
-    path = write_repository(tmp_path / "models")
 
     def template(id: str = "Pipeline", **options: Any) -> dict[str, Any]:
         stack = make_stack()
@@ -307,17 +305,16 @@ def test_assets_of_other_constructs_have_stable_names(tmp_path: Path) -> None:
     assert "BootstrapVersion" not in outer
 
 
-def test_files_and_images_have_stable_names(tmp_path: Path) -> None:
+def test_files_and_images_have_stable_names(path: Path, tmp_path: Path) -> None:
     """A model that is served without an archive, and an image that the CDK builds, have names."""
-    models = write_repository(tmp_path / "models")
     (tmp_path / "app").mkdir()
 
     def template(text: str) -> dict[str, Any]:
-        model = models / "scale" / "1" / "model.py"
+        model = path / "scale" / "1" / "model.py"
         model.write_text(f"{model.read_text()}# {text}\n")
         (tmp_path / "app" / "Dockerfile").write_text(f"FROM scratch\n# {text}")
         stack = cdk.Stack(make_app(), "Shop")
-        add_pipeline(stack, models, compression_type=CompressionType.NONE)
+        add_pipeline(stack, path, compression_type=CompressionType.NONE)
         image = ecr_assets.DockerImageAsset(stack, "App", directory=str(tmp_path / "app"))
         cdk.CfnOutput(stack, "Uri", value=image.image_uri)
         return stable_template(stack, digests=True)

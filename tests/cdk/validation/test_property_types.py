@@ -7,7 +7,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from cdk_apps import add_repository, make_stack, only, synthesize, write_model, write_repository
+from cdk_apps import add_repository, make_stack, only, synthesize, write_model
 
 from constructs_triton import (
     InstanceType,
@@ -21,11 +21,6 @@ from constructs_triton import (
 from constructs_triton.errors import InvalidValueError, RepositoryError
 
 GPU = InstanceType.of("ml.g5.xlarge")
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_repository(tmp_path / "models")
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -54,9 +49,8 @@ def test_property_of_another_type_shows_an_example(path: Path, props: dict[str, 
     assert stack.node.try_find_child("Endpoint") is None
 
 
-def test_misspelt_property_has_a_suggestion(path: Path) -> None:
+def test_misspelt_property_has_a_suggestion(stack: cdk.Stack, path: Path) -> None:
     """As for any keyword in Python, the error is a TypeError; it suggests the right name."""
-    stack = make_stack()
     typo: dict[str, Any] = {"inference_ami": None}
     repository = add_repository(stack, path)
     with pytest.raises(TypeError, match="argument 'inference_ami'; did you mean \"inference_ami_version\""):
@@ -91,9 +85,8 @@ def test_repository_checks_the_types_of_its_properties(props: dict[str, Any], me
 
 
 @pytest.mark.parametrize("name", ["PING_MODE", "OVERRIDE_PING_MODE"])
-def test_ping_mode_of_a_plain_mapping_is_checked(path: Path, name: str) -> None:
+def test_ping_mode_of_a_plain_mapping_is_checked(stack: cdk.Stack, path: Path, name: str) -> None:
     """A plain mapping, too, may not set a ping mode that one bad model makes permanently unhealthy."""
-    stack = make_stack()
     options: dict[str, Any] = {"model_repository": add_repository(stack, path), "instance_type": GPU}
     variable = f"SAGEMAKER_TRITON_{name}"
     with pytest.raises(
@@ -103,9 +96,8 @@ def test_ping_mode_of_a_plain_mapping_is_checked(path: Path, name: str) -> None:
     TritonMultiModelEndpoint(stack, "Endpoint", environment={variable: "live"}, **options)
 
 
-def test_plain_mapping_is_checked_against_the_image(path: Path) -> None:
+def test_plain_mapping_is_checked_against_the_image(stack: cdk.Stack, path: Path) -> None:
     """A variable that the image does not read raises an error with the first release that reads it."""
-    stack = make_stack()
     options: dict[str, Any] = {
         "model_repository": add_repository(stack, path),
         "model": "other",
@@ -141,12 +133,11 @@ def test_repository_of_another_environment_is_refused(path: Path, account: str, 
     app.synth()
 
 
-def test_models_larger_than_the_given_volume_are_refused(tmp_path: Path) -> None:
+def test_models_larger_than_the_given_volume_are_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """A given volume must be large enough for the models; a token is not checked."""
     write_model(tmp_path, "model")
     with (tmp_path / "model" / "1" / "weights.bin").open("wb") as weights:
         weights.truncate(1_100_000_000)
-    stack = make_stack()
     options: dict[str, Any] = {"model_repository": add_repository(stack, tmp_path), "model": "model"}
     cpu = InstanceType.of("ml.m5.xlarge")
     with pytest.raises(RepositoryError, match=r"the models need 1\.1 GB of storage, got 1 GB"):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from botocore.stub import Stubber
-from moto.server import ThreadedMotoServer
+from sample_repositories import MODEL_CODE, MODEL_CONFIG, write_models
 
 from constructs_triton.cli import models
 from constructs_triton.errors import ArchiveError, InvalidValueError, RepositoryError
@@ -20,33 +20,7 @@ from constructs_triton.model_repository.packing import fingerprint
 from constructs_triton.operations import model_prefix
 from constructs_triton.operations.model_prefix import find_prefix
 
-CONFIG = """backend: "python"
-input { name: "x" data_type: TYPE_FP32 dims: 4 }
-output { name: "y" data_type: TYPE_FP32 dims: 4 }
-"""
-MODEL = "class TritonPythonModel:\n    def execute(self, requests): ...\n"
-
 Command = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def s3_url() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
-@pytest.fixture
-def s3(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", s3_url)
-    client = boto3.client("s3")
-    client.create_bucket(Bucket="models")
-    yield client
-    for item in client.list_objects_v2(Bucket="models").get("Contents", ()):
-        client.delete_object(Bucket="models", Key=item["Key"])
-    client.close()
 
 
 @pytest.fixture
@@ -61,14 +35,6 @@ def command(s3: Any, capsys: pytest.CaptureFixture[str]) -> Command:
         return json.loads(capsys.readouterr().out)
 
     return run
-
-
-def write_models(directory: Path, *names: str) -> Path:
-    for name in names:
-        (directory / name / "1").mkdir(parents=True)
-        (directory / name / "config.pbtxt").write_text(CONFIG)
-        (directory / name / "1" / "model.py").write_text(MODEL)
-    return directory
 
 
 def archives(s3: Any) -> list[str]:
@@ -92,7 +58,7 @@ def test_new_content_takes_over_the_name(tmp_path: Path, s3: Any, command: Comma
     """The old archive is kept without a name, because requests may still use it."""
     path = write_models(tmp_path / "r", "net")
     (old,) = command("add", "resnet", str(path))["target_models"].values()
-    (path / "net" / "1" / "model.py").write_text(MODEL + "# new\n")
+    (path / "net" / "1" / "model.py").write_text(MODEL_CODE + "# new\n")
     (new,) = command("add", "resnet", str(path))["target_models"].values()
     listed = command("list")
     assert [row["target_model"] for row in listed["models"]] == [new]
@@ -129,7 +95,7 @@ def test_sync_uploads_only_new_archives(
     first = command("sync", str(path))
     assert sorted(sent) == ["one", "three", "two"]
     assert command("sync", str(path)) == first
-    (path / "two" / "1" / "model.py").write_text(MODEL + "# new\n")
+    (path / "two" / "1" / "model.py").write_text(MODEL_CODE + "# new\n")
     assert command("sync", str(path)) != first
     assert sorted(sent) == ["one", "three", "two", "two"]
 
@@ -161,7 +127,7 @@ def test_name_that_is_no_key_is_an_error(tmp_path: Path, s3: Any, command: Comma
 def test_rejected_models_are_not_uploaded(tmp_path: Path, s3: Any, command: Command) -> None:
     """A model that Triton rejects is not uploaded, unless the check is turned off."""
     path = write_models(tmp_path / "r", "net")
-    (path / "net" / "config.pbtxt").write_text(CONFIG + 'name: "other"\n')
+    (path / "net" / "config.pbtxt").write_text(MODEL_CONFIG + 'name: "other"\n')
     (path / "net" / "1" / "model.py").unlink()
     with pytest.raises(RepositoryError):
         command("add", "net", str(path))

@@ -10,38 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sample_repositories import ENSEMBLE_CONFIG, write_models
 
 from constructs_triton import model_repository
 from constructs_triton.cli import main
 from constructs_triton.model_repository import pack
 from constructs_triton.model_repository.archive_inspection import inspect_archive
 
-ENSEMBLE_CONFIG = b"""
-platform: "ensemble"
-input [{ name: "x" data_type: TYPE_FP32 dims: [1] }]
-output [{ name: "y" data_type: TYPE_FP32 dims: [1] }]
-ensemble_scheduling { step [{
-  model_name: "net" model_version: -1
-  input_map { key: "x" value: "x" } output_map { key: "y" value: "y" } }] }
-"""
-NET_CONFIG = b"""
-backend: "python"
-input [{ name: "x" data_type: TYPE_FP32 dims: [1] }]
-output [{ name: "y" data_type: TYPE_FP32 dims: [1] }]
-"""
-
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def repository(tmp_path: Path, own_cache: Path) -> Path:
     """An ensemble with its step, and another model."""
-    monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(tmp_path / "cache"))
-    root = tmp_path / "models"
-    for name, config in {"both": ENSEMBLE_CONFIG, "net": NET_CONFIG, "other": NET_CONFIG}.items():
-        (root / name).mkdir(parents=True)
-        (root / name / "config.pbtxt").write_bytes(config)
-    for name in ("net", "other"):
-        (root / name / "1").mkdir()
-        (root / name / "1/model.py").write_bytes(b"class TritonPythonModel:\n    def execute(self): ...\n")
+    root = write_models(tmp_path / "models", "net", "other")
+    (root / "both").mkdir()
+    (root / "both" / "config.pbtxt").write_bytes(ENSEMBLE_CONFIG)
     return root
 
 

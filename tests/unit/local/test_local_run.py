@@ -7,22 +7,13 @@ import signal
 from pathlib import Path
 
 import pytest
+from fake_container import SETTINGS
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local import run
 from constructs_triton.local.gateway.local_variant import LocalVariant
-from constructs_triton.local.server.installation import ModelPython, TritonInstallation
 from constructs_triton.local.server.server import TritonServer
-from constructs_triton.local.server.server_settings import ServerSettings
 from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
-
-NOWHERE = Path("/nowhere")
-SETTINGS = ServerSettings(
-    TritonInstallation(NOWHERE, NOWHERE, NOWHERE, None),
-    ModelPython(NOWHERE, (3, 11), None),
-    lambda _: None,
-    has_private_addresses=True,
-)
 
 
 def started(container: ContainerSpec, folder: Path, monkeypatch: pytest.MonkeyPatch) -> LocalVariant:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from constructs_triton.model_repository import ModelRepository
 
-__all__ = ["ENSEMBLE_CONFIG", "write_repository"]
+__all__ = ["ENSEMBLE_CONFIG", "MODEL_CODE", "MODEL_CONFIG", "write_models", "write_repository"]
 
 ENSEMBLE_CONFIG = b"""
 platform: "ensemble"
@@ -17,6 +17,11 @@ ensemble_scheduling { step [{
   model_name: "net" model_version: -1
   input_map { key: "x" value: "x" } output_map { key: "y" value: "y" } }] }
 """
+MODEL_CONFIG = """backend: "python"
+input { name: "x" data_type: TYPE_FP32 dims: 1 }
+output { name: "y" data_type: TYPE_FP32 dims: 1 }
+"""
+MODEL_CODE = "class TritonPythonModel:\n    def execute(self, requests): ...\n"
 
 
 def write_repository(root: Path, files: Mapping[str, bytes]) -> ModelRepository:
@@ -26,3 +31,12 @@ def write_repository(root: Path, files: Mapping[str, bytes]) -> ModelRepository:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(content)
     return ModelRepository.from_directory(root)
+
+
+def write_models(directory: Path, *names: str) -> Path:
+    """Write Python backend models that Triton would load."""
+    for name in names:
+        (directory / name / "1").mkdir(parents=True)
+        (directory / name / "config.pbtxt").write_text(MODEL_CONFIG)
+        (directory / name / "1" / "model.py").write_text(MODEL_CODE)
+    return directory

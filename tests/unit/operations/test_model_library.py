@@ -2,46 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
+from sample_repositories import write_models
 
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.operations import ModelLibrary
-
-CONFIG = """backend: "python"
-input { name: "x" data_type: TYPE_FP32 dims: 4 }
-output { name: "y" data_type: TYPE_FP32 dims: 4 }
-"""
-MODEL = "class TritonPythonModel:\n    def execute(self, requests): ...\n"
-
-
-@pytest.fixture
-def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-    client = boto3.client("s3")
-    client.create_bucket(Bucket="models")
-    yield client
-    for item in client.list_objects_v2(Bucket="models").get("Contents", ()):
-        client.delete_object(Bucket="models", Key=item["Key"])
-    client.close()
-    server.stop()
-
-
-def write_models(directory: Path, *names: str) -> Path:
-    for name in names:
-        (directory / name / "1").mkdir(parents=True)
-        (directory / name / "config.pbtxt").write_text(CONFIG)
-        (directory / name / "1" / "model.py").write_text(MODEL)
-    return directory
 
 
 def test_files_of_models_are_no_archives(tmp_path: Path, s3: Any) -> None:

@@ -17,12 +17,16 @@ from constructs_triton.rehearsal.stacks.stack import Stack
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:26.05-py3"
 ROLE = {"Fn::GetAtt": ["Role", "Arn"]}
 READS = (("s3:GetObject", "arn:aws:s3:::models/*"), ("s3:ListBucket", "arn:aws:s3:::models"), ("ecr:*", "*"))
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "sagemaker.amazonaws.com"}}
-    ],
-}
+
+
+def trust(service: str) -> dict[str, Any]:
+    """Return the trust policy of a role for a service of AWS."""
+    principal = {"Service": f"{service}.amazonaws.com"}
+    statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": principal}
+    return {"Version": "2012-10-17", "Statement": [statement]}
+
+
+TRUST = trust("sagemaker")
 NAME = {"Fn::Select": [1, {"Fn::Split": ["inference-component/", {"Ref": "One"}]}]}
 Resources = dict[str, Any]
 

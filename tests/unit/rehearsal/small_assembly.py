@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from shared_endpoint import TRUST
+
 from constructs_triton.rehearsal.updates.problems import CODES
 from constructs_triton.rehearsal.updates.report import Rehearsal
 from constructs_triton.rehearsal.updates.request import Failures, Request
@@ -14,12 +16,6 @@ from constructs_triton.rehearsal.updates.versions import read_version
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:26.05-py3"
 BUCKET = "cdk-hnb659fds-assets-123456789012-us-east-1"
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "sagemaker.amazonaws.com"}}
-    ],
-}
 Resources = dict[str, Any]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from shared_endpoint import TRUST, account, model, policy
 
 from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.rehearsal import Behaviour, SimulatedAccount
@@ -18,24 +19,10 @@ from constructs_triton.rehearsal.stacks.order import creation_order, deletion_or
 from constructs_triton.rehearsal.stacks.stack import Stack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
+__all__ = ["account"]  # a fixture
 
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "sagemaker.amazonaws.com"}}
-    ],
-}
-IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:26.05-py3"
+OLD, NEW = "one.tar.gz", "two.tar.gz"
 UNFRIENDLY = Behaviour.unfriendly(1)
-
-
-@pytest.fixture(scope="module")
-def account() -> Iterator[SimulatedAccount]:
-    with SimulatedAccount() as aws:
-        aws.client("s3").create_bucket(Bucket="models")
-        for key in ("old.tar.gz", "new.tar.gz"):
-            aws.client("s3").put_object(Bucket="models", Key=key, Body=b"")
-        yield aws
 
 
 @pytest.fixture
@@ -59,23 +46,8 @@ def deploy(aws: SimulatedAccount, name: str, resources: dict[str, Any]) -> Stack
     return stack
 
 
-def policy(*actions_and_resources: tuple[str, str]) -> dict[str, Any]:
-    """A policy of the role, with one statement for each pair."""
-    statements = [
-        {"Effect": "Allow", "Action": action, "Resource": resource}
-        for action, resource in actions_and_resources
-    ]
-    document = {"Version": "2012-10-17", "Statement": statements}
-    properties = {"PolicyName": "read", "PolicyDocument": document, "Roles": [{"Ref": "Role"}]}
-    return {"Type": "AWS::IAM::Policy", "Properties": properties}
-
-
 def served(archive: str, readable: str) -> dict[str, Any]:
     """An endpoint with one archive, and a role whose only policy is changed in place."""
-    model = {
-        "ExecutionRoleArn": {"Fn::GetAtt": ["Role", "Arn"]},
-        "PrimaryContainer": {"Image": IMAGE, "ModelDataUrl": f"s3://models/{archive}"},
-    }
     variant = {
         "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
         "VariantName": "AllTraffic",
@@ -86,7 +58,7 @@ def served(archive: str, readable: str) -> dict[str, Any]:
     return {
         "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}},
         "Policy": policy(("s3:GetObject", f"arn:aws:s3:::models/{readable}"), ("ecr:*", "*")),
-        "Model": {"Type": "AWS::SageMaker::Model", "Properties": model, "DependsOn": ["Policy"]},
+        "Model": model(archive),
         "Config": {"Type": "AWS::SageMaker::EndpointConfig", "Properties": {"ProductionVariants": [variant]}},
         "Endpoint": {"Type": "AWS::SageMaker::Endpoint", "Properties": {"EndpointConfigName": name}},
     }
@@ -175,14 +147,14 @@ def test_new_policies_take_effect_later(aws: SimulatedAccount) -> None:
 def test_update_needs_the_permissions_of_both_fleets(aws: SimulatedAccount, names: Iterator[str]) -> None:
     """An update fails with the reason when the role lost the permission for the old archive."""
     name = next(names)
-    assert deploy(aws, name, served("old.tar.gz", "old.tar.gz")).status == "CREATE_COMPLETE"
+    assert deploy(aws, name, served(OLD, OLD)).status == "CREATE_COMPLETE"
     aws.behaviour = Behaviour(launches_old_fleet=True)
-    stack = deploy(aws, name, served("new.tar.gz", "new.tar.gz"))
+    stack = deploy(aws, name, served(NEW, NEW))
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
-    assert "Could not access model data at s3://models/old.tar.gz: 403" in stack.reason
+    assert f"Could not access model data at s3://models/{OLD}: 403" in stack.reason
     assert aws.fleets.losses != []
     aws.fleets.forget()
-    assert deploy(aws, name, served("new.tar.gz", "*")).status == "UPDATE_COMPLETE"
+    assert deploy(aws, name, served(NEW, "*")).status == "UPDATE_COMPLETE"
     assert aws.fleets.losses == []
     assert aws.destroy(name).status == "DELETE_COMPLETE"
 
@@ -190,10 +162,10 @@ def test_update_needs_the_permissions_of_both_fleets(aws: SimulatedAccount, name
 def test_update_of_an_endpoint_may_fail(aws: SimulatedAccount, names: Iterator[str]) -> None:
     """A failed update is rolled back, and the endpoint runs the old configuration."""
     name = next(names)
-    stack = deploy(aws, name, served("old.tar.gz", "*"))
+    stack = deploy(aws, name, served(OLD, "*"))
     before = endpoint_config(aws, stack)
     aws.behaviour = Behaviour(endpoint_update="fails")
-    assert deploy(aws, name, served("new.tar.gz", "*")).status == "UPDATE_ROLLBACK_COMPLETE"
+    assert deploy(aws, name, served(NEW, "*")).status == "UPDATE_ROLLBACK_COMPLETE"
     assert endpoint_config(aws, stack) == before
     assert aws.destroy(name).status == "DELETE_COMPLETE"
 
@@ -203,10 +175,10 @@ def test_update_that_reverts_silently_keeps_the_old_configuration(
 ) -> None:
     """The stack is updated, the endpoint is not, and what it uses cannot be deleted."""
     name = next(names)
-    stack = deploy(aws, name, served("old.tar.gz", "*"))
+    stack = deploy(aws, name, served(OLD, "*"))
     before = endpoint_config(aws, stack)
     aws.behaviour = Behaviour(endpoint_update="reverts")
-    assert deploy(aws, name, served("new.tar.gz", "*")).status == "UPDATE_COMPLETE"
+    assert deploy(aws, name, served(NEW, "*")).status == "UPDATE_COMPLETE"
     assert endpoint_config(aws, stack) == before
     refused = [event.reason for event in stack.events if event.status == "DELETE_FAILED"]
     assert len(refused) == 2

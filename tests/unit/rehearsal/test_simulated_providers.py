@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from shared_endpoint import trust
 
 from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.rehearsal import SimulatedAccount
@@ -21,12 +22,7 @@ KEY_POLICY = {
     "Version": "2012-10-17",
     "Statement": [{"Effect": "Allow", "Action": "kms:*", "Resource": "*", "Principal": "*"}],
 }
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "lambda.amazonaws.com"}}
-    ],
-}
+TRUST = trust("lambda")
 
 
 @pytest.fixture(scope="module")

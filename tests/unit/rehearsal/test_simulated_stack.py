@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from shared_endpoint import trust
 
 from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.errors import TemplateError
@@ -41,11 +42,7 @@ def handler(event, context):
     request = urllib.request.Request(event["ResponseURL"], json.dumps(answer).encode(), method="PUT")
     urllib.request.urlopen(request).read()
 """
-TRUST = {
-    "Statement": [
-        {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "lambda.amazonaws.com"}}
-    ]
-}
+TRUST = trust("lambda")
 
 
 @pytest.fixture(scope="module")

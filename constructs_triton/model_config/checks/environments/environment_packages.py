@@ -6,7 +6,12 @@ from collections.abc import Iterator
 
 from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.checks.python_environment import PARAMETER, PLACE, environment_of
+from constructs_triton.model_config.checks.python_environment import (
+    PARAMETER,
+    PLACE,
+    environment_of,
+    environment_rule,
+)
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.rules import Problem, rule
 
@@ -28,15 +33,12 @@ _SYSTEM_LIBRARIES = {
 }
 
 
-@rule(
+@environment_rule(
     "python-environment-interpreter",
-    "python",
-    when=("parameters",),
     severity=Severity.WARNING,
     source="triton python_backend pb_utils.cc ParseActivationScript, from 25.08 on; run with a program that "
     "starts Python as the stub does",
     hint="build it with `constructs-triton env build`, conda-pack or venv-pack",
-    needs_files=True,
 )
 def environment_interpreter(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment for an image from 25.08 on contains ``bin/python3`` with its ``pyvenv.cfg``.
@@ -56,14 +58,11 @@ def environment_interpreter(model: ModelUnderCheck) -> Iterator[Problem]:
         )
 
 
-@rule(
+@environment_rule(
     "python-environment-cuda",
-    "python",
-    when=("parameters",),
     severity=Severity.WARNING,
     source="requirements of torch on PyPI; AWS documentation of instance types",
     hint="use packages for the CPU, such as torch from the index https://download.pytorch.org/whl/cpu",
-    needs_files=True,
 )
 def environment_cuda(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment for an instance without GPUs contains no libraries of CUDA.
@@ -78,13 +77,10 @@ def environment_cuda(model: ModelUnderCheck) -> Iterator[Problem]:
         )
 
 
-@rule(
+@environment_rule(
     "python-environment-libraries",
-    "python",
-    when=("parameters",),
     severity=Severity.WARNING,
     source="libraries that the wheels on PyPI load, and manylinux does not contain",
-    needs_files=True,
 )
 def environment_libraries(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment for AWS's image needs no libraries of the system that the image may lack.
@@ -101,14 +97,11 @@ def environment_libraries(model: ModelUnderCheck) -> Iterator[Problem]:
                 yield Problem(f"{message}, which the image may not contain", PLACE, hint)
 
 
-@rule(
+@environment_rule(
     "python-environment-size",
-    "python",
-    when=("parameters",),
     severity=Severity.WARNING,
     source="triton python_backend EnvironmentManager: the archive is unpacked into /tmp at each start",
     hint="use an image of your own with these packages (TritonImage.from_asset), or remove packages",
-    needs_files=True,
 )
 def environment_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment has at most 2 GB.

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 
 from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.checks.python_environment import PARAMETER, PLACE, environment_of
+from constructs_triton.model_config.checks.python_environment import (
+    PARAMETER,
+    PLACE,
+    environment_of,
+    environment_rule,
+)
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.packed_environment import INTERPRETER, PackedEnvironment
 from constructs_triton.model_config.rules import Problem, rule
@@ -20,13 +25,10 @@ _BUILD = "build it with `constructs-triton env build`"
 _PLATFORM = "x86_64-linux-gnu"
 
 
-@rule(
+@environment_rule(
     "python-environment-release",
-    "python",
-    when=("parameters",),
     source=f"{_MANAGER}, branches r21.08 to r23.07; github triton-inference-server/python_backend pull "
     "request 266",
-    needs_files=True,
 )
 def environment_release(model: ModelUnderCheck) -> Iterator[Problem]:
     """The release of the image knows the form of ``EXECUTION_ENV_PATH``.
@@ -48,15 +50,12 @@ def environment_release(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(f"{PARAMETER}: Triton {version} needs an archive, got a folder", PLACE, _BUILD)
 
 
-@rule(
+@environment_rule(
     "python-environment-folder",
-    "python",
-    when=("parameters",),
     severity=Severity.WARNING,
     source="observed with triton server 2.51: without the execute bit the packages are not found; Amazon S3 "
     "stores no modes and no links",
     hint=f"{_BUILD}: one archive keeps its modes also in S3",
-    needs_files=True,
 )
 def environment_folder(model: ModelUnderCheck) -> Iterator[Problem]:
     """An environment of models that are stored as files in S3 is an archive.
@@ -73,15 +72,12 @@ def environment_folder(model: ModelUnderCheck) -> Iterator[Problem]:
         )
 
 
-@rule(
+@environment_rule(
     "python-environment-members",
-    "python",
-    when=("parameters",),
     severity=Severity.WARNING,
     source=f"{_MANAGER} from 26.06 on: github triton-inference-server/python_backend pull request 437; "
     "observed with libarchive 3.6.2",
     hint=f"{_BUILD}, or pack the content of its folder with `tar -czf env.tar.gz -C FOLDER .`",
-    needs_files=True,
 )
 def environment_members(model: ModelUnderCheck) -> Iterator[Problem]:
     """No member of a packed environment is unpacked outside of its folder, or through a link.
@@ -94,14 +90,11 @@ def environment_members(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(f"{PARAMETER}: images from 26.06 on refuse the archive: {found.outside}", PLACE)
 
 
-@rule(
+@environment_rule(
     "python-environment-compiled",
-    "python",
-    when=("parameters",),
     severity=Severity.WARNING,
     source="CPython importlib.machinery.EXTENSION_SUFFIXES",
     hint="build it for the image with `constructs-triton env build --image-version`, on any machine",
-    needs_files=True,
 )
 def environment_compiled(model: ModelUnderCheck) -> Iterator[Problem]:
     """Packages and compiled modules of a packed environment are for the Python and platform of AWS's image.

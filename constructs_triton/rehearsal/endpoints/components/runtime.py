@@ -10,24 +10,17 @@ from typing import Any
 from moto.sagemaker.models import sagemaker_backends
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 
-from ...permissions.component_needs import COMPONENT_HEADER
+from constructs_triton.facts.inference_components import (
+    COMPONENT_HEADER,
+    HEADER_NOT_ALLOWED,
+    HEADER_REQUIRED,
+    NO_CAPACITY,
+)
+
 from ...replacement import replaced
 from .api import InferenceComponents
 
 __all__ = ["Runtime"]
-
-_REQUIRED = (
-    "Inference Component Name header is required for endpoints to which you plan to deploy inference "
-    "components. Please include Inference Component Name header or consider using SageMaker models."
-)
-_NOT_ALLOWED = (
-    "Inference Component Name header is not allowed for endpoints to which you dont plan to deploy inference "
-    "components. Please remove the Inference Component Name header and try again."
-)
-_NO_CAPACITY = (
-    "Inference Component has no capacity to process this request. ApplicationAutoScaling may be in-progress "
-    "(if configured) or try to increase the capacity by invoking UpdateInferenceComponentRuntimeConfig API."
-)
 
 
 class _RefusedError(Exception):
@@ -62,16 +55,16 @@ class Runtime:
     def _check(self, endpoint_name: str, component_name: str | None) -> None:
         if not self._hosts_components(endpoint_name):
             if component_name is not None:
-                raise _RefusedError(_NOT_ALLOWED)
+                raise _RefusedError(HEADER_NOT_ALLOWED)
             return
         if component_name is None:
-            raise _RefusedError(_REQUIRED)
+            raise _RefusedError(HEADER_REQUIRED)
         by_name = {each.name: each for each in self._components.of_endpoint(endpoint_name)}
         if component_name not in by_name:
             raise _RefusedError(f"Inference Component {component_name} not found.")
         if by_name[component_name].copies == 0:
             self.failures[component_name] += 1
-            raise _RefusedError(_NO_CAPACITY)
+            raise _RefusedError(NO_CAPACITY)
 
     def _hosts_components(self, endpoint_name: str) -> bool:
         api = self._components.fleets.api

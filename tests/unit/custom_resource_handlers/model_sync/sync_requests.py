@@ -15,7 +15,6 @@ import boto3
 import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
-from moto.server import ThreadedMotoServer
 
 from constructs_triton.custom_resource_handlers.model_sync import handler
 
@@ -24,6 +23,7 @@ __all__ = [
     "SOURCE",
     "CloudFormation",
     "Context",
+    "ShortRun",
     "cloudformation",
     "content",
     "faults",
@@ -32,7 +32,6 @@ __all__ = [
     "make_event",
     "put_archive",
     "s3",
-    "s3_url",
 ]
 
 SOURCE, DESTINATION = "cdk-assets", "models-bucket"
@@ -49,6 +48,18 @@ class Context:
 
     def get_remaining_time_in_millis(self) -> int:
         return int(self._seconds * 1000)
+
+
+class ShortRun(Context):
+    """A context that reports little remaining time after a number of calls."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__()
+        self._calls = calls
+
+    def get_remaining_time_in_millis(self) -> int:
+        self._calls -= 1
+        return 900_000 if self._calls > 0 else 60_000
 
 
 class CloudFormation:
@@ -99,19 +110,10 @@ def cloudformation() -> Iterator[CloudFormation]:
     receiver.close()
 
 
-@pytest.fixture(scope="module")
-def s3_url() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
 @pytest.fixture
-def s3(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def s3(aws_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """S3 with two empty buckets; the function finds it by the same variable."""
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3_url)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", aws_url)
     client = boto3.client("s3")
     for bucket in (SOURCE, DESTINATION):
         client.create_bucket(Bucket=bucket)

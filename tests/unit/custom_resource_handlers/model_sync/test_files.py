@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from sync_requests import DESTINATION, SOURCE, CloudFormation, Context, content, make_event
+from sync_requests import DESTINATION, SOURCE, CloudFormation, Context, ShortRun, content, make_event
 
 from constructs_triton.custom_resource_handlers.model_sync import (
     FILES_RESOURCE_TYPE,
@@ -191,25 +191,13 @@ def test_many_files_and_parts_are_resumed(
     monkeypatch.setattr(handler, "CONCURRENT_TASKS", 2)
     while not cloudformation.responses:
         runs += 1
-        handler.handler(event, _ShortRun(4 + 4 * runs))
+        handler.handler(event, ShortRun(4 + 4 * runs))
         if handed_over:
             event = {**event, "Continuation": handed_over.pop()[1].to_event()}
         assert runs < 30
     assert cloudformation.response["Status"] == "SUCCESS", cloudformation.response
     assert runs > 2
     assert placed(s3, small, large) == {**small, **large}
-
-
-class _ShortRun(Context):
-    """A run with time for a few tasks, some of which find that their files are in place."""
-
-    def __init__(self, calls: int) -> None:
-        super().__init__()
-        self._calls = calls
-
-    def get_remaining_time_in_millis(self) -> int:
-        self._calls -= 1
-        return 900_000 if self._calls > 0 else 60_000
 
 
 def test_archives_are_removed_without_the_files(s3: Any, cloudformation: CloudFormation) -> None:

@@ -121,11 +121,11 @@ def test_pruning_keeps_archives_that_may_be_in_use(
     assert "aaaa.tar.gz" not in index(s3)["retired"]
 
 
-def test_parallel_writers_lose_nothing(s3: Any, s3_url: str) -> None:
+def test_parallel_writers_lose_nothing(s3: Any, aws_url: str) -> None:
     """Eight writers that each add a name leave all eight names."""
 
     def add(number: int) -> None:
-        client = boto3.client("s3", endpoint_url=s3_url)
+        client = boto3.client("s3", endpoint_url=aws_url)
         update_index(client, DESTINATION, "", lambda found: found.with_models({str(number): "x.tar.gz"}, 0.0))
         client.close()
 

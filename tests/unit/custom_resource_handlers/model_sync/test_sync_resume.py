@@ -18,6 +18,7 @@ from sync_requests import (
     DESTINATION,
     CloudFormation,
     Context,
+    ShortRun,
     content,
     index,
     keys,
@@ -64,18 +65,6 @@ def invocations(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return handed_over
 
 
-class Clock(Context):
-    """A context that reports little remaining time after a number of calls."""
-
-    def __init__(self, calls: int) -> None:
-        super().__init__()
-        self._calls = calls
-
-    def get_remaining_time_in_millis(self) -> int:
-        self._calls -= 1
-        return 900_000 if self._calls > 0 else 60_000
-
-
 def serve(event: dict[str, Any], invocations: list[dict[str, Any]], context: Callable[[], Context]) -> int:
     """Run the function, and again for each event that it passes on; returns the number of runs."""
     runs = 1
@@ -95,7 +84,7 @@ def test_function_continues_in_another_run_before_its_timeout(
     """Each run continues where the last one stopped; there is one response at the end."""
     monkeypatch.setattr(handler, "CONCURRENT_TASKS", 2)
     archives = [put_archive(s3, f"{number:04d}x", bytes([number])) for number in range(20)]
-    runs = serve(make_event(s3, cloudformation, "Create", archives), invocations, lambda: Clock(6))
+    runs = serve(make_event(s3, cloudformation, "Create", archives), invocations, lambda: ShortRun(6))
     assert len(keys(s3)) == 20
     assert 3 <= runs <= 20
     assert cloudformation.response["Status"] == "SUCCESS"
@@ -115,7 +104,7 @@ def test_large_copy_continues_with_its_parts(  # noqa: PLR0917 - fixtures
     seen = faults("none", 0, 0)
     weights = bytes(range(256)) * 4 * 1024 * 26
     archive = put_archive(s3, "cccc1", weights)
-    runs = serve(make_event(s3, cloudformation, "Create", [archive]), invocations, lambda: Clock(5))
+    runs = serve(make_event(s3, cloudformation, "Create", [archive]), invocations, lambda: ShortRun(5))
     assert runs > 1
     assert content(s3, "models/cccc.tar.gz") == weights
     assert (seen.count("CreateMultipartUpload"), seen.count("UploadPartCopy")) == (1, 6)
@@ -225,7 +214,7 @@ def all_keys(s3: Any) -> list[str]:
     return [item["Key"] for item in s3.list_objects_v2(Bucket=DESTINATION).get("Contents", ())]
 
 
-def test_killed_sync_is_resumed(s3: Any, cloudformation: CloudFormation, s3_url: str) -> None:
+def test_killed_sync_is_resumed(s3: Any, cloudformation: CloudFormation, aws_url: str) -> None:
     """After SIGKILL at random moments, a complete run places everything and leaves no upload."""
     chance = random.Random(11)
     contents = {f"{number:04d}": chance.randbytes(50) for number in range(12)}
@@ -238,7 +227,7 @@ def test_killed_sync_is_resumed(s3: Any, cloudformation: CloudFormation, s3_url:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "AWS_ENDPOINT_URL_S3": s3_url},
+            env={**os.environ, "AWS_ENDPOINT_URL_S3": aws_url},
         ) as process:
             assert process.stdin is not None
             assert process.stdout is not None

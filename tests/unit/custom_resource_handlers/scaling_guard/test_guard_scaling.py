@@ -8,7 +8,6 @@ from typing import Any
 import boto3
 import pytest
 from botocore.stub import Stubber
-from moto.server import ThreadedMotoServer
 
 from constructs_triton.custom_resource_handlers.scaling import (
     DIMENSION,
@@ -45,11 +44,8 @@ NIGHT = {
 
 
 @pytest.fixture
-def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL_APPLICATION_AUTO_SCALING", f"http://{host}:{port}")
+def api(aws_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_APPLICATION_AUTO_SCALING", aws_url)
     client = boto3.client("application-autoscaling")
     yield client
     for each in client.describe_scalable_targets(ServiceNamespace=NAMESPACE, ResourceIds=[BLUE])[
@@ -67,7 +63,6 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             ScheduledActionName=each["ScheduledActionName"], **{name: each[name] for name in KEY}
         )
     client.close()
-    server.stop()
 
 
 @pytest.fixture

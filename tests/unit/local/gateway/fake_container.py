@@ -24,6 +24,13 @@ _Parameters = ParamSpec("_Parameters")
 CONFIG = b'backend: "identity"\n'
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
 NOWHERE = Path("/nowhere")
+SETTINGS = ServerSettings(
+    TritonInstallation(NOWHERE, NOWHERE, NOWHERE, None),
+    ModelPython(NOWHERE, (3, 11), None),
+    lambda _: None,
+    has_private_addresses=True,
+    has_network_isolation=True,
+)
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 

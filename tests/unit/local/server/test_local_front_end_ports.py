@@ -5,17 +5,13 @@ from __future__ import annotations
 import socket
 
 import pytest
+from local_network import free_port
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.gateway.listener import listen
 from constructs_triton.local.server.front_end_ports import FrontEndPorts, _wanted, reserve_port
 
 OFF = ("--allow-http=false", "--allow-grpc=false")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def test_second_server_gets_another_port() -> None:

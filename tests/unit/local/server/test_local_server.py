@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import socket
 import tarfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,27 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_container import SETTINGS
+from local_network import free_port
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.server.front_end_ports import FrontEndPorts
-from constructs_triton.local.server.installation import ModelPython, TritonInstallation
 from constructs_triton.local.server.server import TritonServer
 from constructs_triton.local.server.server_settings import ServerSettings
 from constructs_triton.local.sources.specs import ContainerSpec
-
-NOWHERE = Path("/nowhere")
-SETTINGS = ServerSettings(
-    TritonInstallation(NOWHERE, NOWHERE, NOWHERE, None),
-    ModelPython(NOWHERE, (3, 11), None),
-    lambda _: None,
-    has_private_addresses=True,
-    has_network_isolation=True,
-)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def request_of(

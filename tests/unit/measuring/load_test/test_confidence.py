@@ -13,7 +13,6 @@ from constructs_triton.measuring.load_test.confidence import (
     held_confidence,
     least_requests,
     probability_of_at_most,
-    share_interval,
 )
 
 
@@ -30,13 +29,6 @@ from constructs_triton.measuring.load_test.confidence import (
 def test_sums_are_those_of_scipy(count: int, requests: int, share: float, probability: float) -> None:
     """scipy.stats.binom.cdf returned these values; the last ones are its limits."""
     assert probability_of_at_most(count, requests, share) == pytest.approx(probability, rel=1e-7)
-
-
-def test_intervals_are_those_of_clopper_and_pearson() -> None:
-    """scipy.stats.binomtest(3, 50).proportion_ci returned the first one."""
-    assert share_interval(3, 50) == pytest.approx((0.01254858783533406, 0.1654819466037729))
-    assert share_interval(0, 50) == pytest.approx((0.0, 0.07112173646419764))
-    assert share_interval(50, 50) == pytest.approx((0.9288782635358153, 1.0))
 
 
 def test_a_percentile_needs_more_requests_the_higher_it_is() -> None:

@@ -1,0 +1,141 @@
+"""What an app may do with any scalable target: keep a metric at a target, and change the bounds at a time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Unpack
+
+from aws_cdk import TimeZone
+from aws_cdk import aws_applicationautoscaling as appscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from constructs_triton.cdk.scaling import checks, targets
+from constructs_triton.cdk.scaling.service_linked_role import service_linked_role
+from constructs_triton.cdk.scaling.target_tracking import (
+    PublishedMetric,
+    ScalingPolicyOptions,
+    TargetTracking,
+    check_options,
+)
+from constructs_triton.facts.limits import RangeLimit
+
+__all__ = ["ScalableCapacity"]
+
+
+class ScalableCapacity(Construct):
+    """The instance count of a variant or the copy count of a component, with its scalable target.
+
+    Args:
+        scalable_dimension: What Application Auto Scaling changes.
+        resource_id: The variant or the component. It refers to the endpoint or the component, so the target
+            is created after it and deleted before it.
+        min_capacity: Minimum number of instances or copies.
+        max_capacity: Maximum number of instances or copies.
+        least: Limit of the minimum.
+        metric: Returns the metrics that SageMaker publishes.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        scalable_dimension: str,
+        resource_id: str,
+        min_capacity: float,
+        max_capacity: float,
+        least: RangeLimit,
+        metric: PublishedMetric,
+    ) -> None:
+        targets.check_capacity(min_capacity, max_capacity, least)
+        super().__init__(scope, id)
+        self.min_capacity = min_capacity
+        self.max_capacity = max_capacity
+        self.scalable_target = appscaling.ScalableTarget(
+            self,
+            "Resource",
+            service_namespace=appscaling.ServiceNamespace.SAGEMAKER,
+            scalable_dimension=scalable_dimension,
+            resource_id=resource_id,
+            min_capacity=min_capacity,
+            max_capacity=max_capacity,
+            # Without a role the CDK would create one that nothing uses.
+            role=service_linked_role(self),
+        )
+        self._least = least
+        self._metric = metric
+        self._tracking = TargetTracking(self, self.scalable_target, metric)
+
+    @property
+    def _cfn_target(self) -> appscaling.CfnScalableTarget:
+        resource = self.scalable_target.node.default_child
+        assert isinstance(resource, appscaling.CfnScalableTarget)
+        return resource
+
+    def scale_to_track_metric(
+        self,
+        id: str,
+        *,
+        metric: cloudwatch.IMetric,
+        target_value: float,
+        **options: Unpack[ScalingPolicyOptions],
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Keep any metric at a target. The metric must fall in proportion when capacity is added.
+
+        Metric math and percentiles are supported. The service ignores the period and evaluates each minute.
+
+        Args:
+            id: Construct id of the policy.
+            metric: The metric.
+            target_value: Target value, in the unit of the metric.
+
+        Raises:
+            InvalidValueError: not a metric, a metric that has a policy, or options out of range.
+        """
+        check_options(self.scale_to_track_metric, options)
+        return self._tracking.keep(id, metric, target_value, options)
+
+    def scale_on_schedule(
+        self,
+        id: str,
+        *,
+        schedule: appscaling.Schedule,
+        min_capacity: float | None = None,
+        max_capacity: float | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        time_zone: TimeZone | None = None,
+    ) -> None:
+        """Change the minimum or maximum number of instances or copies at a time.
+
+        Other policies keep working between the new bounds. With a maximum of 0, requests start nothing until
+        another schedule raises the maximum.
+
+        Args:
+            id: Construct id of the scheduled action.
+            schedule: When the bounds change, such as ``Schedule.cron(hour="20", minute="0")``.
+            min_capacity: New minimum. Default: unchanged.
+            max_capacity: New maximum. Default: unchanged.
+            start_time: Time from which the schedule applies. Default: immediately.
+            end_time: Time until which the schedule applies. Default: without end.
+            time_zone: Time zone of the schedule. Default: UTC.
+
+        Raises:
+            InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong type.
+        """
+        times: dict[str, Any] = {
+            "schedule": schedule,
+            "start_time": start_time,
+            "end_time": end_time,
+            "time_zone": time_zone,
+        }
+        checks.check_schedule(id, min_capacity, max_capacity, self._least)
+        checks.check_schedule_times(id, times)
+        self.scalable_target.scale_on_schedule(
+            id, min_capacity=min_capacity, max_capacity=max_capacity, **times
+        )
+        self._after_schedule(min_capacity, max_capacity)
+
+    def _after_schedule(self, min_capacity: float | None, max_capacity: float | None) -> None:
+        """Add what a schedule with these bounds needs."""
