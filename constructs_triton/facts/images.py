@@ -138,6 +138,7 @@ def version_of_image(uri: str | None) -> str | None:
     return None if found is None else found[1]
 
 
+@cache
 def image_packages(version: str | None) -> frozenset[str]:
     """Return the Python packages that AWS's image is known to contain; ``None`` is any image."""
     rows = load("images")["python_packages"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from itertools import islice
 
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.checks import RULES
@@ -78,18 +77,17 @@ def _limited_model_findings(model: ModelUnderCheck) -> list[tuple[Rule, Finding]
 
 def _model_findings(model: ModelUnderCheck) -> Iterator[tuple[Rule, Finding]]:
     for rule in _rules_for(model.scopes, model.fields, model.target.local_files):
-        for problem in _first_problems(rule, model):
-            if problem.path is not None:
-                yield rule, _finding(rule, problem, problem.path, None)
-            else:
-                yield rule, _finding(rule, problem, model.config_place, model.folder.locate(problem.field))
+        for number, problem in enumerate(rule.function(model)):
+            if number == _MOST_PROBLEMS:
+                yield rule, _finding_of(model, rule, _MORE)
+                break
+            yield rule, _finding_of(model, rule, problem)
 
 
-def _first_problems(rule: Rule, model: ModelUnderCheck) -> list[Problem]:
-    problems = list(islice(rule.function(model), _MOST_PROBLEMS + 1))
-    if len(problems) > _MOST_PROBLEMS:
-        problems[-1] = _MORE
-    return problems
+def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding:
+    if problem.path is not None:
+        return _finding(rule, problem, problem.path, None)
+    return _finding(rule, problem, model.config_place, model.folder.locate(problem.field))
 
 
 def _finding(rule: Rule, problem: Problem, path: str, place: tuple[int, int] | None) -> Finding:

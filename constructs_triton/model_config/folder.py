@@ -44,6 +44,7 @@ class ModelFolder:
         self._directory = os.fspath(directory)
         self.path = name if path is None else path
         self._environments: dict[tuple[str, ...], PackedEnvironment] = {}
+        self._content: dict[tuple[str, ...], dict[str, bool | None]] = {}
 
     def __repr__(self) -> str:
         return f"ModelFolder({self.name!r}, {self._directory!r})"
@@ -65,19 +66,25 @@ class ModelFolder:
     @cached_property
     def entries(self) -> dict[str, bool]:
         """Names in the folder, and whether each is a directory, following links; empty if unreadable."""
-        try:
-            with os.scandir(self._directory) as entries:
-                return {entry.name: is_directory(entry) for entry in entries}
-        except OSError:
-            return {}
+        return self.list()
 
     def list(self, *parts: str) -> dict[str, bool]:
         """Return the names in a sub-folder, and whether each is a directory; empty if there is none."""
-        try:
-            with os.scandir(os.path.join(self._directory, *parts)) as entries:
-                return {entry.name: is_directory(entry) for entry in entries}
-        except (OSError, ValueError):
-            return {}
+        return {name: bool(is_folder) for name, is_folder in self._content_of(*parts).items()}
+
+    def _content_of(self, *parts: str) -> dict[str, bool | None]:
+        """The names in a sub-folder; whether each is a directory, or ``None`` if it is no file either."""
+        if parts not in self._content:
+            try:
+                with os.scandir(os.path.join(self._directory, *parts)) as entries:
+                    found = {
+                        each.name: is_directory(each) or (False if _is_file(each) else None)
+                        for each in entries
+                    }
+            except (OSError, ValueError):
+                found = {}
+            self._content[parts] = found
+        return self._content[parts]
 
     def size_of(self, *parts: str) -> int | None:
         """Return the size of a file in bytes, or ``None`` if it does not exist."""
@@ -181,22 +188,14 @@ class ModelFolder:
         Only ``config.pbtxt`` and the files in version directories are looked at.
         """
         found = {}
-        for folder in ("", *self.version_directories):
-            for name in self._unusual_names(folder):
-                path = f"{folder}/{name}" if folder else name
-                what = file_type(self._mode(path)) if folder or name == CONFIG_FILE else None
-                if what is not None:
-                    found[path] = what
+        for parts in ((), *((version,) for version in self.version_directories)):
+            for name, is_folder in self._content_of(*parts).items():
+                if is_folder is None and (parts or name == CONFIG_FILE):
+                    path = "/".join((*parts, name))
+                    what = file_type(self._mode(path))
+                    if what is not None:
+                        found[path] = what
         return found
-
-    def _unusual_names(self, folder: str) -> tuple[str, ...]:
-        try:
-            with os.scandir(os.path.join(self._directory, folder)) as entries:
-                return tuple(
-                    entry.name for entry in entries if not is_directory(entry) and not _is_file(entry)
-                )
-        except OSError:
-            return ()
 
     def _mode(self, path: str) -> int:
         try:

@@ -75,6 +75,11 @@ class RepositoryContext:
         return {name: ModelUnderCheck(folder, self) for name, folder in self.folders.items()}
 
     @cached_property
+    def served_names(self) -> frozenset[str]:
+        """The same as ``served``, to look names up."""
+        return frozenset(self.served)
+
+    @cached_property
     def backends(self) -> frozenset[str]:
         """The values of ``backend`` in the configurations of all models."""
         configs = (folder.config for folder in self.folders.values())
@@ -122,6 +127,11 @@ class ModelUnderCheck:
     @property
     def name(self) -> str:
         return self.folder.name
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the endpoint loads the model by name."""
+        return self.name in self.context.served_names
 
     @property
     def config_place(self) -> str:
@@ -183,6 +193,7 @@ class ModelUnderCheck:
 
     def forget_sources(self) -> None:
         """Free the syntax trees. The garbage collector would visit those of a thousand models many times."""
+        _ = self.not_checked  # is found with them
         for name in ("python_sources", "_python_files"):
             self.__dict__.pop(name, None)
 

@@ -232,7 +232,7 @@ class ModelRepository:
         front_end = target is not None if front_end is None else front_end
         endpoint, is_packed = target or Target(), is_packed and not is_archive
         models = self._models_for(endpoint, front_end)
-        composition = Composition(models, self.composition)
+        composition = self._composition if models == self.models else Composition(models, self.composition)
         served = self._served(endpoint, models) if front_end else tuple(models)
         context = RepositoryContext(
             folders=models,

@@ -9,6 +9,7 @@ from typing import TypeVar
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
+from constructs_triton.cdk.metrics.metric_options import publication_period
 from constructs_triton.errors import InvalidValueError
 from constructs_triton_client.spelling import did_you_mean, quoted
 
@@ -26,7 +27,6 @@ _NAMES = (
     "CacheHits",
     "CacheMisses",
 )
-_MINUTE = 60
 _INTERVAL = 60  # of the model that publishes
 
 
@@ -106,7 +106,7 @@ class ContainerMetrics:
             metric_name=name,
             dimensions_map={"Endpoint": self.endpoint, "Variant": self.variant, "Model": model},
             statistic=statistic,
-            period=Duration.seconds(_MINUTE) if period is None else period,
+            period=publication_period() if period is None else period,
             label=f"{model}: {name}",
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import TypedDict
 
 from aws_cdk import Duration
@@ -10,9 +11,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.metrics.metric_definitions import metric_definition
 
-__all__ = ["MetricOptions", "number_metric", "or_p99", "published_metric"]
-
-_PERIOD_SECONDS = 60  # SageMaker publishes once a minute
+__all__ = ["MetricOptions", "number_metric", "or_p99", "publication_period", "published_metric"]
 
 
 class MetricOptions(TypedDict, total=False):
@@ -36,6 +35,12 @@ class MetricOptions(TypedDict, total=False):
     instance_type: str | None
 
 
+@cache
+def publication_period() -> Duration:
+    """Return the interval at which SageMaker publishes: one minute, created once."""
+    return Duration.minutes(1)
+
+
 def published_metric(
     metric_name: str, dimensions: dict[str, str], options: MetricOptions
 ) -> cloudwatch.Metric:
@@ -50,7 +55,7 @@ def published_metric(
         dimensions_map=dimensions,
         statistic=definition.statistic if statistic is None else statistic,
         unit=definition.unit,
-        period=Duration.seconds(_PERIOD_SECONDS) if period is None else period,
+        period=publication_period() if period is None else period,
         label=options.get("label"),
         color=options.get("color"),
     )
@@ -64,7 +69,7 @@ def number_metric(
         # Rounded, because three times a third is not exactly 1 in floating point.
         expression="FLOOR(total / share + 0.5)",
         using_metrics={**metrics},
-        period=Duration.seconds(_PERIOD_SECONDS) if period is None else period,
+        period=publication_period() if period is None else period,
         label=label,
     )
 

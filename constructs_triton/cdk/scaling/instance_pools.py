@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from aws_cdk import Annotations, Duration
+from aws_cdk import Annotations
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
+from constructs_triton.cdk.metrics.metric_options import publication_period
 from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
 from constructs_triton.cdk.scaling.targets import check_positive, not_multiplied
 from constructs_triton.errors import InvalidValueError
@@ -114,7 +115,7 @@ def busiest_share(published: PublishedMetric, loads: Mapping[str, float]) -> clo
             each: published(_CONCURRENT, statistic="Average", instance_type=name)
             for each, name in names.items()
         },
-        period=Duration.minutes(1),
+        period=publication_period(),
         label="Load of the busiest instance type",
     )
 
@@ -130,7 +131,7 @@ def add_missing_data_alarm(
             each: published(_CONCURRENT, statistic="SampleCount", instance_type=name)
             for each, name in ids.items()
         },
-        period=Duration.minutes(1),
+        period=publication_period(),
         label="Published values of all instance types",
     )
     return cloudwatch.Alarm(

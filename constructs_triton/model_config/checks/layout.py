@@ -269,8 +269,6 @@ def name_differs(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def has_another_name(model: ModelUnderCheck) -> bool:
     """Whether Triton compares ``name`` with the name of the folder, and they differ."""
-    mapped = (
-        model.target.mode == "multi-model" and model.context.front_end and model.name in model.context.served
-    )
+    mapped = model.target.mode == "multi-model" and model.context.front_end and model.is_served
     name = model.config.name
     return bool(name) and name != model.name and not mapped and model.folder.path != "."

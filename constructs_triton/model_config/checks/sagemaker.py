@@ -91,7 +91,7 @@ def name_blank(model: ModelUnderCheck) -> Iterator[Problem]:
 
     The start script of the image does not quote the name, so a space splits the server's command line.
     """
-    if _is_single(model.context) and model.name in model.context.served and re.search(r"\s", model.name):
+    if _is_single(model.context) and model.is_served and re.search(r"\s", model.name):
         message = f'the name of the model contains a space, got "{model.name}"'
         yield Problem(message, path=model.folder.path)
 
@@ -224,7 +224,7 @@ def decoupled_stream(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def _served_decoupled(model: ModelUnderCheck) -> bool:
     context = model.context
-    return context.front_end and model.name in context.served and model.name in context.decoupled
+    return context.front_end and model.is_served and model.name in context.decoupled
 
 
 def _can_stream(model: ModelUnderCheck) -> bool:

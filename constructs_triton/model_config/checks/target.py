@@ -276,7 +276,7 @@ def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
     The size is that of a binary request; JSON takes several times as much. Triton can still form larger
     batches from several requests.
     """
-    if not model.context.front_end or model.name not in model.context.served:
+    if not model.context.front_end or not model.is_served:
         return
     batch = max(1, model.config.max_batch_size)
     size = batch * sum(_bytes(tensor) for tensor in model.config.input)
