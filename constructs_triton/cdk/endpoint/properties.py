@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, cast
 
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_logs as logs
 
-from constructs_triton.cdk.endpoint.adoption.adoption_options import check_adoption, default_removal
+from constructs_triton.cdk.endpoint.adoption.adoption_options import check_adoption
 from constructs_triton.cdk.endpoint.log_group import check_log_retention
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.options.data_capture import DataCapture
@@ -180,11 +181,11 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
 
 
 def _adopting(options: EndpointOptions) -> EndpointOptions:
+    check_adoption(options)
     policy, guard = options["removal_policy"], options["scaling_guard"]
-    check_adoption(options["endpoint_name"], options["log_retention"], policy, options["deployment"])
     return {
         **options,
-        "removal_policy": default_removal(policy),
+        "removal_policy": policy or RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
         "scaling_guard": True if guard is None else guard,
     }
 

@@ -1,28 +1,41 @@
-"""The text of app.py and of its test."""
+"""The text of app.py, of its test, and of imported.py."""
 
 from __future__ import annotations
 
 import re
 
-from constructs_triton.operations.adopting.python_text import Call, assignment, literal
+from constructs_triton.operations.adopting.python_text import assignment, call, literal
 from constructs_triton.operations.adopting.running_endpoint import RunningEndpoint
-from constructs_triton.operations.adopting.stack_code import StackCode
+from constructs_triton.operations.adopting.stack_code import MODULES, StackCode
 
 __all__ = ["TEST_TEXT", "app_text", "imported_text", "stack_name"]
 
 _INDENT = " " * 8
+_WIDTH = 88
 
-TEST_TEXT = '''\
-"""The template of the endpoint, compared with a recorded one."""
+_APP = '''\
+"""An endpoint that was created by hand, as an app; ADOPT.md describes the switch."""
 
-from constructs_triton.testing import TritonTemplateExtension
+import json
+from pathlib import Path
+
+import aws_cdk as cdk
+{modules}from constructs import Construct
+
+{names}
+
+PROJECT = Path(__file__).parent
+ACCOUNT, REGION = "{account}", "{region}"
+{endpoint_name}
 
 
-def test_template(stack, snapshot):
-    """The template is as recorded. After a change: python -m pytest --snapshot-update"""
-    assert stack == snapshot(extension_class=TritonTemplateExtension)
-'''
-_BUILD = '''
+class EndpointStack(cdk.Stack):
+    """The endpoint with the names and numbers that it runs with today."""
+
+    def __init__(self, scope: Construct, id: str) -> None:
+{stack}
+{statements}
+
 
 def build_app() -> cdk.App:
     """Return the app with the context of cdk.json, so that tests see what `cdk deploy` deploys."""
@@ -35,6 +48,16 @@ if __name__ == "__main__":
     build_app().synth()
 '''
 
+TEST_TEXT = '''\
+"""The template of the endpoint, compared with a recorded one."""
+
+from constructs_triton.testing import TritonTemplateExtension
+
+
+def test_template(stack, snapshot):
+    """The template is as recorded. After a change: python -m pytest --snapshot-update"""
+    assert stack == snapshot(extension_class=TritonTemplateExtension)
+'''
 
 _IMPORTED = '''\
 """The stack with the endpoint alone and as it runs, for `cdk import`; app.py replaces it afterwards."""
@@ -73,54 +96,27 @@ def stack_name(endpoint_name: str) -> str:
     return name if name[0].isalpha() else f"endpoint-{name}"
 
 
-def app_text(code: StackCode, endpoint_name: str) -> str:
-    """Return app.py.
-
-    Args:
-        code: Statements of the stack.
-        endpoint_name: Name of the endpoint of the app.
-    """
-    running = code.running
-    names = _import("constructs_triton", sorted(code.names, key=_sorting_key))
-    modules = [
-        f"from aws_cdk import {name} as {alias}"
-        for alias, name in sorted(code.modules.items(), key=lambda each: each[1])
-    ]
-    environment = Call("cdk.Environment", [], {"account": "ACCOUNT", "region": "REGION"})
-    options = {"stack_name": literal(stack_name(endpoint_name)), "env": environment}
-    lines = [
-        '"""An endpoint that was created by hand, as an app; ADOPT.md describes the switch."""',
-        "",
-        "import json",
-        "from pathlib import Path",
-        "",
-        "import aws_cdk as cdk",
-        *modules,
-        "from constructs import Construct",
-        "",
-        names,
-        "",
-        "PROJECT = Path(__file__).parent",
-        f'ACCOUNT, REGION = "{running.account}", "{running.region}"',
-        assignment("ENDPOINT_NAME", literal(endpoint_name)),
-        "",
-        "",
-        "class EndpointStack(cdk.Stack):",
-        '    """The endpoint with the names and numbers that it runs with today."""',
-        "",
-        "    def __init__(self, scope: Construct, id: str) -> None:",
-        assignment("", Call("super().__init__", ["scope", "id"], options), _INDENT),
-        code.text(_INDENT),
-    ]
-    return "\n".join(lines) + "\n" + _BUILD
+def app_text(code: StackCode) -> str:
+    """Return app.py with the statements of the stack."""
+    endpoint_name = code.new_name(code.running.name)
+    environment = call("cdk.Environment", account="ACCOUNT", region="REGION")
+    name = literal(stack_name(endpoint_name))
+    modules = [f"from aws_cdk import {MODULES[each]} as {each}\n" for each in code.imports() & MODULES.keys()]
+    return _APP.format(
+        modules="".join(sorted(modules)),
+        names=_import_of(sorted(each for each in code.imports() if each[0].isupper())),
+        account=code.running.account,
+        region=code.running.region,
+        endpoint_name=assignment("ENDPOINT_NAME", literal(endpoint_name)),
+        stack=assignment(
+            "", call("super().__init__", "scope", "id", stack_name=name, env=environment), _INDENT
+        ),
+        statements=code.text(_INDENT),
+    )
 
 
-def _import(module: str, names: list[str]) -> str:
-    line = f"from {module} import {', '.join(names)}"
-    if len(line) <= 88:
+def _import_of(names: list[str]) -> str:
+    line = f"from constructs_triton import {', '.join(names)}"
+    if len(line) <= _WIDTH:
         return line
-    return "\n".join([f"from {module} import (", *(f"    {each}," for each in names), ")"])
-
-
-def _sorting_key(name: str) -> tuple[bool, str]:
-    return (not name.isupper(), name)
+    return "\n".join(["from constructs_triton import (", *(f"    {each}," for each in names), ")"])

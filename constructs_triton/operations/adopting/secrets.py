@@ -13,40 +13,18 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from constructs_triton.operations.adopting.members import words_of
+
 __all__ = ["MASK", "is_secret", "masked"]
 
 MASK = "***"
 
 #: Words of names, as in HF_TOKEN, apiKey or DB_PASSWORD.
-_NAMES = frozenset(
-    [
-        "token",
-        "password",
-        "passwd",
-        "pwd",
-        "pass",
-        "passphrase",
-        "secret",
-        "secrets",
-        "key",
-        "keys",
-        "apikey",
-        "credential",
-        "credentials",
-        "creds",
-        "auth",
-        "authorization",
-        "bearer",
-        "cookie",
-        "dsn",
-        "signature",
-        "sas",
-        "pat",
-        "private",
-    ]
+_NAMES = re.compile(
+    r"apikey|auth|authorization|bearer|cookie|credentials?|creds|dsn|keys?|pass|passphrase|passwd|password|pat"
+    r"|private|pwd|sas|secrets?|signature|token"
 )
 _ENDINGS = ("token", "password", "passwd", "secret", "apikey", "accesskey", "secretkey", "credentials")
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SHAPES = re.compile(
     r"""(?x)
     (?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}         # AWS access keys
@@ -103,8 +81,7 @@ def _masked_mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _has_secret_name(name: str) -> bool:
-    words = [word.lower() for word in _WORD.findall(name)]
-    return not _NAMES.isdisjoint(words) or name.lower().endswith(_ENDINGS)
+    return any(map(_NAMES.fullmatch, words_of(name))) or name.lower().endswith(_ENDINGS)
 
 
 def _has_secret_form(value: str) -> bool:

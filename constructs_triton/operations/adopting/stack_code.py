@@ -1,25 +1,41 @@
-"""Collects the code of a stack: its imports, its statements, and the references that several places share."""
+"""Collects the statements of a stack, and the references to existing resources that several of them share."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from keyword import kwlist
 
-from constructs_triton.operations.adopting.findings import Adoption, SecretParameter
-from constructs_triton.operations.adopting.python_text import Call, Expression, Items, assignment, literal
+from constructs_triton.operations.adopting.findings import Adoption
+from constructs_triton.operations.adopting.python_text import (
+    Expression,
+    assignment,
+    call,
+    called,
+    free_name,
+    literal,
+    render,
+)
 from constructs_triton.operations.adopting.running_endpoint import RunningEndpoint
 from constructs_triton.operations.adopting.secrets import is_secret
 
-__all__ = ["StackCode", "list_of"]
+__all__ = ["MODULES", "StackCode"]
 
+#: Modules of aws_cdk by the names that the app gives them.
+MODULES: Mapping[str, str] = {
+    "appscaling": "aws_applicationautoscaling",
+    "cloudwatch": "aws_cloudwatch",
+    "ec2": "aws_ec2",
+    "ecr": "aws_ecr",
+    "kms": "aws_kms",
+    "s3": "aws_s3",
+    "sns": "aws_sns",
+}
+_RESERVED = frozenset([*kwlist, *MODULES, "cdk", "id", "json", "scope", "self"])
+_LONGEST_NAME = 63
 _KEY_ARN = re.compile(r"arn:[a-z-]+:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
 _KEY_ID = re.compile(r"(?:mrk-)?[0-9a-f][0-9a-f-]{10,40}")
-
-
-def list_of(members: Sequence[Expression]) -> Items:
-    """Return a list."""
-    return Items(members)
 
 
 @dataclass(slots=True)
@@ -29,49 +45,37 @@ class StackCode:
     Args:
         running: The endpoint as it runs.
         adoption: Where findings are noted.
+        suffix: End of the names of new resources beside the old ones; empty if they take their place.
         statements: Name and value of each statement; a statement without a name has an empty one.
-        names: Names that are imported from constructs_triton.
-        modules: Modules that are imported from aws_cdk, by their alias.
     """
 
     running: RunningEndpoint
     adoption: Adoption
+    suffix: str = ""
     statements: list[tuple[str, Expression]] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
-    modules: dict[str, str] = field(default_factory=dict)
-    _shared: dict[tuple[str, str], str] = field(default_factory=dict)
+    _references: dict[str, str] = field(default_factory=dict)
     _ids: set[str] = field(default_factory=set)
-    _variables: set[str] = field(default_factory=set)
+    _variables: set[str] = field(default_factory=lambda: set(_RESERVED))
 
-    def ours(self, name: str) -> str:
-        """Import a name from constructs_triton and return it."""
-        self.names.add(name.partition(".")[0])
-        return name
-
-    def module(self, alias: str, name: str) -> str:
-        """Import a module of aws_cdk and return its alias."""
-        self.modules[alias] = name
-        return alias
+    def new_name(self, name: str) -> str:
+        """Return the name in the app for the endpoint or the component with a name today."""
+        return f"{name[: _LONGEST_NAME - len(self.suffix)]}{self.suffix}"
 
     def add(self, variable: str, value: Expression) -> str:
         """Add a statement that gives a value a name that is free, and return the name."""
-        chosen, number = variable, 2
-        while chosen in self._variables:
-            chosen, number = f"{variable}_{number}", number + 1
+        chosen = free_name(variable, self._variables, separator="_")
         self._variables.add(chosen)
         self.statements.append((chosen, value))
         return chosen
 
-    def run(self, statement: Expression) -> None:
-        """Add a statement without a name."""
-        self.statements.append(("", statement))
+    def run(self, function: str, /, *positional: Expression, **keywords: Expression) -> None:
+        """Add a statement that calls a function and does not keep the result."""
+        self.statements.append(("", call(function, *positional, **keywords)))
 
     def new_id(self, wanted: str) -> str:
         """Return the code of a construct id that is free."""
         base = re.sub(r"[^A-Za-z0-9]", "", wanted) or "Resource"
-        chosen, number = base, 2
-        while chosen in self._ids:
-            chosen, number = f"{base}{number}", number + 1
+        chosen = free_name(base, self._ids)
         self._ids.add(chosen)
         return f'"{chosen}"'
 
@@ -79,25 +83,37 @@ class StackCode:
         """Return the statements."""
         return "\n".join(assignment(name, value, indent) for name, value in self.statements)
 
-    # References to what exists.
+    def imports(self) -> set[str]:
+        """Return the names that the called functions begin with: modules, classes and variables."""
+        return {name.partition(".")[0] for _, value in self.statements for name in called(value)}
+
+    def reference(self, variable: str, function: str, /, *given: Expression, **keywords: Expression) -> str:
+        """Return the variable of a resource that exists. A statement defines it before its first use.
+
+        Args:
+            variable: The name, from which the construct id is derived: ``ModelBucket`` for ``model_bucket``.
+            function: The function that refers to the resource.
+            given: Arguments after the scope and the id.
+            keywords: Keyword arguments.
+        """
+        key = render(call(function, *given, **keywords), "")
+        if key not in self._references:
+            construct_id = self.new_id(variable.title())
+            value = call(function, "self", construct_id, *given, **keywords)
+            self._references[key] = self.add(variable, value)
+        return self._references[key]
 
     def bucket(self, name: str, use: str, key_arn: str | None = None) -> str:
-        """Return the variable of a bucket. Its first use names it; the stack never owns it."""
-        if ("bucket", name) in self._shared:
-            return self._shared["bucket", name]
-        module, construct_id = self.module("s3", "aws_s3"), self.new_id(f"{use.capitalize()}Bucket")
-        if key_arn is None:
-            value = Call(f"{module}.Bucket.from_bucket_name", ["self", construct_id, literal(name)])
-        else:
-            key = self.key(key_arn, use)
-            keywords: dict[str, Expression] = {"bucket_name": literal(name)}
-            if key is not None:
-                keywords["encryption_key"] = key
-            value = Call(f"{module}.Bucket.from_bucket_attributes", ["self", construct_id], keywords)
-        return self._share("bucket", name, f"{use}_bucket", value)
+        """Return the variable of a bucket, which the stack never owns; ``key_arn`` encrypts its objects."""
+        variable, key = f"{use}_bucket", self.key(key_arn, use)
+        if not key:
+            return self.reference(variable, "s3.Bucket.from_bucket_name", literal(name))
+        return self.reference(variable, "s3.Bucket.from_bucket_attributes", bucket_name=literal(name), **key)
 
-    def key(self, given: str, use: str) -> str | None:
-        """Return the variable of a KMS key by its ARN or id; ``None`` for an alias, which is noted."""
+    def key(self, given: str | None, use: str) -> dict[str, Expression]:
+        """Return a KMS key, by its ARN or id, as ``encryption_key``; nothing for an alias, which is noted."""
+        if not given:
+            return {}
         arn = given
         if _KEY_ID.fullmatch(given):
             arn = f"arn:aws:kms:{self.running.region}:{self.running.account}:key/{given}"
@@ -107,36 +123,20 @@ class StackCode:
                 "kms-key-alias",
                 f"KMS key {given}: is not the ARN or the id of a key; add it by hand in app.py",
             )
-            return None
-        if ("key", arn) in self._shared:
-            return self._shared["key", arn]
-        module, construct_id = self.module("kms", "aws_kms"), self.new_id(f"{use.capitalize()}Key")
-        return self._share(
-            "key", arn, f"{use}_key", Call(f"{module}.Key.from_key_arn", ["self", construct_id, literal(arn)])
-        )
-
-    def shared(self, kind: str, name: str, variable: str, value: Call) -> str:
-        """Return the variable of something that exists, which is written once."""
-        found = self._shared.get((kind, name))
-        return found or self._share(kind, name, variable, value)
-
-    def _share(self, kind: str, name: str, variable: str, value: Call) -> str:
-        chosen = self.add(variable, value)
-        self._shared[kind, name] = chosen
-        return chosen
+            return {}
+        return {"encryption_key": self.reference(f"{use}_key", "kms.Key.from_key_arn", literal(arn))}
 
     def value(self, variable: str, value: str, owner: str) -> Expression:
         """Return the code of the value of a variable or a tag: a parameter if it looks like a secret."""
         if not is_secret(variable, value):
             return literal(value)
-        found = self._shared.get(("secret", f"{variable}\0{value}"))
-        if found is None:
-            words = re.findall(r"[A-Za-z0-9]+", variable) or ["Secret"]
-            construct_id = self.new_id("".join(word[:1].upper() + word[1:].lower() for word in words))
-            name = "_".join(words).lower()
-            if not name[0].isalpha() or name in ("self", "models", "endpoint"):
-                name = f"secret_{name}"
-            parameter = Call("cdk.CfnParameter", ["self", construct_id], {"no_echo": "True"})
-            found = self._share("secret", f"{variable}\0{value}", name, parameter)
-            self.adoption.parameters.append(SecretParameter(construct_id.strip('"'), variable, owner))
-        return f"{found}.value_as_string"
+        key = f"{variable}\0{value}"
+        if key not in self._references:
+            name = "_".join(re.findall(r"[A-Za-z0-9]+", variable)).lower()
+            name = name if name[1:] and name.isidentifier() else f"secret_{name}"
+            construct_id = self.new_id(name.title())
+            self._references[key] = self.add(
+                name, call("cdk.CfnParameter", "self", construct_id, no_echo="True")
+            )
+            self.adoption.parameters[construct_id.strip('"')] = f"{variable} of {owner}"
+        return f"{self._references[key]}.value_as_string"

@@ -1,28 +1,32 @@
-"""The properties of a variant as keyword arguments: instances, image, variables, timeouts."""
+"""A variant as keyword arguments: its instances, and the container that runs on them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection
 
+from constructs_triton.cloud_assembly.endpoints import instance_types_of
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import images
 from constructs_triton.facts.environment import variables
 from constructs_triton.facts.inference_ami import default_inference_ami
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.facts.versions import is_at_least
+from constructs_triton.operations.adopting.members import Answer, Options, options_of
 from constructs_triton.operations.adopting.models import AdoptedModels
-from constructs_triton.operations.adopting.python_text import Call, Expression, Items, literal, quoted
+from constructs_triton.operations.adopting.python_text import Items, call, literal, quoted
+from constructs_triton.operations.adopting.repositories import Repositories
 from constructs_triton.operations.adopting.stack_code import StackCode
 
 __all__ = [
+    "ami_options",
     "container_options",
-    "duration",
-    "first_instance_type",
-    "image_version_of",
-    "model_source",
-    "variant_options",
+    "fleet_options",
+    "instance_options",
+    "machine_options",
+    "model_option",
+    "routing_options",
+    "timeout_options",
 ]
 
 _ECR = re.compile(
@@ -30,159 +34,117 @@ _ECR = re.compile(
 )
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
-Answer = Mapping[str, Any]
-Options = dict[str, Expression]
-
-_VARIANT = frozenset(
-    [
-        "VariantName",
-        "ModelName",
-        "InitialInstanceCount",
-        "InstanceType",
-        "InitialVariantWeight",
-        "CoreDumpConfig",
-        "VolumeSizeInGB",
-        "ModelDataDownloadTimeoutInSeconds",
-        "ContainerStartupHealthCheckTimeoutInSeconds",
-        "EnableSSMAccess",
-        "ManagedInstanceScaling",
-        "RoutingConfig",
-        "InferenceAmiVersion",
-        "CapacityReservationConfig",
-        "InstancePools",
-        "VariantInstanceProvisionTimeoutInSeconds",
-    ]
-)
-_CONTAINER = frozenset(
-    [
-        "Image",
-        "Mode",
-        "ModelDataUrl",
-        "ModelDataSource",
-        "Environment",
-        "ModelPackageName",
-        "MultiModelConfig",
-        "ContainerHostname",
-        "ImageConfig",
-    ]
-)
+_TIMEOUTS = ("ContainerStartupHealthCheckTimeoutInSeconds", "ModelDataDownloadTimeoutInSeconds")
 
 
-def first_instance_type(variant: Answer) -> str | None:
-    """Return the instance type of a variant, or the first one of its pools."""
-    pools = sorted(variant.get("InstancePools", []), key=lambda each: each.get("Priority", 0))
-    found = variant.get("InstanceType") or next((each["InstanceType"] for each in pools), None)
-    return None if found is None else str(found)
+# Instances.
 
 
-def image_version_of(container: Answer) -> str | None:
-    """Return the Triton release of a container's image; ``None`` if its tag does not have it."""
-    return images.version_of_image(container.get("Image"))
+def instance_options(repositories: Repositories, variant: Answer) -> Options:
+    """Return the instance type, or the pools with the models that some types have."""
+    types = instance_types_of(variant)
+    if not variant.get("InstancePools"):
+        return {"instance_type": call("InstanceType.of", literal(types[0]))}
+    models = {each["InstanceType"]: each.get("ModelNameOverride") for each in variant["InstancePools"]}
+    pools = []
+    for each in types:
+        found = repositories.of(models[each], each) if models[each] else None
+        own: Options = {} if found is None else {"model_repository": found[0], **model_option(found[1])}
+        pools.append(call("InstancePool", call("InstanceType.of", literal(each)), **own))
+    return {"instance_pools": Items(pools)}
 
 
-def duration(seconds: float) -> Call:
-    """Return the code of a duration, in minutes where that is exact."""
-    if seconds % 60 == 0 and seconds > 0:
-        return Call("cdk.Duration.minutes", [str(int(seconds // 60))])
-    return Call("cdk.Duration.seconds", [str(int(seconds))])
+def model_option(models: AdoptedModels, keyword: str = "model") -> Options:
+    """Return the model that is served; nothing if each request names its model."""
+    return {} if models.model is None else {keyword: literal(models.model)}
 
 
-def model_source(code: StackCode, models: AdoptedModels, use: str = "model") -> Call:
-    """Return the code of the source of a repository."""
-    source = code.ours("ModelSource")
-    if models.kind == "package":
-        return Call(f"{source}.from_model_package", [literal(models.place)])
-    if models.is_local:
-        function = "from_directory" if models.kind == "directory" else "from_archive"
-        return Call(f"{source}.{function}", [f"PROJECT / {quoted(models.place)}"])
-    bucket = code.bucket(models.bucket, use, models.key_arn)
-    function = {"bucket": "from_bucket", "files": "from_s3_prefix", "prefix": "from_archive_prefix"}[
-        models.kind
-    ]
-    return Call(f"{source}.{function}", [bucket, literal(models.place)])
-
-
-def variant_options(
-    code: StackCode, variant: Answer, *, is_asynchronous: bool, models: AdoptedModels
-) -> Options:
-    """Return the options of a variant apart from its models and its container."""
+def fleet_options(code: StackCode, variant: Answer) -> Options:
+    """Return the number of instances and the share of the traffic, as they are now."""
     name = variant["VariantName"]
     running = code.running.running_variant(name)
-    where = f"variant {name}"
-    code.adoption.refuse_rest(where, variant, _VARIANT)
     count = running.get("DesiredInstanceCount", variant.get("InitialInstanceCount", 1))
     weight = running.get("DesiredWeight", variant.get("InitialVariantWeight", 1))
-    is_shadow = all(each is not variant for each in code.running.config["ProductionVariants"])
-    path = f"DescribeEndpointConfig.{'Shadow' if is_shadow else ''}ProductionVariants[{name}]"
-    found: Options = {}
+    path = _path(code, variant)
     if count != variant.get("InitialInstanceCount", count):
         code.adoption.differ(f"{path}.InitialInstanceCount", f"{max(1, count)}, the instances that run now")
-    if count > 1:
-        found["initial_instance_count"] = str(count)
     if weight != variant.get("InitialVariantWeight", weight):
         code.adoption.differ(f"{path}.InitialVariantWeight", f"{weight:g}, the weight that is set now")
-    if weight != 1:
-        found["initial_variant_weight"] = f"{weight:g}"
-    found |= _machine(code, variant, path, models)
-    found |= _routing(code, variant, path, is_plain=not (is_asynchronous or models.is_multi_model))
-    return found
-
-
-def _machine(code: StackCode, variant: Answer, path: str, models: AdoptedModels) -> Options:
-    found: Options = {}
-    if variant.get("VolumeSizeInGB"):
-        found["volume_size"] = Call("cdk.Size.gibibytes", [str(variant["VolumeSizeInGB"])])
-    timeouts = {
-        "container_startup_health_check_timeout": "ContainerStartupHealthCheckTimeoutInSeconds",
-        "model_data_download_timeout": "ModelDataDownloadTimeoutInSeconds",
-        "variant_instance_provision_timeout": "VariantInstanceProvisionTimeoutInSeconds",
+    return {
+        **({"initial_instance_count": literal(count)} if count > 1 else {}),
+        **({"initial_variant_weight": literal(weight)} if weight != 1 else {}),
     }
-    for keyword, member in timeouts.items():
-        if variant.get(member):
-            found[keyword] = duration(variant[member])
-        elif models.is_local and keyword != "variant_instance_provision_timeout":
-            code.adoption.differ(f"{path}.{member}", "set, derived from the size of the models")
-    if variant.get("EnableSSMAccess"):
-        found["enable_ssm_access"] = "True"
-    reservation = variant.get("CapacityReservationConfig")
+
+
+def machine_options(code: StackCode, variant: Answer, models: AdoptedModels) -> Options:
+    """Return the volume, the timeouts and the access to the instances of a variant."""
+    found: Options = {
+        **options_of(variant, "VolumeSizeInGB"),
+        **timeout_options(code, _path(code, variant), variant, models),
+        **options_of(variant, "VariantInstanceProvisionTimeoutInSeconds", "EnableSSMAccess"),
+    }
+    reservation = options_of(variant.get("CapacityReservationConfig") or {}, "MlReservationArn")
     if reservation:
-        arn = {"ml_reservation_arn": literal(reservation["MlReservationArn"])}
-        found["capacity_reservation"] = Call(code.ours("CapacityReservationConfig"), [], arn)
+        found["capacity_reservation"] = call("CapacityReservationConfig", **reservation)
     dump = variant.get("CoreDumpConfig")
     if dump:
         bucket, _, prefix = dump["DestinationS3Uri"].removeprefix("s3://").partition("/")
-        keywords: Options = {"bucket": code.bucket(bucket, "dump"), "prefix": literal(prefix.rstrip("/"))}
-        key = code.key(dump["KmsKeyId"], "dump") if dump.get("KmsKeyId") else None
-        found["core_dump"] = Call(
-            code.ours("CoreDump"), [], {**keywords, **({"encryption_key": key} if key else {})}
+        found["core_dump"] = call(
+            "CoreDump",
+            bucket=code.bucket(bucket, "dump"),
+            prefix=literal(prefix.rstrip("/")),
+            **code.key(dump.get("KmsKeyId"), "dump"),
         )
     return found
 
 
-def _routing(code: StackCode, variant: Answer, path: str, *, is_plain: bool) -> Options:
+def timeout_options(code: StackCode, path: str, answer: Answer, models: AdoptedModels) -> Options:
+    """Return the timeouts; the constructs derive them from the size of models in the app's folder."""
+    if models.is_local:
+        for each in _TIMEOUTS:
+            if not answer.get(each):
+                code.adoption.differ(f"{path}.{each}", "set, derived from the size of the models")
+    return options_of(answer, *_TIMEOUTS)
+
+
+def routing_options(code: StackCode, variant: Answer, *, is_default: bool) -> Options:
+    """Return the routing strategy. ``is_default``: the construct has one without it, unlike SageMaker."""
     strategy = variant.get("RoutingConfig", {}).get("RoutingStrategy")
-    if strategy == "LEAST_OUTSTANDING_REQUESTS" and is_plain:
-        return {}  # the default of the construct
-    if strategy is not None:
-        return {"routing_strategy": literal(strategy)}
-    if not is_plain:
+    if strategy == "LEAST_OUTSTANDING_REQUESTS" and is_default:
         return {}
-    code.adoption.differ(
-        f"{path}.RoutingConfig.RoutingStrategy",
-        "RANDOM, SageMaker's default, written out; the default of the construct is another",
-    )
-    return {"routing_strategy": '"RANDOM"'}
+    if strategy is None and is_default:
+        code.adoption.differ(
+            f"{_path(code, variant)}.RoutingConfig.RoutingStrategy",
+            "RANDOM, SageMaker's default, written out; the default of the construct is another",
+        )
+        strategy = "RANDOM"
+    return {} if strategy is None else {"routing_strategy": literal(strategy)}
 
 
-def container_options(
-    code: StackCode, model_name: str, container: Answer, variant: Answer, models: AdoptedModels
-) -> Options:
-    """Return the options of a container: image, variables and AMI."""
-    where = f"model {model_name}"
-    code.adoption.refuse_rest(where, container, _CONTAINER)
+def ami_options(variant: Answer, versions: Collection[str | None]) -> Options:
+    """Return the AMI; nothing where the construct chooses the same for images of these Triton releases."""
+    given, instance_type = variant.get("InferenceAmiVersion"), InstanceType.of(instance_types_of(variant)[0])
+    derived = {default_inference_ami(each, instance_type).version for each in versions}
+    # Of several types, the construct may choose for another one.
+    is_derived = derived == {given} and not (given and variant.get("InstancePools"))
+    return {} if is_derived else {"inference_ami_version": literal(given)}
+
+
+def _path(code: StackCode, variant: Answer) -> str:
+    is_shadow = all(each is not variant for each in code.running.config["ProductionVariants"])
+    kind = "ShadowProductionVariants" if is_shadow else "ProductionVariants"
+    return f"DescribeEndpointConfig.{kind}[{variant['VariantName']}]"
+
+
+# The container.
+
+
+def container_options(code: StackCode, model_name: str, variant: Answer, models: AdoptedModels) -> Options:
+    """Return the image and the variables of the container of a model."""
+    container = code.running.container(model_name)
     if container.get("ImageConfig", {}).get("RepositoryAccessMode") == "Vpc":
         code.adoption.refuse(
-            "image-config", f"{where}: ImageConfig is not carried over; set it by hand in app.py"
+            "image-config", f"model {model_name}: ImageConfig is not carried over; set it by hand in app.py"
         )
     path = "DescribeModel.PrimaryContainer"
     if container.get("ContainerHostname"):
@@ -191,93 +153,70 @@ def container_options(
         code.adoption.differ(f"{path}.Mode", "SingleModel, SageMaker's default, written out")
     if models.is_local:
         code.adoption.differ(f"{path}.ModelDataUrl", "the archive that the CDK uploads")
-    found: Options = {}
-    if models.kind != "package":
-        found |= _image(code, container, variant)
-    found |= _environment(code, model_name, container, models)
-    found |= _ami(container, variant)
-    return found
+    image: Options = {} if models.kind == "package" else _image(code, container, variant)
+    return image | _environment(code, model_name, container, models)
 
 
 def _image(code: StackCode, container: Answer, variant: Answer) -> Options:
-    uri, version = str(container.get("Image", "")), image_version_of(container)
-    image = code.ours("TritonImage")
+    uri = str(container.get("Image", ""))
+    version = images.version_of_image(uri)
     if version is not None and uri == _published(code, version, variant):
-        return {"image": Call(f"{image}.dlc", [f'"{version}"'])}
-    release: Options = {} if version is None else {"triton_version": f'"{version}"'}
+        return {"image": call("TritonImage.dlc", literal(version))}
+    release: Options = {} if version is None else {"triton_version": literal(version)}
     match = _ECR.fullmatch(uri)
     if match is None or match[2] != code.running.region:
-        return {"image": Call(f"{image}.from_registry", [literal(uri)], release)}
+        return {"image": call("TritonImage.from_registry", literal(uri), **release)}
     account, region, _, repository, tag, digest = match.groups()
-    tag, digest = _pinned(code, uri, tag, digest)
-    module = code.module("ecr", "aws_ecr")
+    variable, function = "image_repository", "ecr.Repository.from_repository_"
     if account == code.running.account:
-        arguments = ["self", code.new_id("ImageRepository"), literal(repository)]
-        reference = Call(f"{module}.Repository.from_repository_name", arguments)
+        reference = code.reference(variable, f"{function}name", literal(repository))
     else:
-        arn = f"arn:aws:ecr:{region}:{account}:repository/{repository}"
-        keywords: Options = {"repository_arn": literal(arn), "repository_name": literal(repository)}
-        construct_id = code.new_id("ImageRepository")
-        reference = Call(f"{module}.Repository.from_repository_attributes", ["self", construct_id], keywords)
-    variable = code.shared("image", f"{account}/{repository}", "image_repository", reference)
-    return {
-        "image": Call(f"{image}.from_ecr_repository", [variable, literal(tag or digest or "latest")], release)
-    }
+        arn = literal(f"arn:aws:ecr:{region}:{account}:repository/{repository}")
+        names: Options = {"repository_arn": arn, "repository_name": literal(repository)}
+        reference = code.reference(variable, f"{function}attributes", **names)
+    pinned = _pinned_digest(code, uri) or tag or digest or "latest"
+    return {"image": call("TritonImage.from_ecr_repository", reference, literal(pinned), **release)}
 
 
-def _pinned(code: StackCode, uri: str, tag: str | None, digest: str | None) -> tuple[str | None, str | None]:
-    """Return the tag or the digest to use: the digest, if the tag names another image by now."""
+def _pinned_digest(code: StackCode, uri: str) -> str | None:
+    """Return the digest that runs, if the tag of the image names another one by now."""
     running, now = code.running.running_digest(uri), code.running.tag_digests.get(uri)
     if running is None or now is None or running == now:
-        return tag, digest
+        return None
     code.adoption.differ(
         "DescribeModel.PrimaryContainer.Image",
         f"{running}, the digest that runs, since the tag of {uri} names another image by now",
     )
-    return None, running
+    return running
 
 
 def _published(code: StackCode, version: str, variant: Answer) -> str | None:
-    type_name = first_instance_type(variant)
+    """Return AWS's image for the first instance type; ``None`` if there is none."""
     try:
-        is_cpu = type_name is not None and not InstanceType.of(type_name).has_gpu
+        is_cpu = not InstanceType.of(instance_types_of(variant)[0]).has_gpu
         return images.image_uri(code.running.region, version, cpu=is_cpu)
     except InvalidValueError:
         return None
 
 
 def _environment(code: StackCode, model_name: str, container: Answer, models: AdoptedModels) -> Options:
-    given: Mapping[str, str] = container.get("Environment", {})
-    path, version = "DescribeModel.PrimaryContainer.Environment", image_version_of(container)
-    verbose = variables()["log_verbose"]
-    reads_verbose = version is None or is_at_least(version, verbose.since)
-    if verbose.name not in given and reads_verbose and models.kind != "package":
-        code.adoption.differ(
-            f"{path}.{verbose.name}", "false; the image's default writes every request to the log"
-        )
-    if models.is_multi_model and _PING_MODE not in given:
-        code.adoption.differ(
-            f"{path}.{_PING_MODE}", "live, so that one model that fails to load does not stop the endpoint"
-        )
-    if models.model is not None and _DEFAULT_MODEL not in given:
-        code.adoption.differ(f"{path}.{_DEFAULT_MODEL}", f"{models.model}, the model that is served now")
-    own = {name: value for name, value in given.items() if name != _DEFAULT_MODEL or models.model is None}
-    if not own:
-        return {}
-    values = {
-        quoted(name): code.value(name, value, f"model {model_name}") for name, value in sorted(own.items())
+    given = container.get("Environment", {})
+    version, verbose = images.version_of_image(container.get("Image")), variables()["log_verbose"]
+    added = {
+        verbose.name: "false; the image's default writes every request to the log"
+        if models.kind != "package" and (version is None or is_at_least(version, verbose.since))
+        else "",
+        _PING_MODE: "live, so that one model that fails to load does not stop the endpoint"
+        if models.is_multi_model
+        else "",
+        _DEFAULT_MODEL: f"{models.model}, the model that is served now" if models.model is not None else "",
     }
-    return {"environment": Items(values)}
-
-
-def _ami(container: Answer, variant: Answer) -> Options:
-    """Leave the AMI out where the construct would choose the same."""
-    given, type_name = variant.get("InferenceAmiVersion"), first_instance_type(variant)
-    if type_name is None:
-        return {}
-    derived = default_inference_ami(image_version_of(container), InstanceType.of(type_name)).version
-    if given == derived and not variant.get("InstancePools"):
-        return {}
-    if given is None and derived is None:
-        return {}
-    return {"inference_ami_version": "None" if given is None else literal(given)}
+    for name, reason in added.items():
+        if reason and name not in given:
+            code.adoption.differ(f"DescribeModel.PrimaryContainer.Environment.{name}", reason)
+    values = {
+        quoted(name): code.value(name, value, f"model {model_name}")
+        for name, value in sorted(given.items())
+        if name != _DEFAULT_MODEL or models.model is None
+    }
+    return {"environment": Items(values)} if values else {}
