@@ -79,7 +79,9 @@ def adopt_endpoint(
             written["import.json"] = _json({"Endpoint": {"EndpointArn": running.endpoint["EndpointArn"]}})
             written["imported.py"] = imported_text(running)
         written["ADOPT.md"] = report_text(code, switch)
-        _write(app, written)
+        for path, text in written.items():
+            (app / path).parent.mkdir(parents=True, exist_ok=True)
+            (app / path).write_text(text, encoding="utf-8")
         directory.parent.mkdir(parents=True, exist_ok=True)
         if directory.exists():
             directory.rmdir()
@@ -102,10 +104,3 @@ def _carried(running: RunningEndpoint) -> Iterator[str]:
 
 def _json(value: object) -> str:
     return f"{json.dumps(value, indent=2)}\n"
-
-
-def _write(folder: Path, files: Mapping[str, str]) -> None:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")

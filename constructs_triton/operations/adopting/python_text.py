@@ -95,16 +95,13 @@ def _line(expression: Expression) -> str:
 
 
 def _parts(expression: Call | Items) -> tuple[str, list[tuple[str, Expression]], str]:
-    if isinstance(expression, Items):
-        if isinstance(expression.members, Mapping):
-            return "{", [(f"{name}: ", each) for name, each in expression.members.items()], "}"
-        return "[", [("", each) for each in expression.members], "]"
-    return f"{expression.function}(", list(_arguments(expression)), ")"
-
-
-def _arguments(call: Call) -> Iterator[tuple[str, Expression]]:
-    yield from (("", each) for each in call.positional)
-    yield from ((f"{name}=", each) for name, each in call.keywords.items())
+    if isinstance(expression, Call):
+        given = [("", each) for each in expression.positional]
+        named = [(f"{name}=", each) for name, each in expression.keywords.items()]
+        return f"{expression.function}(", [*given, *named], ")"
+    if isinstance(expression.members, Mapping):
+        return "{", [(f"{name}: ", each) for name, each in expression.members.items()], "}"
+    return "[", [("", each) for each in expression.members], "]"
 
 
 def quoted(text: str) -> str:

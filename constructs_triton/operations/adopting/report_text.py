@@ -110,7 +110,7 @@ def _import_steps(running: RunningEndpoint) -> Iterator[str]:
     )
     for each in running.components:
         command = _DELETE_COMPONENT.format(each["InferenceComponentName"])
-        yield f"Delete the old component; calls fail until the deployment below ends: `aws sagemaker {command}`."
+        yield f"Delete the old component; calls fail until the deployment ends: `aws sagemaker {command}`."
 
 
 def _left(running: RunningEndpoint, switch: Switch) -> Iterator[str]:
