@@ -93,9 +93,8 @@ def _of_variants(running: RunningEndpoint) -> Iterator[tuple[str, str]]:
         if not running.container(each["ModelName"]):
             yield (
                 "deleted-model",
-                f"variant {each['VariantName']}: its model {each['ModelName']} cannot be read; if it "
-                "exists, add the permissions of `adopt --policy`; otherwise update the endpoint to a model with "
-                "the same data",
+                f"variant {each['VariantName']}: its model {each['ModelName']} cannot be read; add the "
+                "permissions of `adopt --policy`, or update the endpoint to a model with the same data",
             )
     containers = [running.container(each["ModelName"]) for each in running.variants]
     if len({each.get("Mode", "SingleModel") for each in containers}) > 1:
