@@ -160,7 +160,7 @@ def declared_endpoints(
 def containers_of(model: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the containers of a model, by its properties or by the answer of ``DescribeModel``."""
     primary = model.get("PrimaryContainer")
-    return list(model.get("Containers") or ()) if primary is None else [primary]
+    return [primary] if primary else list(model.get("Containers") or ())
 
 
 def instance_types_of(variant: Mapping[str, Any]) -> tuple[str, ...]:

@@ -173,12 +173,12 @@ def test_archive_with_a_lost_key_is_one_problem(
 @pytest.mark.parametrize("lost", ["archive", "bucket"])
 def test_lost_archive_is_one_problem(aws: SimulatedAccount, tmp_path: Path, lost: str) -> None:
     """An archive that was deleted is a problem until it is uploaded again."""
+    Notebook(aws).model("first", DEFAULT)
+    Notebook(aws).endpoint()
     s3 = aws.client("s3")
     s3.delete_object(Bucket=BUCKET, Key=KEY)
     if lost == "bucket":
         s3.delete_bucket(Bucket=BUCKET)
-    Notebook(aws).model("first", DEFAULT)
-    Notebook(aws).endpoint()
     texts = (f"{ARCHIVE}: cannot be read (s3:HeadObject: 404", "upload the archive again")
     expect_refusal(aws, tmp_path, "archive", *texts, switch="take-over")
     if lost == "bucket":
@@ -189,9 +189,9 @@ def test_lost_archive_is_one_problem(aws: SimulatedAccount, tmp_path: Path, lost
 
 def test_lost_archive_without_a_model_name_has_no_app(aws: SimulatedAccount, tmp_path: Path) -> None:
     """If nothing but the archive says which model is served, its loss cannot be accepted."""
-    aws.client("s3").delete_object(Bucket=BUCKET, Key=KEY)
     Notebook(aws).model()
     Notebook(aws).endpoint()
+    aws.client("s3").delete_object(Bucket=BUCKET, Key=KEY)
     expect_refusal(aws, tmp_path, "archive", "cannot be read", switch="take-over")
     found, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--accept", "archive")
     assert (found, "--accept does not help" in printed, (tmp_path / "app").exists()) == (1, True, False)
