@@ -50,7 +50,7 @@ def is_secret(name: str, value: str) -> bool:
     """Return whether the value of a variable or a tag looks like a secret, by its name or its form."""
     if not value:
         return False
-    return _has_secret_name(name) or _has_secret_form(value) or _looks_random(value)
+    return _has_secret_name(name) or _SHAPES.search(value) is not None or _looks_random(value)
 
 
 def masked(value: Any, name: str = "") -> Any:
@@ -67,7 +67,7 @@ def masked(value: Any, name: str = "") -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, str):
-        return MASK if _has_secret_form(value) else value
+        return MASK if _SHAPES.search(value) else value
     return value if isinstance(value, bool | int | float) or value is None else str(value)
 
 
@@ -82,10 +82,6 @@ def _masked_mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _has_secret_name(name: str) -> bool:
     return any(map(_NAMES.fullmatch, words_of(name))) or name.lower().endswith(_ENDINGS)
-
-
-def _has_secret_form(value: str) -> bool:
-    return _SHAPES.search(value) is not None
 
 
 def _looks_random(value: str) -> bool:

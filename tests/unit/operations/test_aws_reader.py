@@ -20,17 +20,17 @@ class Pages(AwsReader):
     def require(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
         assert (service, operation) == ("iam", "list")
         number = int(request.get(self.token, 1))
-        return {"Items": [number], **({self.token: str(number + 1)} if number < self.last else {})}
+        return {"Items": [{"Number": number}], **({self.token: str(number + 1)} if number < self.last else {})}
 
 
 @pytest.mark.parametrize("token", ["NextToken", "nextToken", "Marker"])
 def test_list_has_the_members_of_all_pages(token: str) -> None:
     """A list is read to its end by the token of its service; a list that is longer is noted."""
     reader = Pages(token, 10)
-    assert list(reader.read_list("iam", "list", "Items")) == list(range(1, 11))
+    assert [each["Number"] for each in reader.read_list("iam", "list", "Items")] == list(range(1, 11))
     assert reader.not_read == []
     reader = Pages(token, 11)
-    assert list(reader.read_list("iam", "list", "Items")) == list(range(1, 11))
+    assert [each["Number"] for each in reader.read_list("iam", "list", "Items")] == list(range(1, 11))
     assert reader.not_read == ["iam:list: has more pages than are read"]
 
 
