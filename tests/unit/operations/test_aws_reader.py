@@ -20,7 +20,10 @@ class Pages(AwsReader):
     def require(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
         assert (service, operation) == ("iam", "list")
         number = int(request.get(self.token, 1))
-        return {"Items": [{"Number": number}], **({self.token: str(number + 1)} if number < self.last else {})}
+        return {
+            "Items": [{"Number": number}],
+            **({self.token: str(number + 1)} if number < self.last else {}),
+        }
 
 
 @pytest.mark.parametrize("token", ["NextToken", "nextToken", "Marker"])
