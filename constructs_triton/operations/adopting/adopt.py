@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, get_args
 
 from constructs_triton.cloud_assembly.endpoints import instance_types_of
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.operations.adopting.app_text import TEST_TEXT, app_text, imported_text
 from constructs_triton.operations.adopting.downloads import Downloads
 from constructs_triton.operations.adopting.findings import Adoption
 from constructs_triton.operations.adopting.models import ModelReader
@@ -19,8 +18,9 @@ from constructs_triton.operations.adopting.reading import RecordingReader
 from constructs_triton.operations.adopting.refusals import Switch
 from constructs_triton.operations.adopting.report_text import report_text
 from constructs_triton.operations.adopting.running_endpoint import RunningEndpoint, read_running_endpoint
-from constructs_triton.operations.adopting.stack_code import StackCode
-from constructs_triton.operations.adopting.whole_stack import add_stack
+from constructs_triton.operations.adopting.stack.app_text import TEST_TEXT, app_text, imported_text
+from constructs_triton.operations.adopting.stack.stack_code import StackCode
+from constructs_triton.operations.adopting.stack.whole_stack import add_stack
 
 if TYPE_CHECKING:
     import boto3

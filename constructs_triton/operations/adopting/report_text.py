@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from constructs_triton.operations.adopting.app_text import stack_name
 from constructs_triton.operations.adopting.findings import Adoption
 from constructs_triton.operations.adopting.refusals import Switch
 from constructs_triton.operations.adopting.running_endpoint import RunningEndpoint, RunningRole
-from constructs_triton.operations.adopting.stack_code import StackCode
+from constructs_triton.operations.adopting.stack.app_text import stack_name
+from constructs_triton.operations.adopting.stack.stack_code import StackCode
 
 __all__ = ["report_text"]
 

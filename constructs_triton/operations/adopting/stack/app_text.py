@@ -6,7 +6,7 @@ import re
 
 from constructs_triton.operations.adopting.python_text import assignment, call, literal
 from constructs_triton.operations.adopting.running_endpoint import RunningEndpoint
-from constructs_triton.operations.adopting.stack_code import MODULES, StackCode
+from constructs_triton.operations.adopting.stack.stack_code import MODULES, StackCode
 
 __all__ = ["TEST_TEXT", "app_text", "imported_text", "stack_name"]
 

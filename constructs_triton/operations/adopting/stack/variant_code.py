@@ -15,8 +15,8 @@ from constructs_triton.facts.versions import is_at_least
 from constructs_triton.operations.adopting.members import Answer, Options, options_of
 from constructs_triton.operations.adopting.models import AdoptedModels
 from constructs_triton.operations.adopting.python_text import Items, call, literal, quoted
-from constructs_triton.operations.adopting.repositories import Repositories
-from constructs_triton.operations.adopting.stack_code import StackCode
+from constructs_triton.operations.adopting.stack.repositories import Repositories
+from constructs_triton.operations.adopting.stack.stack_code import StackCode
 
 __all__ = [
     "ami_options",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.operations.adopting.members import Answer, Options, options_of
 from constructs_triton.operations.adopting.python_text import Call, Items, call, literal, quoted
-from constructs_triton.operations.adopting.stack_code import StackCode
+from constructs_triton.operations.adopting.stack.stack_code import StackCode
 
 __all__ = ["add_scaling"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from constructs_triton.operations.adopting.members import Options
 from constructs_triton.operations.adopting.models import AdoptedModels, ModelReader
 from constructs_triton.operations.adopting.python_text import Call, call, literal, quoted
-from constructs_triton.operations.adopting.stack_code import StackCode
+from constructs_triton.operations.adopting.stack.stack_code import StackCode
 
 __all__ = ["Repositories"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from constructs_triton.operations.adopting.members import Answer, Options, options_of
 from constructs_triton.operations.adopting.python_text import Items, call, literal
-from constructs_triton.operations.adopting.stack_code import StackCode
+from constructs_triton.operations.adopting.stack.stack_code import StackCode
 
 __all__ = ["endpoint_options", "host_options"]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from constructs_triton.operations.adopting.component_code import add_component_endpoint
-from constructs_triton.operations.adopting.endpoint_code import add_endpoint
 from constructs_triton.operations.adopting.members import Options
 from constructs_triton.operations.adopting.models import ModelReader
 from constructs_triton.operations.adopting.python_text import literal
 from constructs_triton.operations.adopting.refusals import Switch, obstacles, refuse_unknown_members
-from constructs_triton.operations.adopting.repositories import Repositories
-from constructs_triton.operations.adopting.stack_code import StackCode
+from constructs_triton.operations.adopting.stack.component_code import add_component_endpoint
+from constructs_triton.operations.adopting.stack.endpoint_code import add_endpoint
+from constructs_triton.operations.adopting.stack.repositories import Repositories
+from constructs_triton.operations.adopting.stack.stack_code import StackCode
 
 __all__ = ["add_stack"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from constructs_triton.cloud_assembly.endpoints import DeclaredContainer, instance_types_of
 from constructs_triton.facts.images import version_of_image
-from constructs_triton.operations.adopting.endpoint_options import host_options
 from constructs_triton.operations.adopting.members import Answer, Options, options_of
 from constructs_triton.operations.adopting.models import AdoptedModels
 from constructs_triton.operations.adopting.python_text import call, literal
-from constructs_triton.operations.adopting.repositories import Repositories
-from constructs_triton.operations.adopting.scaling_code import add_scaling
-from constructs_triton.operations.adopting.stack_code import StackCode
-from constructs_triton.operations.adopting.variant_code import (
+from constructs_triton.operations.adopting.stack.endpoint_options import host_options
+from constructs_triton.operations.adopting.stack.repositories import Repositories
+from constructs_triton.operations.adopting.stack.scaling_code import add_scaling
+from constructs_triton.operations.adopting.stack.stack_code import StackCode
+from constructs_triton.operations.adopting.stack.variant_code import (
     ami_options,
     container_options,
     instance_options,
