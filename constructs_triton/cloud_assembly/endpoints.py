@@ -20,6 +20,7 @@ __all__ = [
     "DeclaredContainer",
     "DeclaredEndpoint",
     "DeclaredVariant",
+    "containers_of",
     "declared_endpoints",
     "endpoint_names",
     "hosts_components",
@@ -156,6 +157,12 @@ def declared_endpoints(
             yield reader.endpoint(logical_id, each)
 
 
+def containers_of(model: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the containers of a model, by its properties or by the answer of ``DescribeModel``."""
+    primary = model.get("PrimaryContainer")
+    return [primary] if primary else list(model.get("Containers") or ())
+
+
 def instance_types_of(variant: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the instance types of a variant of a configuration, in order of priority; none if serverless."""
     pools = sorted(variant.get("InstancePools") or (), key=lambda pool: int(pool["Priority"]))
@@ -237,8 +244,6 @@ class _Reader:
     def _containers(self, model: str, wanted_by: str, is_isolated: bool = False) -> list[DeclaredContainer]:
         properties = self._named(_MODEL, model, wanted_by)
         isolated = is_isolated or _is_isolated(properties)
-        primary = properties.get("PrimaryContainer")
-        given = properties.get("Containers", [{}]) if primary is None else [primary]
         role = properties.get("ExecutionRoleArn")
         return [
             DeclaredContainer.of(
@@ -248,7 +253,7 @@ class _Reader:
                 execution_role=role,
                 is_marked_other=self._is_marked_other(model),
             )
-            for each in given
+            for each in containers_of(properties) or [{}]
         ]
 
     def _is_marked_other(self, model: str) -> bool:

@@ -42,14 +42,19 @@ class InspectedArchive:
 
 
 def inspect_archive(
-    path: Path | str, *, outline_directory: Path | None = None, limits: UnpackLimits | None = None
+    path: Path | str,
+    *,
+    outline_directory: Path | None = None,
+    outline_bytes: int = OUTLINE_BYTES,
+    limits: UnpackLimits | None = None,
 ) -> InspectedArchive:
     """Read a model archive from end to end. Memory grows only with the number of its members.
 
     Args:
         path: Path of the ``.tar.gz``.
-        outline_directory: New folder for the part that checks read, the first MiB of each file. The rest is a
-            hole of the right size (a sparse file). Default: nothing is unpacked.
+        outline_directory: New folder for the beginning of each file. The rest is a hole of the right size (a
+            sparse file). Default: nothing is unpacked.
+        outline_bytes: Length of a beginning. Default: the MiB that checks read.
         limits: Bounds on the content. Default: :meth:`UnpackLimits.from_environment`.
 
     Raises:
@@ -58,7 +63,7 @@ def inspect_archive(
             lists the first 100 such members.
     """
     archive = Path(path)
-    reading = _Reading(archive, outline_directory)
+    reading = _Reading(archive, outline_directory, outline_bytes)
     for member in read_members(archive, limits):
         try:
             reading.add(member)
@@ -74,6 +79,7 @@ def inspect_archive(
 class _Reading:
     path: Path
     outline: Path | None = None
+    outline_bytes: int = OUTLINE_BYTES
     members: dict[str, Member] = field(default_factory=dict)
     digests: dict[str, ContentDigest] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -92,7 +98,8 @@ class _Reading:
                 (self.outline / name).mkdir(parents=True, exist_ok=True)
         else:
             self.members[name] = Member(name, fold_mode(name, member.mode), member.name, _state(member))
-            self.digests[name] = _digest(member, None if self.outline is None else self.outline / name)
+            outline = None if self.outline is None else self.outline / name
+            self.digests[name] = _digest(member, outline, self.outline_bytes)
 
     def _report(self, problem: str) -> None:
         if len(self.problems) < _MAX_PROBLEMS:
@@ -138,21 +145,17 @@ def _state(member: ArchiveMember) -> FileState:
     return FileState(device=0, inode=0, size=member.size, mtime_ns=0, ctime_ns=0)
 
 
-def _digest(member: ArchiveMember, outline: Path | None) -> ContentDigest:
+def _digest(member: ArchiveMember, outline: Path | None, outline_bytes: int) -> ContentDigest:
     """Hash the content, and write its beginning to ``outline``."""
     content = blake3()
-    beginning = bytearray()
-    for chunk in member.chunks():
-        content.update(chunk)
-        if outline is not None and len(beginning) < OUTLINE_BYTES:
-            beginning += chunk[: OUTLINE_BYTES - len(beginning)]
-    if outline is not None:
-        _write_outline(outline, bytes(beginning), member.size)
+    if outline is None:
+        for chunk in member.chunks():
+            content.update(chunk)
+        return content.digest()
+    outline.parent.mkdir(parents=True, exist_ok=True)
+    with outline.open("xb") as file:
+        for chunk in member.chunks():
+            content.update(chunk)
+            file.write(chunk[: max(0, outline_bytes - file.tell())])
+        file.truncate(member.size)
     return content.digest()
-
-
-def _write_outline(path: Path, beginning: bytes, size: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("xb") as file:
-        file.write(beginning)
-        file.truncate(size)

@@ -12,12 +12,22 @@ from constructs_triton.errors import InvalidValueError, MissingDependencyError
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["AwsReader", "describe_denial", "describe_failure", "make_session", "reaching_aws"]
+__all__ = [
+    "AwsReader",
+    "describe_denial",
+    "describe_failure",
+    "make_session",
+    "missing_permission",
+    "permission_of",
+    "reaching_aws",
+]
 
-_DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError")
+# HeadObject has an error of S3 without a body, so its code is the HTTP status.
+_DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError", "403")
+#: Operations whose permission has another name.
+_PERMISSIONS = {"s3:HeadObject": "s3:GetObject", "s3:ListObjectsV2": "s3:ListBucket"}
 _NAMED_PERMISSION = re.compile(r"not authorized to perform: ([a-z0-9-]+:\w+)")
-#: The largest number of pages of one list.
-_PAGES = 10
+_PAGE_TOKENS = ("NextToken", "nextToken", "Marker")
 
 
 def make_session(region: str | None = None, profile: str | None = None) -> boto3.Session:
@@ -57,7 +67,7 @@ def reaching_aws() -> Iterator[None]:
 
 def describe_denial(service: str, error: Any) -> str | None:
     """Describe the missing permission of botocore's ``ClientError``; ``None`` for other errors."""
-    permission = _missing_permission(service, error)
+    permission = missing_permission(service, error)
     if permission is None:
         return None
     return f"{permission}: access denied; allow it, for example with endpoint.grant_operate"
@@ -65,18 +75,25 @@ def describe_denial(service: str, error: Any) -> str | None:
 
 def describe_failure(service: str, error: Any) -> str:
     """Describe botocore's ``ClientError`` of a call that is required."""
-    permission = _missing_permission(service, error)
+    permission = missing_permission(service, error)
     denied = f"{permission}: access denied; add this permission to your role" if permission else ""
     return denied or _failure(service, error)
 
 
-def _missing_permission(service: str, error: Any) -> str | None:
+def permission_of(service: str, operation: str) -> str:
+    """Return the IAM action of an operation, such as ``sagemaker:DescribeModel``."""
+    action = f"{service}:{operation}"
+    return _PERMISSIONS.get(action, action)
+
+
+def missing_permission(service: str, error: Any) -> str | None:
+    """Return the IAM action that botocore's ``ClientError`` denies; ``None`` for other errors."""
     details = error.response["Error"]
     if details["Code"] not in _DENIED and not details["Code"].endswith("NotAuthorized"):
         return None
     # The operation may need another permission, for example kms:Decrypt for an encrypted object.
     named = _NAMED_PERMISSION.search(details.get("Message", ""))
-    return named[1] if named else f"{service}:{error.operation_name}"
+    return named[1] if named else permission_of(service, error.operation_name)
 
 
 def _failure(service: str, error: Any) -> str:
@@ -89,6 +106,9 @@ class AwsReader:
 
     What an optional call cannot read is noted in ``not_read``, one sentence for each operation.
     """
+
+    #: The largest number of pages of one list.
+    most_pages = 10
 
     def __init__(self, session: boto3.Session) -> None:
         self.session = session
@@ -137,14 +157,15 @@ class AwsReader:
     def read_list(
         self, service: str, operation: str, member: str, **request: Any
     ) -> Iterator[dict[str, Any]]:
-        """Yield the members of a list from up to ten pages."""
-        for _ in range(_PAGES):
+        """Yield the members of a list from up to ``most_pages`` pages."""
+        for _ in range(self.most_pages):
             answer = self.read(service, operation, **request)
             yield from answer.get(member, [])
-            token = answer.get("NextToken")
-            if not token:
+            token = next((each for each in _PAGE_TOKENS if answer.get(each)), None)
+            if token is None:
                 return
-            request["NextToken"] = token
+            request[token] = answer[token]
+        self.not_read.append(f"{service}:{operation}: has more pages than are read")
 
     def pages(self, service: str, operation: str, **request: Any) -> Iterator[dict[str, Any]]:
         """Yield every page of a list.

@@ -8,7 +8,7 @@ from typing import Any
 
 from constructs_triton.operations.aws_reader import AwsReader
 
-__all__ = ["ComponentState", "read_components"]
+__all__ = ["ComponentState", "read_components", "specifications_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,14 @@ def read_components(reader: AwsReader, endpoint_name: str) -> Iterator[Component
         yield _state(name, {**each, **details})
 
 
+def specifications_of(component: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the specification of a component, or one for each instance type if their models differ."""
+    return list(component.get("Specifications") or [component.get("Specification", {})])
+
+
 def _state(name: str, found: Mapping[str, Any]) -> ComponentState:
     copies = found.get("RuntimeConfig", {})
-    # One for each instance type, if they have different models.
-    specifications = found.get("Specifications") or [found.get("Specification", {})]
-    models = [each["ModelName"] for each in specifications if "ModelName" in each]
+    models = [each["ModelName"] for each in specifications_of(found) if "ModelName" in each]
     return ComponentState(
         name=name,
         status=found.get("InferenceComponentStatus", "unknown"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton.cloud_assembly.endpoints import ENDPOINT_TYPES, instance_types_of
+from constructs_triton.cloud_assembly.endpoints import ENDPOINT_TYPES, containers_of, instance_types_of
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.images import version_of_image
 from constructs_triton.operations.aws_reader import AwsReader, describe_denial
@@ -249,10 +249,7 @@ def _instance_pools(running: Mapping[str, Any], declared: Mapping[str, Any]) -> 
 def container_of_model(reader: AwsReader, name: str | None) -> Mapping[str, Any]:
     """Return the container of a SageMaker model; an empty one without a model, or if it cannot be read."""
     described = reader.read("sagemaker", "describe_model", ModelName=name) if name else {}
-    found: Mapping[str, Any] = described.get("PrimaryContainer") or next(
-        iter(described.get("Containers", [])), {}
-    )
-    return found
+    return next(iter(containers_of(described)), {})
 
 
 def _deployment(config: Mapping[str, Any]) -> str:
@@ -272,19 +269,20 @@ def _pending(summary: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _scaling(reader: AwsReader, name: str, components: Sequence[ComponentState]) -> Sequence[ScalingState]:
-    targets = reader.read_list(
+    targets = scalable_targets(reader, name, {component.resource_id for component in components})
+    return [_scaling_of(reader, each) for each in targets]
+
+
+def scalable_targets(reader: AwsReader, name: str, components: Collection[str]) -> list[dict[str, Any]]:
+    """Return the scalable targets of an endpoint's variants, and of components by their resource ids."""
+    found = reader.read_list(
         "application-autoscaling",
         "describe_scalable_targets",
         "ScalableTargets",
         ServiceNamespace="sagemaker",
     )
-    copies = {component.resource_id for component in components}
-    mine = [
-        each
-        for each in targets
-        if each["ResourceId"].startswith(f"endpoint/{name}/variant/") or each["ResourceId"] in copies
-    ]
-    return [_scaling_of(reader, each) for each in mine]
+    variants = f"endpoint/{name}/variant/"
+    return [e for e in found if e["ResourceId"].startswith(variants) or e["ResourceId"] in components]
 
 
 def _scaling_of(reader: AwsReader, target: Mapping[str, Any]) -> ScalingState:
@@ -340,10 +338,11 @@ def _alarms(reader: AwsReader, name: str, components: Sequence[ComponentState]) 
         *({"Name": "InferenceComponentName", "Value": each.name} for each in components),
     ]
     return [
-        f"{each['AlarmName']}: {each.get('StateReason', '')}" for each in alarms if _watches(each, watched)
+        f"{each['AlarmName']}: {each.get('StateReason', '')}" for each in alarms if watches(each, watched)
     ]
 
 
-def _watches(alarm: Mapping[str, Any], dimensions: Sequence[Mapping[str, str]]) -> bool:
+def watches(alarm: Mapping[str, Any], dimensions: Sequence[Mapping[str, str]]) -> bool:
+    """Return whether an alarm watches a metric with one of the dimensions."""
     metrics = [alarm, *(each.get("MetricStat", {}).get("Metric", {}) for each in alarm.get("Metrics", []))]
     return any(each in metric.get("Dimensions", []) for metric in metrics for each in dimensions)

@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
 import tarfile
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
-from botocore.exceptions import ClientError
+from adopt_command import KEY, account_with_archive, refusing, run
 from described_endpoints import describe
-from notebook_endpoints import BUCKET, ROLE, prepare_account, write_archive
+from notebook_endpoints import BUCKET, ROLE, write_archive
 from synthesized_adoption import ARTIFACT, synthesize
-from test_adopt_kinds import (
-    ARCHIVE,
-    IMAGE,
-    ROLE_ARN,
-    Notebook,
-    components,
-    files,
-    isolated,
-    own_image,
-    several_variants,
-)
+from test_adopt_kinds import Notebook, components, files, isolated, own_image, several_variants
 
-from constructs_triton.cli import main
-from constructs_triton.operations.adopting.reading import RecordingReader
 from constructs_triton.rehearsal import SimulatedAccount
 from constructs_triton.testing import assert_endpoint
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 
 ENDPOINT_ARN = "arn:aws:sagemaker:us-east-1:123456789012:endpoint/notebook"
-KEY = ARCHIVE.removeprefix(f"s3://{BUCKET}/")
 SECRETS = {
     "HF_TOKEN": "short-value",
     "DB_PASSWORD": "correct horse",
@@ -49,25 +33,17 @@ SECRETS = {
     "DATABASE_URL": "postgres://reader:wordpass@db.internal/models",
     "CERTIFICATE": "-----BEGIN PRIVATE KEY-----MIIBsecretbody-----END PRIVATE KEY-----",
     "BLOB": "q7Zt1LmX9vR4kP2sWc8YdN5bJfH3aEoG",
+    # The names of parameters may be no keyword, no module and no number of Python.
+    "PASS": "open sesame",
+    "S3": "ghp_zyxwvutsrqponmlkjihgfedcba9876543210",
 }
 
 
 @pytest.fixture
 def aws(tmp_path: Path) -> Iterator[SimulatedAccount]:
     """An account with the archive of one model."""
-    with SimulatedAccount() as account:
-        prepare_account(account)
-        archive = write_archive(tmp_path / "model.tar.gz", {"first": 1})
-        account.client("s3").upload_file(str(archive), BUCKET, KEY)
+    with account_with_archive(tmp_path) as account:
         yield account
-
-
-def run(aws: SimulatedAccount, *words: str, switch: str = "import") -> tuple[int, str]:
-    """Return the exit code of ``adopt`` and everything that it prints."""
-    printed = io.StringIO()
-    with mock.patch.dict(os.environ, aws.environment()), redirect_stdout(printed), redirect_stderr(printed):
-        code = main(["adopt", *words, "--switch", switch])
-    return code, printed.getvalue()
 
 
 def test_app_synthesizes_and_is_described(aws: SimulatedAccount, tmp_path: Path) -> None:
@@ -110,7 +86,7 @@ def test_app_synthesizes_and_is_described(aws: SimulatedAccount, tmp_path: Path)
 def test_secrets_are_written_nowhere(aws: SimulatedAccount, tmp_path: Path) -> None:
     """Secrets in variables and tags become parameters; no file and no message contains them."""
     Notebook(aws).model("first", {"Environment": {**SECRETS, "MODE": "fast"}})
-    Notebook(aws).endpoint(tags={"api-key": "tag-secret", "team": "vision"})
+    Notebook(aws).endpoint(tags={"2fa-token": "tag-secret", "team": "vision"})
     code, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--no-synth", "--json")
     assert code == 0, printed
     files = [path for path in (tmp_path / "app").rglob("*") if path.is_file()]
@@ -217,36 +193,36 @@ def test_what_cannot_be_looked_at_ends_with_two(aws: SimulatedAccount, tmp_path:
     assert run(aws, "notebook")[0] == 2
     Notebook(aws).model()
     Notebook(aws).endpoint()
-    missing = ClientError({"Error": {"Code": "ValidationException", "Message": "Could not find"}}, "Describe")
-    with mock.patch.object(RecordingReader, "require", refusing("describe_endpoint_config", missing)):
+    with refusing("describe_endpoint_config", "ValidationException", "Could not find"):
         code, printed = run(aws, "notebook", "-o", str(tmp_path / "app"))
     assert (code, "its configuration config-2023 cannot be read" in printed) == (2, True)
     assert not (tmp_path / "app").exists()
 
 
-def refusing(operation: str, error: Exception) -> Any:
-    """Read everything but the answer of one operation."""
-    original = RecordingReader.require
-
-    def require(reader: RecordingReader, service: str, wanted: str, **request: Any) -> Any:
-        if wanted == operation:
-            raise error
-        return original(reader, service, wanted, **request)
-
-    return require
-
-
-@pytest.mark.parametrize("operation", ["list_tags", "get_role", "head_object", "describe_scalable_targets"])
-def test_refused_call_is_named(aws: SimulatedAccount, tmp_path: Path, operation: str) -> None:
+@pytest.mark.parametrize(
+    ("operation", "code", "permission"),
+    [
+        ("list_tags", "AccessDeniedException", "sagemaker:ListTags"),
+        ("get_role", "AccessDenied", "iam:GetRole"),
+        ("head_object", "403", "s3:GetObject"),
+        (
+            "describe_scalable_targets",
+            "AccessDeniedException",
+            "application-autoscaling:DescribeScalableTargets",
+        ),
+    ],
+)
+def test_refused_call_is_named(
+    aws: SimulatedAccount, tmp_path: Path, operation: str, code: str, permission: str
+) -> None:
     """What the credentials may not read is named in the report, with the permission."""
     Notebook(aws).model("first", {"Environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "first"}})
     Notebook(aws).endpoint()
-    name = "".join(word.title() for word in operation.split("_"))
-    denied = ClientError({"Error": {"Code": "AccessDenied", "Message": ""}}, name)
-    with mock.patch.object(RecordingReader, "require", refusing(operation, denied)):
-        code, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--no-synth")
-    assert code == 0, printed
-    assert f":{name}: access denied" in (tmp_path / "app" / "ADOPT.md").read_text()
+    with refusing(operation, code):
+        status, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--no-synth")
+    assert status == 0, printed
+    report = (tmp_path / "app" / "ADOPT.md").read_text()
+    assert f"{permission}: access denied; add this permission to your role" in report
 
 
 def test_new_endpoint_is_created_beside_the_old_one(aws: SimulatedAccount, tmp_path: Path) -> None:
@@ -261,47 +237,6 @@ def test_new_endpoint_is_created_beside_the_old_one(aws: SimulatedAccount, tmp_p
     assert new["DescribeEndpoint.EndpointName"] == "notebook-cdk"
     targets = [path for path in old if path.endswith(".TargetValue")]
     assert [new[path] for path in targets] == [old[path] for path in targets] == [70, 70]
-
-
-def test_components_are_not_taken_over(aws: SimulatedAccount, tmp_path: Path) -> None:
-    """The default way to switch refuses components, and names the others."""
-    components(Notebook(aws))
-    code, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), switch="take-over")
-    assert (code, "--switch import or --switch new-endpoint" in printed) == (1, True)
-
-
-def test_endpoint_of_a_stack_is_not_adopted(aws: SimulatedAccount, tmp_path: Path) -> None:
-    """An endpoint that a stack of CloudFormation owns is refused, with the name of the stack."""
-    Notebook(aws).model()
-    Notebook(aws).endpoint(tags={"aws:cloudformation:stack-name": "Vision"})
-    code, printed = run(aws, "notebook", "-o", str(tmp_path / "app"))
-    assert (code, "belongs to CloudFormation stack Vision" in printed) == (1, True)
-
-
-def serverless(notebook: Notebook) -> None:
-    notebook.model()
-    config = {"MemorySizeInMB": 2048, "MaxConcurrency": 5}
-    notebook.endpoint({"ServerlessConfig": config, "InstanceType": None, "InitialInstanceCount": None})
-
-
-def pipeline(notebook: Notebook) -> None:
-    containers = [{"Image": IMAGE, "ModelDataUrl": ARCHIVE} for _ in range(2)]
-    notebook.sagemaker.create_model(ModelName="first", ExecutionRoleArn=ROLE_ARN, Containers=containers)
-    notebook.endpoint()
-
-
-@pytest.mark.parametrize(
-    ("kind", "code"),
-    [(serverless, "serverless-config"), (pipeline, "containers")],
-    ids=["serverless", "pipeline"],
-)
-def test_endpoint_without_construct_cannot_be_accepted(
-    aws: SimulatedAccount, tmp_path: Path, kind: Any, code: str
-) -> None:
-    """Serverless endpoints and serial pipelines end with exit code 1, accepted or not."""
-    kind(Notebook(aws))
-    found, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--no-synth", "--accept", code)
-    assert (found, f"[{code}]" in printed, (tmp_path / "app").exists()) == (1, True, False)
 
 
 def test_printed_policy_has_exactly_the_calls(aws: SimulatedAccount, tmp_path: Path) -> None:

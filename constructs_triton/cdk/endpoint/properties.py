@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, cast
 
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_logs as logs
 
-from constructs_triton.cdk.endpoint.adoption.adoption_options import check_adoption, default_removal
 from constructs_triton.cdk.endpoint.log_group import check_log_retention
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.options.data_capture import DataCapture
-from constructs_triton.cdk.options.deployment import Deployment
+from constructs_triton.cdk.options.deployment import Deployment, total_wait_seconds
 from constructs_triton.cdk.options.host_options import CreatedEndpointOptions, check_subnets_need_vpc
 from constructs_triton.cdk.options.instance_pool import check_instances
 from constructs_triton.cdk.options.removal import check_removal_policy
@@ -28,6 +28,8 @@ from constructs_triton.facts import limits
 
 __all__ = ["EndpointOptions", "checked_options"]
 
+#: The function waits for an update for about 45 minutes, and instances need time to start.
+_LONGEST_WAIT_SECONDS = 30 * 60
 _VARIANT_EXAMPLE = 'TritonVariant(variant_name="Green")'
 
 
@@ -180,13 +182,39 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
 
 
 def _adopting(options: EndpointOptions) -> EndpointOptions:
+    _check_adoption(options)
     policy, guard = options["removal_policy"], options["scaling_guard"]
-    check_adoption(options["endpoint_name"], options["log_retention"], policy, options["deployment"])
     return {
         **options,
-        "removal_policy": default_removal(policy),
+        "removal_policy": policy or RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
         "scaling_guard": True if guard is None else guard,
     }
+
+
+def _check_adoption(options: EndpointOptions) -> None:
+    name, deployment = options["endpoint_name"], options["deployment"]
+    if name is None:
+        raise InvalidValueError(
+            "endpoint_name: is required with adopt_existing; set it to the name of the existing endpoint"
+        )
+    if options["log_retention"] is not None:
+        raise InvalidValueError(
+            "log_retention: not supported with adopt_existing, because the log group exists already; remove "
+            f"it, and run `aws logs put-retention-policy --log-group-name /aws/sagemaker/Endpoints/{name} "
+            "--retention-in-days 30`"
+        )
+    if options["removal_policy"] is RemovalPolicy.RETAIN:
+        raise InvalidValueError(
+            "removal_policy: RETAIN would leave the endpoint on the new model if the first deployment fails; "
+            "use RETAIN_ON_UPDATE_OR_DELETE"
+        )
+    wait = None if deployment is None else total_wait_seconds(deployment)
+    if wait is not None and wait > _LONGEST_WAIT_SECONDS:
+        raise InvalidValueError(
+            f"deployment: the waits must take at most {_LONGEST_WAIT_SECONDS} seconds together with "
+            f"adopt_existing, because CloudFormation waits an hour for the update, got {wait:g}; shorten "
+            "wait_interval or termination_wait"
+        )
 
 
 def _check_serverless(given: Mapping[str, object]) -> None:

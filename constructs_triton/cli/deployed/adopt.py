@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from constructs_triton.cli.argument_types import whole_number
@@ -17,7 +18,7 @@ from constructs_triton.cli.project import shared_files
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.operations.adopting.adopt import SWITCHES, adopt_endpoint
-from constructs_triton.operations.adopting.findings import Adoption
+from constructs_triton.operations.adopting.findings import Adoption, Problem
 from constructs_triton.operations.adopting.reading import reading_policy
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
@@ -87,9 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
     failure = "" if problems or arguments.no_synth else _synthesize(arguments.output)
     if arguments.json:
         written = None if problems else str(arguments.output)
-        print_json({**adoption.to_dict(), "written": written, "synthesis_error": failure or None})
+        print_json({**asdict(adoption), "written": written, "synthesis_error": failure or None})
     else:
-        _print(adoption, arguments.output, arguments.accept, failure)
+        _print(adoption, arguments.output, problems, failure)
     return EXIT_WRONG if problems or failure else EXIT_SUCCESS
 
 
@@ -111,10 +112,10 @@ def _synthesize(directory: Path) -> str:
     return "" if done.returncode == 0 else "\n".join(lines[start:])
 
 
-def _print(adoption: Adoption, directory: Path, accepted: Collection[str], failure: str) -> None:
-    problems = adoption.open_problems(accepted)
+def _print(adoption: Adoption, directory: Path, problems: Sequence[Problem], failure: str) -> None:
     if problems:
-        print_note(*_lines_of_problems(adoption, accepted))
+        lines = [f"  [{each.code}] {each.message}" for each in problems]
+        print_note(f"endpoint {adoption.name}: nothing was written", *lines, _way_out(problems))
         return
     print_lines(
         f"{directory}/app.py: endpoint {adoption.name}",
@@ -126,13 +127,8 @@ def _print(adoption: Adoption, directory: Path, accepted: Collection[str], failu
         print_note(f"{directory}/app.py does not synthesize:", *failure.splitlines())
 
 
-def _lines_of_problems(adoption: Adoption, accepted: Collection[str]) -> Iterator[str]:
-    problems = adoption.open_problems(accepted)
-    yield f"endpoint {adoption.name}: nothing was written"
-    for each in problems:
-        yield f"  [{each.code}] {each.message}"
-    codes = dict.fromkeys(each.code for each in problems if not each.is_final)
+def _way_out(problems: Sequence[Problem]) -> str:
     if any(each.is_final for each in problems):
-        yield "an endpoint with the problems above has no app; change it first"
-    elif codes:
-        yield f"to write the app without this, add {' '.join(f'--accept {each}' for each in codes)}"
+        return "--accept does not help here; do what the messages say, and run the command again"
+    codes = dict.fromkeys(each.code for each in problems)
+    return f"to write the app without this, add {' '.join(f'--accept {each}' for each in codes)}"

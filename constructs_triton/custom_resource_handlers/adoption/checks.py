@@ -1,7 +1,4 @@
-"""What must be true before an endpoint is adopted. Nothing is changed before.
-
-Each check yields the end of an error message.
-"""
+"""What must be true before an endpoint is adopted. Nothing is changed before."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from ..scaling import call
 
 __all__ = ["is_missing", "missing_parts", "obstacles"]
 
+_STACK_TAG = "aws:cloudformation:stack-name"
 Described = Mapping[str, Any]
 
 
@@ -22,33 +20,56 @@ def is_missing(error: ClientError) -> bool:
     return error.response["Error"]["Code"] == "ValidationException" and "Could not find" in str(error)
 
 
-def missing_parts(sagemaker: Any, config_name: str) -> Iterator[str]:
+def missing_parts(sagemaker: Any, config_name: str) -> list[str]:
     """The configuration, or models of it, that no longer exist."""
+    config = _found(sagemaker.describe_endpoint_config, EndpointConfigName=config_name)
+    if config is None:
+        return [f"endpoint configuration {config_name}"]
+    models = sorted({each["ModelName"] for each in _variants(config) if "ModelName" in each})
+    return [f"model {each}" for each in models if _found(sagemaker.describe_model, ModelName=each) is None]
+
+
+def _found(describe: Any, **name: str) -> Any:
     try:
-        config = call(sagemaker.describe_endpoint_config, EndpointConfigName=config_name)
+        return call(describe, **name)
     except ClientError as error:
-        if not is_missing(error):
-            raise
-        yield f"endpoint configuration {config_name}"
-        return
-    for model in sorted({each["ModelName"] for each in _variants(config) if "ModelName" in each}):
-        try:
-            call(sagemaker.describe_model, ModelName=model)
-        except ClientError as error:
-            if not is_missing(error):
-                raise
-            yield f"model {model}"
+        if is_missing(error):
+            return None
+        raise
 
 
 def obstacles(
-    endpoint: Described, running: Described, wanted: Described, properties: Described
+    sagemaker: Any, endpoint: Described, tags: Mapping[str, str], properties: Described
 ) -> Iterator[str]:
-    """Why the update to the configuration ``wanted`` would harm the callers of the endpoint.
+    """Why a stack may not update an endpoint: each is the end of an error message."""
+    if _STACK_TAG in tags:
+        yield (
+            f"belongs to stack {tags[_STACK_TAG]}, which would delete it; change the model in that stack, or "
+            "keep the endpoint with RemovalPolicy.RETAIN and remove it from that stack first"
+        )
+    elif endpoint["EndpointStatus"] != "InService":
+        yield f"must be in service, got {endpoint['EndpointStatus']}; repair it first"
+    elif gone := missing_parts(sagemaker, endpoint["EndpointConfigName"]):
+        yield (
+            f"{' and '.join(gone)} of the running endpoint no longer exist, so a failed deployment could not "
+            "return to them; create them again with the same names, or create a new endpoint"
+        )
+    else:
+        names = endpoint["EndpointConfigName"], properties["EndpointConfigName"]
+        describe = sagemaker.describe_endpoint_config
+        running, wanted = (call(describe, EndpointConfigName=each) for each in names)
+        keeps_counts = str(properties.get("RetainAllVariantProperties", "")).lower() == "true"
+        yield from _lost_variants(running, wanted)
+        yield from () if keeps_counts else _shrinking(endpoint, wanted)
+        yield from _lost_settings(running, wanted)
 
-    ``endpoint`` and ``running`` are the endpoint and its configuration as they are now.
-    """
-    new = {each["VariantName"]: each for each in _variants(wanted)}
-    keeps_counts = str(properties.get("RetainAllVariantProperties", "")).lower() == "true"
+
+def _variants(config: Described) -> list[dict[str, Any]]:
+    return [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
+
+
+def _lost_variants(running: Described, wanted: Described) -> Iterator[str]:
+    new = [each["VariantName"] for each in _variants(wanted)]
     for variant in _variants(running):
         name = variant["VariantName"]
         if "ServerlessConfig" in variant:
@@ -56,21 +77,14 @@ def obstacles(
         elif "ModelName" not in variant:
             yield f"variant {name} hosts inference components; create a new endpoint, and move the callers"
         elif name not in new:
-            names = ", ".join(new)
             yield (
                 f"variant {name} would be removed, with its scaling, alarms and callers that name it; "
-                f'set variant_name="{name}", got {names}'
+                f'set variant_name="{name}", got {", ".join(new)}'
             )
-    if not keeps_counts:
-        yield from _shrinking(endpoint, new)
-    yield from _lost_settings(running, wanted)
 
 
-def _variants(config: Described) -> list[dict[str, Any]]:
-    return [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
-
-
-def _shrinking(endpoint: Described, new: Mapping[str, Described]) -> Iterator[str]:
+def _shrinking(endpoint: Described, wanted: Described) -> Iterator[str]:
+    new = {each["VariantName"]: each for each in _variants(wanted)}
     for variant in endpoint["ProductionVariants"]:
         name, count = variant["VariantName"], int(variant.get("DesiredInstanceCount", 0))
         initial = int(new.get(name, {}).get("InitialInstanceCount", count))

@@ -8,11 +8,11 @@ deployment moves the endpoint to another construct of the same stack.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ..response import CustomResourceError
+from ..response import CustomResourceError, Event
 from ..retries import make_client
 from ..scaling import call
 from . import PARAMETER_FOLDER
@@ -33,17 +33,17 @@ class Claim:
     stack_id: str
     logical_id: str
     endpoint_config_name: str
-    scaling: tuple[Mapping[str, Any], ...] = ()
-    tags: Mapping[str, str] = field(default_factory=dict)
-    configs: tuple[str, ...] = ()
+    scaling: list[dict[str, Any]] = field(default_factory=list)
+    tags: dict[str, str] = field(default_factory=dict)
+    configs: list[str] = field(default_factory=list)
 
-    def is_of(self, stack_id: str, logical_id: str) -> bool:
-        return (self.stack_id, self.logical_id) == (stack_id, logical_id)
+    def is_of(self, event: Event) -> bool:
+        return (self.stack_id, self.logical_id) == (event["StackId"], event["LogicalResourceId"])
 
     def asking_for(self, config: str) -> Claim:
         """The claim after its resource asks for a configuration; the oldest ones are forgotten."""
         others = [each for each in self.configs if each != config]
-        return replace(self, configs=(*others, config)[-_KEPT_CONFIGS:])
+        return replace(self, configs=[*others, config][-_KEPT_CONFIGS:])
 
 
 class Claims:
@@ -58,19 +58,13 @@ class Claims:
             found = call(self._client.get_parameter, Name=self.parameter)
         except self._client.exceptions.ParameterNotFound:
             return []
-        claims = json.loads(found["Parameter"]["Value"])
-        return [
-            Claim(**{**each, "scaling": tuple(each["scaling"]), "configs": tuple(each["configs"])})
-            for each in claims
-        ]
+        return [Claim(**each) for each in json.loads(found["Parameter"]["Value"])]
 
     def write(self, claims: list[Claim]) -> None:
         """Write the claims; without any, delete the parameter."""
         if not claims:
-            try:
+            with suppress(self._client.exceptions.ParameterNotFound):
                 call(self._client.delete_parameter, Name=self.parameter)
-            except self._client.exceptions.ParameterNotFound:
-                return
             return
         call(
             self._client.put_parameter,
@@ -81,8 +75,9 @@ class Claims:
             Overwrite=True,
         )
 
-    def expect_same_stack(self, claims: list[Claim], stack_id: str) -> None:
-        """Refuse a second stack, which would update the endpoint against the first one."""
+    def read_for(self, stack_id: str) -> list[Claim]:
+        """Read the claims; refuse a second stack, which would update the endpoint against the first one."""
+        claims = self.read()
         others = sorted({each.stack_id for each in claims if each.stack_id != stack_id})
         if others:
             raise CustomResourceError(
@@ -90,3 +85,4 @@ class Claims:
                 "that stack no longer has it, delete the record with `aws ssm delete-parameter --name "
                 f"{self.parameter}`, then deploy again"
             )
+        return claims

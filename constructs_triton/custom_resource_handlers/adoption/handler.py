@@ -38,17 +38,10 @@ __all__ = ["handler"]
 
 _RESERVED_SECONDS = 60.0
 """Kept of a run's time, to invoke the function again or to send the response."""
-_SETTINGS = (
-    "DeploymentConfig",
-    "ExcludeRetainedVariantProperties",
-    "RetainAllVariantProperties",
-    "RetainDeploymentConfig",
-)
 _TOO_LATE = (
     "is still being updated after 45 minutes, and CloudFormation waits for an hour; shorten the waits of "
     "deployment"
 )
-_STACK_TAG = "aws:cloudformation:stack-name"
 
 
 def handler(event: Event, context: Any) -> None:
@@ -86,14 +79,10 @@ def _response(event: Event, adopted: Adopted, physical_id: str) -> Response:
 def _policies(event: Event, adopted: Adopted) -> str:
     """The policies that those of the stack replace; empty if another construct of the stack had it before."""
     claims = Claims(adopted.name).read()
-    if not claims or not claims[0].is_of(*_owner(event)):
+    if not claims or not claims[0].is_of(event):
         return ""
     found = claims[0].scaling
     return json.dumps([[each["ResourceId"], one["PolicyName"]] for each in found for one in each["Policies"]])
-
-
-def _owner(event: Event) -> tuple[str, str]:
-    return event["StackId"], event["LogicalResourceId"]
 
 
 # Create.
@@ -101,18 +90,17 @@ def _owner(event: Event) -> tuple[str, str]:
 
 def _adopt(event: Event, adopted: Adopted) -> bool:
     properties, claims = event["ResourceProperties"], Claims(adopted.name)
-    found = claims.read()
-    claims.expect_same_stack(found, event["StackId"])
-    if not any(each.is_of(*_owner(event)) for each in found):
+    found = claims.read_for(event["StackId"])
+    if not any(each.is_of(event) for each in found):
         endpoint = _existing(adopted)
         if endpoint is None:
             return False
         found.append(_claim(event, adopted, endpoint))
         claims.write(found)
-    claim = next(each for each in found if each.is_of(*_owner(event)))
+    claim = next(each for each in found if each.is_of(event))
     config = properties["EndpointConfigName"]
     try:
-        is_done = adopted.bring_to(config, _settings(properties), deregisters=True)
+        is_done = adopted.bring_to(config, properties, deregisters=True)
     except Exception:
         adopted.restore_scaling(claim.scaling, claim.endpoint_config_name)
         raise
@@ -137,39 +125,19 @@ def _existing(adopted: Adopted) -> dict[str, Any] | None:
 def _claim(event: Event, adopted: Adopted, endpoint: Mapping[str, Any]) -> Claim:
     """Check that the endpoint can be adopted, and return what it is now."""
     properties, running = event["ResourceProperties"], endpoint["EndpointConfigName"]
-    tags = _present_tags(adopted, endpoint["EndpointArn"])
-    _expect_adoptable(adopted, endpoint, tags)
-    wanted = adopted.config(properties["EndpointConfigName"])
-    found = list(obstacles(endpoint, adopted.config(running), wanted, properties))
+    tags = _tags_of(call(adopted.sagemaker.list_tags, ResourceArn=endpoint["EndpointArn"]))
+    found = list(obstacles(adopted.sagemaker, endpoint, tags, properties))
     if found:
         raise CustomResourceError(f"{'; '.join(found)}. Nothing was changed")
     scaling = Scaling()
     saved = [scaling.describe(each) for each in adopted.variant_ids(running)]
     return Claim(
-        *_owner(event),
+        event["StackId"],
+        event["LogicalResourceId"],
         endpoint_config_name=running,
-        scaling=tuple(each for each in saved if each is not None),
+        scaling=[each for each in saved if each is not None],
         tags={name: value for name, value in tags.items() if not name.startswith("aws:")},
     ).asking_for(properties["EndpointConfigName"])
-
-
-def _expect_adoptable(adopted: Adopted, endpoint: Mapping[str, Any], tags: Mapping[str, str]) -> None:
-    if _STACK_TAG in tags:
-        raise CustomResourceError(
-            f"belongs to stack {tags[_STACK_TAG]}, which would delete it; change the model in that stack, or "
-            "keep the endpoint with RemovalPolicy.RETAIN and remove it from that stack first. Nothing was "
-            "changed"
-        )
-    status = endpoint["EndpointStatus"]
-    if status != "InService":
-        raise CustomResourceError(f"must be in service, got {status}; repair it first. Nothing was changed")
-    gone = list(missing_parts(adopted.sagemaker, endpoint["EndpointConfigName"]))
-    if gone:
-        raise CustomResourceError(
-            f"{' and '.join(gone)} of the running endpoint no longer exist, so a failed deployment could not "
-            "return to them; create them again with the same names, or create a new endpoint. Nothing was "
-            "changed"
-        )
 
 
 # Update.
@@ -183,13 +151,12 @@ def _update(event: Event, adopted: Adopted) -> bool:
             "endpoint_name, and add a construct with another id for this endpoint"
         )
     claims = Claims(adopted.name)
-    found = claims.read()
-    claims.expect_same_stack(found, event["StackId"])
+    found = claims.read_for(event["StackId"])
     config = properties["EndpointConfigName"]
-    asked = [each.asking_for(config) if each.is_of(*_owner(event)) else each for each in found]
+    asked = [each.asking_for(config) if each.is_of(event) else each for each in found]
     if asked != found:
         claims.write(asked)
-    if not adopted.bring_to(config, _settings(properties)):
+    if not adopted.bring_to(config, properties):
         return False
     previous = {name: value for each in asked[:1] for name, value in each.tags.items()}
     before = _tags_of(old)
@@ -198,29 +165,20 @@ def _update(event: Event, adopted: Adopted) -> bool:
     return True
 
 
-def _settings(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: properties[name] for name in _SETTINGS if name in properties}
-
-
 # Delete.
 
 
 def _release(event: Event, adopted: Adopted) -> bool:
     claims = Claims(adopted.name)
     found = claims.read()
-    numbers = [number for number, each in enumerate(found) if each.is_of(*_owner(event))]
+    numbers = [number for number, each in enumerate(found) if each.is_of(event)]
     if not numbers:
         return True  # its creation failed before it changed anything
     mine = found.pop(numbers[0])
     if numbers[0] < len(found):
         # Another construct of the stack has adopted the endpoint since, and returns to what this one found.
         successor = found[numbers[0]]
-        found[numbers[0]] = replace(
-            successor,
-            endpoint_config_name=mine.endpoint_config_name,
-            scaling=mine.scaling,
-            tags=mine.tags,
-        )
+        found[numbers[0]] = replace(mine, logical_id=successor.logical_id, configs=successor.configs)
     elif not _return(event, adopted, mine):
         return False
     claims.write(found)
@@ -249,7 +207,7 @@ def _return(event: Event, adopted: Adopted, claim: Claim) -> bool:
 
 
 def _expect_returnable(adopted: Adopted, config: str) -> None:
-    gone = list(missing_parts(adopted.sagemaker, config))
+    gone = missing_parts(adopted.sagemaker, config)
     if gone:
         raise CustomResourceError(
             f"cannot return to what it was before the stack, because {' and '.join(gone)} no longer exist. "
@@ -263,10 +221,6 @@ def _expect_returnable(adopted: Adopted, config: str) -> None:
 
 def _tags_of(properties: Mapping[str, Any]) -> dict[str, str]:
     return {each["Key"]: each["Value"] for each in properties.get("Tags") or []}
-
-
-def _present_tags(adopted: Adopted, arn: str) -> dict[str, str]:
-    return _tags_of(call(adopted.sagemaker.list_tags, ResourceArn=arn))
 
 
 def _set_tags(adopted: Adopted, wanted: Mapping[str, str], before: Mapping[str, str]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..endpoint_state import SETTLE_READS, is_changing, not_kept, runs
 from ..response import CustomResourceError
 from ..retries import make_client
 from ..scaling import Scaling, call, typed
@@ -23,10 +24,13 @@ KEEP_COUNTS: Mapping[str, Any] = {
 }
 """Keeps the instance counts, and takes weights and data capture from the configuration."""
 
-_CHANGING = {"Creating", "Updating", "SystemUpdating", "RollingBack"}
+_SETTINGS = (
+    "DeploymentConfig",
+    "ExcludeRetainedVariantProperties",
+    "RetainAllVariantProperties",
+    "RetainDeploymentConfig",
+)
 _PAUSE_SECONDS = 10.0
-_SETTLE_READS = 3
-"""So often a result other than the expected one is read before it counts."""
 
 
 @dataclass
@@ -56,7 +60,7 @@ class Adopted:
         """The endpoint when nothing changes it; ``None`` if the time of this run is up before."""
         while not self.is_time_up():
             endpoint = self.describe()
-            if endpoint["EndpointStatus"] not in _CHANGING:
+            if not is_changing(endpoint):
                 return endpoint
             time.sleep(_PAUSE_SECONDS)
         return None
@@ -64,7 +68,7 @@ class Adopted:
     def bring_to(self, config: str, settings: Mapping[str, Any], *, deregisters: bool = False) -> bool:
         """Update the endpoint to a configuration; return ``False`` if the time of this run is up before.
 
-        ``settings`` are further members of the request. ``deregisters`` deregisters the variants that
+        ``settings`` has further members of the request. ``deregisters`` deregisters the variants that
         SageMaker does not change while they are registered for scaling. It waits for an update in
         progress, also one by hand.
 
@@ -74,15 +78,15 @@ class Adopted:
         reads = 0
         while not self.is_time_up():
             endpoint = self.describe()
-            if _runs(endpoint, config):
+            if runs(endpoint, config):
                 return True
-            if endpoint["EndpointStatus"] not in _CHANGING:
+            if not is_changing(endpoint):
                 if self.sent != config:
                     if deregisters:
                         self._deregister(config)
                     self._send(config, settings)
-                elif (reads := reads + 1) >= _SETTLE_READS:
-                    raise CustomResourceError(_reason(endpoint, config))
+                elif (reads := reads + 1) >= SETTLE_READS:
+                    raise CustomResourceError(not_kept(endpoint, config))
             elif _pending(endpoint) == config:
                 self.sent = config  # an earlier run sent it, and ended before it could say so
             time.sleep(_PAUSE_SECONDS)
@@ -107,25 +111,12 @@ class Adopted:
 
     def _send(self, config: str, settings: Mapping[str, Any]) -> None:
         shape = self.sagemaker.meta.service_model.operation_model("UpdateEndpoint").input_shape
-        request = {**settings, "EndpointName": self.name, "EndpointConfigName": config}
+        chosen = {name: settings[name] for name in _SETTINGS if name in settings}
+        request = {**chosen, "EndpointName": self.name, "EndpointConfigName": config}
         call(self.sagemaker.update_endpoint, **typed(shape, request))
         self.sent = config
-
-
-def _runs(endpoint: Mapping[str, Any], config: str) -> bool:
-    return (endpoint["EndpointStatus"], endpoint["EndpointConfigName"]) == ("InService", config)
 
 
 def _pending(endpoint: Mapping[str, Any]) -> str | None:
     found: str | None = (endpoint.get("PendingDeploymentSummary") or {}).get("EndpointConfigName")
     return found
-
-
-def _reason(endpoint: Mapping[str, Any], config: str) -> str:
-    running, status = endpoint["EndpointConfigName"], endpoint["EndpointStatus"]
-    cause = f" SageMaker's reason: {endpoint['FailureReason']}." if endpoint.get("FailureReason") else ""
-    return (
-        f"must be in service with endpoint configuration {config}, got {running} ({status}); SageMaker did "
-        f"not keep the update.{cause} Look at the rollback alarms and at the log group "
-        f"/aws/sagemaker/Endpoints/{endpoint['EndpointName']}, then deploy again"
-    )

@@ -13,17 +13,14 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from botocore.exceptions import ClientError
-
+from ..endpoint_state import SETTLE_READS, is_changing, not_kept, runs
 from ..response import CustomResourceError, Event, Response, handle_request
-from ..retries import call_with_retries, make_client
+from ..retries import make_client
+from ..scaling import call
 
 __all__ = ["handler"]
 
-_CHANGING = {"Creating", "Updating", "SystemUpdating", "RollingBack"}
 _PAUSE_SECONDS = 5.0
-_SETTLE_READS = 3
-"""So often a result other than the expected one is read before it counts."""
 _LIMIT_SECONDS = 12 * 60
 """How long the check waits for an endpoint that is changing. The function's timeout is longer."""
 
@@ -39,8 +36,8 @@ def _check(event: Event, physical_id: str) -> Response:
     properties = event["ResourceProperties"]
     name, wanted = properties["EndpointName"], properties["EndpointConfigName"]
     endpoint = _settled(name, wanted)
-    if not _runs(endpoint, wanted):
-        raise CustomResourceError(_reason(endpoint, name, wanted))
+    if not runs(endpoint, wanted):
+        raise CustomResourceError(f"endpoint {name}: {not_kept(endpoint, wanted)}")
     return Response(event.get("PhysicalResourceId") or event["LogicalResourceId"])
 
 
@@ -49,30 +46,9 @@ def _settled(name: str, wanted: str) -> dict[str, Any]:
     sagemaker = make_client("sagemaker")
     begun, reads = time.monotonic(), 0
     while True:
-        endpoint: dict[str, Any] = call_with_retries(
-            lambda: sagemaker.describe_endpoint(EndpointName=name), _is_temporary
-        )
-        reads += endpoint["EndpointStatus"] not in _CHANGING
+        endpoint: dict[str, Any] = call(sagemaker.describe_endpoint, EndpointName=name)
+        reads += not is_changing(endpoint)
         is_late = time.monotonic() - begun > _LIMIT_SECONDS
-        if _runs(endpoint, wanted) or reads >= _SETTLE_READS or is_late:
+        if runs(endpoint, wanted) or reads >= SETTLE_READS or is_late:
             return endpoint
         time.sleep(_PAUSE_SECONDS)
-
-
-def _runs(endpoint: dict[str, Any], wanted: str) -> bool:
-    return (endpoint["EndpointStatus"], endpoint["EndpointConfigName"]) == ("InService", wanted)
-
-
-def _reason(endpoint: dict[str, Any], name: str, wanted: str) -> str:
-    status, running = endpoint["EndpointStatus"], endpoint["EndpointConfigName"]
-    cause = f" SageMaker's reason: {endpoint['FailureReason']}." if endpoint.get("FailureReason") else ""
-    return (
-        f"endpoint {name}: must be in service with endpoint configuration {wanted} of this deployment, "
-        f"got {running} ({status}); SageMaker did not keep the update.{cause} Look at the rollback alarms "
-        f"and at the log group /aws/sagemaker/Endpoints/{name}, then deploy again"
-    )
-
-
-def _is_temporary(error: ClientError) -> bool:
-    """The stack has created the function's policy seconds ago."""
-    return error.response["Error"]["Code"] in ("AccessDeniedException", "AccessDenied")

@@ -6,7 +6,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from constructs_triton.errors import ArchiveError
 from constructs_triton.operations.adopting.reading import RecordingReader
+from constructs_triton.operations.aws_reader import describe_failure, missing_permission
 from constructs_triton.untrusted.tar_reader import UnpackLimits
 
 __all__ = ["Downloads"]
@@ -21,7 +23,7 @@ class Downloads:
     """Objects that were downloaded.
 
     Args:
-        reader: Calls S3. What cannot be read is noted there.
+        reader: Calls S3. What its credentials may not read is noted there.
         directory: Temporary folder.
         max_bytes: Bytes that may be downloaded in all.
     """
@@ -49,23 +51,27 @@ class Downloads:
         return found
 
     def head(self, bucket: str, key: str) -> dict[str, Any] | None:
-        """Return the properties of an object; ``None`` if they cannot be read, which is noted."""
-        return self._reader.read("s3", "head_object", Bucket=bucket, Key=key) or None
+        """Return the properties of an object; ``None`` if the credentials may not read them.
 
-    def key_of(self, bucket: str, key: str) -> str | None:
-        """Return the ARN of the KMS key of an object; ``None`` if there is none."""
-        return (self.head(bucket, key) or {}).get("SSEKMSKeyId")
+        Raises:
+            ArchiveError: the object does not exist.
+        """
+        return self._read("head_object", bucket, key)
 
     def fetch(self, bucket: str, key: str, size: int) -> Path | None:
-        """Download an object into a folder of its own; ``None`` if it is too large or cannot be read."""
+        """Download an object into a folder of its own; ``None`` if it is too large or may not be read.
+
+        Raises:
+            ArchiveError: the object does not exist, or its KMS key cannot decrypt it.
+        """
         if size > self._left:
             self._reader.not_read.append(
                 f"s3://{bucket}/{key}: was not downloaded and checked, since it has {size:,} bytes and "
                 f"{self._max_bytes:,} may be downloaded; add --max-download with more MiB"
             )
             return None
-        answer = self._reader.read("s3", "get_object", Bucket=bucket, Key=key)
-        if not answer:
+        answer = self._read("get_object", bucket, key)
+        if answer is None:
             return None
         self._left -= size
         path = Path(tempfile.mkdtemp(dir=self.directory)) / "archive.tar.gz"
@@ -76,3 +82,17 @@ class Downloads:
                 if file.tell() > size:
                     break
         return path
+
+    def _read(self, operation: str, bucket: str, key: str) -> dict[str, Any] | None:
+        from botocore.exceptions import ClientError
+
+        try:
+            return self._reader.require("s3", operation, Bucket=bucket, Key=key)
+        except ClientError as error:
+            if missing_permission("s3", error) == "s3:GetObject":
+                self._reader.note("s3", error)
+                return None
+            raise ArchiveError(
+                f"s3://{bucket}/{key}: cannot be read ({describe_failure('s3', error)}), and new instances "
+                "load it from there; upload the archive again, or restore its KMS key"
+            ) from None

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass, field
 
-__all__ = ["Adoption", "Difference", "Problem", "SecretParameter", "code_of"]
-
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+__all__ = ["Adoption", "Difference", "Problem"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +36,6 @@ class Problem:
     is_final: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SecretParameter:
-    """A parameter of the stack in place of a secret.
-
-    Args:
-        logical_id: Name of the parameter.
-        variable: Name of the variable or of the tag.
-        owner: The model or the resource that has it.
-    """
-
-    logical_id: str
-    variable: str
-    owner: str
-
-
 @dataclass(slots=True)
 class Adoption:
     """What is written into ADOPT.md, and printed.
@@ -65,8 +46,7 @@ class Adoption:
         differences: What the app changes on purpose.
         not_read: What could not be read.
         problems: What is not carried over, and errors of the models.
-        left: What stays in the account, and costs or confuses.
-        parameters: Parameters that the deployment asks for.
+        parameters: Parameters that the deployment asks for: what each is, by its logical id.
     """
 
     name: str
@@ -74,8 +54,7 @@ class Adoption:
     differences: list[Difference] = field(default_factory=list)
     not_read: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-    parameters: list[SecretParameter] = field(default_factory=list)
+    parameters: dict[str, str] = field(default_factory=dict)
 
     def differ(self, path: str, reason: str) -> None:
         """Note a difference once."""
@@ -89,32 +68,11 @@ class Adoption:
         if found not in self.problems:
             self.problems.append(found)
 
-    def refuse_rest(
-        self, where: str, answer: Mapping[str, Any], known: Collection[str], names: Iterable[str] = ()
-    ) -> None:
-        """Note each member of an answer that is set, and that the app does not carry over."""
-        for member, value in answer.items():
-            if member not in known and value not in (None, False, "", [], {}):
-                self.refuse(
-                    code_of(member), f"{where}: {member} is not carried over; set it by hand in app.py"
-                )
-        for name in names:
-            self.refuse(code_of(name), f"{where}: {name} is not carried over; set it by hand in app.py")
-
-    def open_problems(self, accepted: Collection[str]) -> list[Problem]:
-        """Return the problems that are not accepted."""
-        return [each for each in self.problems if each.is_final or each.code not in accepted]
-
     @property
     def is_impossible(self) -> bool:
         """Whether no app can be written."""
         return any(each.is_final for each in self.problems)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the content as values that JSON can hold."""
-        return asdict(self)
-
-
-def code_of(member: str) -> str:
-    """Return the code of a member of an answer: ``container-hostname`` for ``ContainerHostname``."""
-    return "-".join(word.lower() for word in _WORD.findall(member))
+    def open_problems(self, accepted: Collection[str]) -> list[Problem]:
+        """Return the problems that are not accepted."""
+        return [each for each in self.problems if each.is_final or each.code not in accepted]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Call", "Items", "assignment", "literal", "quoted", "render"]
+__all__ = ["Call", "Items", "assignment", "call", "called", "free_name", "literal", "quoted", "render"]
 
 _WIDTH, _INDENT = 88, "    "
 
@@ -29,6 +29,21 @@ class Items:
 
 #: Python code on one line, or an expression that may need several.
 Expression = str | Call | Items
+
+
+def call(function: str, /, *positional: Expression, **keywords: Expression) -> Call:
+    """Return a call of a function."""
+    return Call(function, positional, keywords)
+
+
+def called(expression: Expression) -> Iterator[str]:
+    """Yield the name of each function that an expression calls."""
+    if isinstance(expression, str):
+        return
+    if isinstance(expression, Call):
+        yield expression.function
+    for _, part in _parts(expression)[1]:
+        yield from called(part)
 
 
 def literal(value: Any) -> Expression:
@@ -69,10 +84,7 @@ def render(expression: Expression, indent: str, *, used: int = 0) -> str:
 def assignment(name: str, expression: Expression, indent: str = "") -> str:
     """Return a statement that gives an expression a name; without a name, the expression alone."""
     prefix = f"{name} = " if name else ""
-    text = f"{indent}{prefix}{render(expression, indent, used=len(prefix))}"
-    if isinstance(expression, str) and name and len(text) > _WIDTH >= len(indent + _INDENT + expression):
-        return f"{indent}{prefix}(\n{indent}{_INDENT}{expression}\n{indent})"
-    return text
+    return f"{indent}{prefix}{render(expression, indent, used=len(prefix))}"
 
 
 def _line(expression: Expression) -> str:
@@ -83,16 +95,13 @@ def _line(expression: Expression) -> str:
 
 
 def _parts(expression: Call | Items) -> tuple[str, list[tuple[str, Expression]], str]:
-    if isinstance(expression, Items):
-        if isinstance(expression.members, Mapping):
-            return "{", [(f"{name}: ", each) for name, each in expression.members.items()], "}"
-        return "[", [("", each) for each in expression.members], "]"
-    return f"{expression.function}(", list(_arguments(expression)), ")"
-
-
-def _arguments(call: Call) -> Iterator[tuple[str, Expression]]:
-    yield from (("", each) for each in call.positional)
-    yield from ((f"{name}=", each) for name, each in call.keywords.items())
+    if isinstance(expression, Call):
+        given = [("", each) for each in expression.positional]
+        named = [(f"{name}=", each) for name, each in expression.keywords.items()]
+        return f"{expression.function}(", [*given, *named], ")"
+    if isinstance(expression.members, Mapping):
+        return "{", [(f"{name}: ", each) for name, each in expression.members.items()], "}"
+    return "[", [("", each) for each in expression.members], "]"
 
 
 def quoted(text: str) -> str:
@@ -102,3 +111,11 @@ def quoted(text: str) -> str:
     if code[0] == '"' or text.count('"') > text.count("'"):
         return code
     return '"' + body.replace("\\'", "'").replace('"', '\\"') + '"'
+
+
+def free_name(wanted: str, used: Container[str], *, separator: str = "") -> str:
+    """Return a name that is not used, with a number from 2 at its end if it needs one."""
+    chosen, number = wanted, 2
+    while chosen in used:
+        chosen, number = f"{wanted}{separator}{number}", number + 1
+    return chosen

@@ -4,44 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from constructs_triton.operations.adopting.endpoint_code import Switch
 from constructs_triton.operations.adopting.findings import Adoption
-from constructs_triton.operations.adopting.running_endpoint import RunningEndpoint
+from constructs_triton.operations.adopting.refusals import Switch
+from constructs_triton.operations.adopting.running_endpoint import RunningEndpoint, RunningRole
+from constructs_triton.operations.adopting.stack.app_text import stack_name
+from constructs_triton.operations.adopting.stack.stack_code import StackCode
 
 __all__ = ["report_text"]
 
 #: A role with more actions is described by their services.
 _MOST_ACTIONS = 20
-_RECORD = (
-    "Record requests against the endpoint as it runs now: "
-    "`constructs-triton invoke {name} --input ... --record requests.json`."
-)
-_REHEARSE = (
-    "Rehearse the switch on your machine: `npx cdk synth --quiet`, then "
-    "`constructs-triton rehearse none cdk.out --orders 1{values}`."
-)
-_IMPORT = (
-    "Import the endpoint into the stack, alone and as it runs: "
-    "`npx cdk import --app 'python imported.py' --resource-mapping import.json`."
-)
-_NOT_SETTLED = (
-    "**NOT SETTLED:** whether CloudFormation imports endpoints was not tried in an account. AWS's sources "
-    "contradict each other. If it refuses, use `--switch take-over`."
-)
+_DELETE_COMPONENT = "delete-inference-component --inference-component-name {}"
 
 
-def report_text(
-    running: RunningEndpoint, adoption: Adoption, switch: Switch, *, endpoint_name: str, stack: str
-) -> str:
-    """Return ADOPT.md.
-
-    Args:
-        running: The endpoint as it runs.
-        adoption: What was found.
-        switch: How the app takes the place of the endpoint.
-        endpoint_name: Name of the endpoint of the app.
-        stack: Name of the stack.
-    """
+def report_text(code: StackCode, switch: Switch) -> str:
+    """Return ADOPT.md for a stack that is complete."""
+    running, adoption = code.running, code.adoption
     differences = [f"`{each.path}`: {each.reason}" for each in adoption.differences]
     problems = [f"`{each.code}`: {each.message}" for each in adoption.problems]
     sections = [
@@ -54,11 +32,8 @@ def report_text(
         *_list("Could not be read", _not_readable(adoption)),
         *_list("Errors and gaps that you accepted", problems),
         "## Steps",
-        "\n".join(
-            f"{number}. {step}"
-            for number, step in enumerate(_steps(adoption, switch, running, endpoint_name, stack), 1)
-        ),
-        *_list("What stays behind", [*_left(running, switch), *adoption.left]),
+        "\n".join(f"{number}. {step}" for number, step in enumerate(_steps(code, switch), 1)),
+        *_list("What stays behind", list(_left(running, switch))),
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -79,18 +54,23 @@ def _not_readable(adoption: Adoption) -> list[str]:
     ]
 
 
-def _steps(
-    adoption: Adoption, switch: Switch, running: RunningEndpoint, endpoint_name: str, stack: str
-) -> Iterator[str]:
-    parameters = "".join(f" --parameters {each.logical_id}=..." for each in adoption.parameters)
+def _steps(code: StackCode, switch: Switch) -> Iterator[str]:
+    running, adoption, endpoint_name = code.running, code.adoption, code.new_name(code.running.name)
+    parameters = "".join(f" --parameters {each}=..." for each in adoption.parameters)
     yield "Install the packages: `python -m pip install -r requirements.txt` and `npm install`."
     yield "Record the template, and commit this folder: `python -m pytest --snapshot-update`."
-    yield _RECORD.format(name=running.name)
+    yield (
+        "Record requests against the endpoint as it runs now: "
+        f"`constructs-triton invoke {running.name} --input ... --record requests.json`."
+    )
     if adoption.parameters:
-        names = [f"`{each.logical_id}` ({each.variable} of {each.owner})" for each in adoption.parameters]
+        names = [f"`{name}` ({what})" for name, what in adoption.parameters.items()]
         yield f"Have the values of the secrets at hand: {', '.join(names)}. No file of this folder has them."
     if switch == "take-over":
-        yield _REHEARSE.format(values=parameters.replace("=...", "=any"))
+        yield (
+            "Rehearse the switch on your machine: `npx cdk synth --quiet`, then "
+            f"`constructs-triton rehearse none cdk.out --orders 1{parameters.replace('=...', '=any')}`."
+        )
     if switch == "import":
         yield from _import_steps(running)
     yield (
@@ -99,28 +79,38 @@ def _steps(
     )
     yield f"Compare: `constructs-triton verify {endpoint_name} requests.json`."
     if switch == "new-endpoint":
+        components = [each["InferenceComponentName"] for each in running.components]
+        new_names = ", ".join(map(code.new_name, [running.name, *components]))
+        commands = [
+            *map(_DELETE_COMPONENT.format, components),
+            f"delete-endpoint --endpoint-name {running.name}",
+        ]
         yield (
-            f"Let callers use {endpoint_name}. When {running.name} has no calls any more, delete it: "
-            f"`aws sagemaker delete-endpoint --endpoint-name {running.name}`."
+            f"Let callers use {new_names}. When {running.name} has no calls any more, delete it: "
+            f"{', then '.join(f'`aws sagemaker {each}`' for each in commands)}."
         )
-    yield f"Look at it: `constructs-triton status --stack {stack}`."
+    yield f"Look at it: `constructs-triton status --stack {stack_name(endpoint_name)}`."
 
 
 def _import_steps(running: RunningEndpoint) -> Iterator[str]:
-    if running.targets:
-        commands = [
-            "       aws application-autoscaling deregister-scalable-target --service-namespace sagemaker "
-            f"--resource-id {each['ResourceId']} --scalable-dimension {each['ScalableDimension']}"
-            for each in running.targets
-        ]
-        yield "\n".join(
-            [
-                "Deregister the scaling, which the deployment below registers again. Until then the number "
-                "of instances does not change:\n",
-                *commands,
-            ]
-        )
-    yield f"{_IMPORT} {_NOT_SETTLED}"
+    commands = [
+        "       aws application-autoscaling deregister-scalable-target --service-namespace sagemaker "
+        f"--resource-id {each['ResourceId']} --scalable-dimension {each['ScalableDimension']}"
+        for each in running.targets
+    ]
+    if commands:
+        reason = "Deregister the scaling, which the deployment below registers again. Until then the number "
+        yield "\n".join([f"{reason}of instances does not change:\n", *commands])
+    second = "new-endpoint" if running.components else "take-over"
+    yield (
+        "Import the endpoint into the stack, alone and as it runs: "
+        "`npx cdk import --app 'python imported.py' --resource-mapping import.json`. **NOT SETTLED:** "
+        "whether CloudFormation imports endpoints was not tried in an account. AWS's sources contradict each "
+        f"other. If it refuses, use `--switch {second}`."
+    )
+    for each in running.components:
+        command = _DELETE_COMPONENT.format(each["InferenceComponentName"])
+        yield f"Delete the old component; calls fail until the deployment ends: `aws sagemaker {command}`."
 
 
 def _left(running: RunningEndpoint, switch: Switch) -> Iterator[str]:
@@ -134,8 +124,7 @@ def _left(running: RunningEndpoint, switch: Switch) -> Iterator[str]:
     )
     for name in running.models:
         yield f"model {name}: costs nothing; delete it after its endpoint configuration"
-    for arn, role in running.roles.items():
-        yield _about_role(arn, role.policies, role.actions)
+    yield from map(_about_role, running.roles)
     for each in running.alarms:
         yield f"alarm {each['AlarmName']}: keeps watching the name {running.name}; it belongs to no stack"
     if running.log_retention_days:
@@ -146,10 +135,10 @@ def _left(running: RunningEndpoint, switch: Switch) -> Iterator[str]:
     )
 
 
-def _about_role(arn: str, policies: Sequence[str], actions: Sequence[str] | None) -> str:
-    names = ", ".join(policies) or "no policies"
+def _about_role(role: RunningRole) -> str:
+    names, actions = ", ".join(role.policies) or "no policies", role.actions
     text = (
-        f"role {arn} ({names}): the app has a role of its own with the permissions that the endpoint "
+        f"role {role.arn} ({names}): the app has a role of its own with the permissions that the endpoint "
         "needs; keep this one while others use it, such as SageMaker Studio"
     )
     if actions is None:

@@ -13,40 +13,18 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from constructs_triton.operations.adopting.members import words_of
+
 __all__ = ["MASK", "is_secret", "masked"]
 
 MASK = "***"
 
 #: Words of names, as in HF_TOKEN, apiKey or DB_PASSWORD.
-_NAMES = frozenset(
-    [
-        "token",
-        "password",
-        "passwd",
-        "pwd",
-        "pass",
-        "passphrase",
-        "secret",
-        "secrets",
-        "key",
-        "keys",
-        "apikey",
-        "credential",
-        "credentials",
-        "creds",
-        "auth",
-        "authorization",
-        "bearer",
-        "cookie",
-        "dsn",
-        "signature",
-        "sas",
-        "pat",
-        "private",
-    ]
+_NAMES = re.compile(
+    r"apikey|auth|authorization|bearer|cookie|credentials?|creds|dsn|keys?|pass|passphrase|passwd|password|pat"
+    r"|private|pwd|sas|secrets?|signature|token"
 )
 _ENDINGS = ("token", "password", "passwd", "secret", "apikey", "accesskey", "secretkey", "credentials")
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SHAPES = re.compile(
     r"""(?x)
     (?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}         # AWS access keys
@@ -72,7 +50,7 @@ def is_secret(name: str, value: str) -> bool:
     """Return whether the value of a variable or a tag looks like a secret, by its name or its form."""
     if not value:
         return False
-    return _has_secret_name(name) or _has_secret_form(value) or _looks_random(value)
+    return _has_secret_name(name) or _SHAPES.search(value) is not None or _looks_random(value)
 
 
 def masked(value: Any, name: str = "") -> Any:
@@ -89,7 +67,7 @@ def masked(value: Any, name: str = "") -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, str):
-        return MASK if _has_secret_form(value) else value
+        return MASK if _SHAPES.search(value) else value
     return value if isinstance(value, bool | int | float) or value is None else str(value)
 
 
@@ -103,12 +81,7 @@ def _masked_mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _has_secret_name(name: str) -> bool:
-    words = [word.lower() for word in _WORD.findall(name)]
-    return not _NAMES.isdisjoint(words) or name.lower().endswith(_ENDINGS)
-
-
-def _has_secret_form(value: str) -> bool:
-    return _SHAPES.search(value) is not None
+    return any(map(_NAMES.fullmatch, words_of(name))) or name.lower().endswith(_ENDINGS)
 
 
 def _looks_random(value: str) -> bool:

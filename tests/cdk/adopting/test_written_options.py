@@ -12,13 +12,13 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
 
-from constructs_triton.operations.adopting.adopt import add_stack
-from constructs_triton.operations.adopting.app_text import app_text
 from constructs_triton.operations.adopting.downloads import Downloads
 from constructs_triton.operations.adopting.findings import Adoption
 from constructs_triton.operations.adopting.models import ModelReader
 from constructs_triton.operations.adopting.running_endpoint import RunningEndpoint
-from constructs_triton.operations.adopting.stack_code import StackCode
+from constructs_triton.operations.adopting.stack.app_text import app_text
+from constructs_triton.operations.adopting.stack.stack_code import StackCode
+from constructs_triton.operations.adopting.stack.whole_stack import add_stack
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012"
 KEY = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
@@ -85,17 +85,17 @@ def written(
         actions=(scaling or {}).get("actions", ()),
         alarms=(),
         log_retention_days=None,
-        roles={},
+        roles=(),
         vpc_ids={},
         tag_digests=tag_digests or {},
-        not_read=(),
     )
     adoption = Adoption("notebook")
     code = StackCode(running, adoption)
     models = ModelReader(Objects(), tmp_path, adoption)
-    if add_stack(code, models, "import") is None:
+    add_stack(code, models, "import")
+    if adoption.is_impossible:
         return adoption, None
-    (tmp_path / "app.py").write_text(app_text(code, "notebook"))
+    (tmp_path / "app.py").write_text(app_text(code))
     stack = runpy.run_path(str(tmp_path / "app.py"))["EndpointStack"](cdk.App(), "Endpoint")
     return adoption, assertions.Template.from_stack(stack)
 

@@ -54,12 +54,18 @@ class EndpointAdoption(Construct):
         super().__init__(scope, id)
         mark_as_own(self)
         function = AdoptionFunction(self, "Function")
-        arns = _endpoint_arns(self, endpoint_name)
+        arns = [_arn(self, "endpoint", each) for each in _spellings(endpoint_name)]
         statements = [
             *_endpoint_statements(self, arns),
             *([] if key is None else [_key_statement(self)]),
-            *_scaling_statements(arns),
-            _claims_statement(self, endpoint_name),
+            look_at_scaling(),
+            scaling_statement("Deregister", ["DeregisterScalableTarget"]),
+            *after_statements(arns),
+            iam.PolicyStatement(
+                sid="RememberEndpoint",
+                actions=["ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter"],
+                resources=[_arn(self, "parameter", f"{PARAMETER_FOLDER}/{endpoint_name}", service="ssm")],
+            ),
         ]
         permissions = RolePermissions(self, "Policy", role=function.role, statements=statements)
         endpoint.add_override("Type", ADOPTED_TYPE)
@@ -68,21 +74,17 @@ class EndpointAdoption(Construct):
         endpoint.node.add_dependency(permissions, function.continuation_policy)
 
 
-def _endpoint_arns(scope: Construct, name: str) -> list[str]:
-    """The ARN of an endpoint, which has the name in lower case too: AWS documents neither for IAM."""
-    names = [name] if is_token(name) else dict.fromkeys([name, name.lower()])
-    return [
-        Stack.of(scope).format_arn(service="sagemaker", resource="endpoint", resource_name=each)
-        for each in names
-    ]
+def _spellings(name: str) -> list[str]:
+    """The name as it is and in lower case, which its ARN may have: AWS documents neither for IAM."""
+    return [name] if is_token(name) else list(dict.fromkeys([name, name.lower()]))
 
 
-def _of_account(scope: Construct, resource: str) -> str:
-    return Stack.of(scope).format_arn(service="sagemaker", resource=resource, resource_name="*")
+def _arn(scope: Construct, resource: str, name: str, *, service: str = "sagemaker") -> str:
+    return Stack.of(scope).format_arn(service=service, resource=resource, resource_name=name)
 
 
 def _endpoint_statements(scope: Construct, arns: list[str]) -> list[iam.PolicyStatement]:
-    configs = _of_account(scope, "endpoint-config")
+    configs = _arn(scope, "endpoint-config", "*")
     return [
         iam.PolicyStatement(
             sid="AdoptEndpoint",
@@ -98,7 +100,7 @@ def _endpoint_statements(scope: Construct, arns: list[str]) -> list[iam.PolicySt
         iam.PolicyStatement(
             sid="LookAtPrevious",
             actions=["sagemaker:DescribeEndpointConfig", "sagemaker:DescribeModel"],
-            resources=[configs, _of_account(scope, "model")],
+            resources=[configs, _arn(scope, "model", "*")],
         ),
     ]
 
@@ -111,29 +113,9 @@ def _key_statement(scope: Construct) -> iam.PolicyStatement:
     return iam.PolicyStatement(
         sid="EncryptFleet",
         actions=["kms:CreateGrant"],
-        resources=[Stack.of(scope).format_arn(service="kms", resource="key", resource_name="*")],
+        resources=[_arn(scope, "key", "*", service="kms")],
         conditions={
             "Bool": {"kms:GrantIsForAWSResource": "true"},
             "StringEquals": {"kms:ViaService": f"sagemaker.{Aws.REGION}.{Aws.URL_SUFFIX}"},
         },
-    )
-
-
-def _scaling_statements(arns: list[str]) -> list[iam.PolicyStatement]:
-    return [
-        look_at_scaling(),
-        scaling_statement("Deregister", ["DeregisterScalableTarget"]),
-        *after_statements(arns),
-    ]
-
-
-def _claims_statement(scope: Construct, endpoint_name: str) -> iam.PolicyStatement:
-    return iam.PolicyStatement(
-        sid="RememberEndpoint",
-        actions=["ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter"],
-        resources=[
-            Stack.of(scope).format_arn(
-                service="ssm", resource="parameter", resource_name=f"{PARAMETER_FOLDER}/{endpoint_name}"
-            )
-        ],
     )

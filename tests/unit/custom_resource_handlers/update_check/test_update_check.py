@@ -51,7 +51,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def state(config: str, status: str = "InService", **more: str) -> dict[str, Any]:
-    return {"EndpointConfigName": config, "EndpointStatus": status, **more}
+    return {"EndpointName": "digits", "EndpointConfigName": config, "EndpointStatus": status, **more}
 
 
 def ask(monkeypatch: pytest.MonkeyPatch, service: SageMaker, **changes: Any) -> tuple[str, str, str]:
@@ -92,7 +92,7 @@ def test_old_configuration_fails_the_deployment(monkeypatch: pytest.MonkeyPatch,
     service = SageMaker(state(OLD, FailureReason="The container did not answer /ping"))
     status, physical_id, reason = ask(monkeypatch, service, **UPDATE)
     assert (status, physical_id) == ("FAILED", "Check")
-    assert f"configuration {NEW} of this deployment, got {OLD} (InService)" in reason
+    assert f"configuration {NEW}, got {OLD} (InService)" in reason
     assert "SageMaker's reason: The container did not answer /ping." in reason
     assert "/aws/sagemaker/Endpoints/digits" in reason
     assert service.reads == 3
