@@ -74,7 +74,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "examples:" in text
     headings = re.findall(r"^(\S.*):$", text, re.MULTILINE)
     assert headings == [*COMMAND_GROUPS, "options", "examples", "exit codes"]
-    assert "\n  130  you pressed Ctrl-C\n" in text
+    assert "\n  130  you pressed Ctrl-C, even where that is how to stop, as in `local up`\n" in text
 
 
 @pytest.mark.parametrize(
