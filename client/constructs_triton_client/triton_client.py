@@ -16,6 +16,7 @@ from constructs_triton_client.generated_events import GenerateStream
 from constructs_triton_client.generation import encode_generation, read_generation
 from constructs_triton_client.input_checks import ModelConfigLike, check_inputs
 from constructs_triton_client.model_index import ModelIndex
+from constructs_triton_client.transports.http_transport import HttpTransport
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 from constructs_triton_client.transports.transport import Invocation, Reply, Transport
 from constructs_triton_client.waking import check_wake_timeout, when_awake
@@ -290,7 +291,9 @@ class TritonClient:
         return replace(result, latency_seconds=latency_seconds, metadata=reply.metadata)
 
     def _send(self, invocation: Invocation) -> tuple[Reply, float]:
-        """Return the reply to one attempt, and how long it took."""
+        """Return the reply to one attempt, and how long it took, without the import of boto3 or urllib3."""
+        if isinstance(self.transport, HttpTransport | SageMakerTransport):
+            self.transport.prepare()
         started = time.perf_counter()
         reply = self.transport.invoke(invocation)
         return reply, time.perf_counter() - started

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="start endpoints and serve SageMaker's runtime API on 127.0.0.1",
         description="Start the endpoints of a synthesized app, a model repository or an archive with the "
         "Triton server, and serve SageMaker's runtime API for them on 127.0.0.1. Prints how to call them. "
-        "Ctrl-C stops everything.",
+        "Ctrl-C stops everything, with exit code 130; SIGTERM does so with exit code 0.",
     )
     _add_sources(up)
     for name in run_options():
@@ -134,7 +134,7 @@ def _add_output_and_end(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the endpoints until the command is interrupted, or show what a run has counted."""
+    """Run the endpoints until Ctrl-C or a signal, or show what a run has counted."""
     if arguments.action == "status":
         return status.run(arguments)
 

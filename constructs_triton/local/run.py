@@ -50,29 +50,31 @@ class LocalRun:
     on_ready: Callable[[str, Sequence[RunningEndpoint]], None]
 
     def run(self) -> None:
-        """Serve until SIGINT, SIGTERM or SIGHUP.
+        """Serve until SIGTERM, SIGHUP or Ctrl-C.
 
         Raises:
+            KeyboardInterrupt: Ctrl-C (SIGINT) ended the run; everything has stopped.
             LocalEndpointError: an endpoint cannot start.
             MissingDependencyError: the server or a library is not installed.
             RepositoryError: a model has errors.
         """
-        asyncio.run(self._run())
+        if asyncio.run(self._run()) == signal.SIGINT:
+            raise KeyboardInterrupt
 
-    async def _run(self) -> None:
-        stop = _stop_event(self.options.until_stdin_closes)
+    async def _run(self) -> int | None:
+        """Return the signal that ended the run; ``None`` if standard input was closed."""
+        stopping = _end_of_run(self.options.until_stdin_closes)
         async with AsyncExitStack() as stack:
             serving = asyncio.create_task(self._start(stack))
-            stopping = asyncio.create_task(stop.wait())
             try:
                 await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
                 if serving.done():
                     serving.result()
                     await stopping
             finally:
-                stopping.cancel()
                 serving.cancel()
-                await asyncio.gather(serving, stopping, return_exceptions=True)
+                await asyncio.gather(serving, return_exceptions=True)
+        return stopping.result()
 
     async def _start(self, stack: AsyncExitStack) -> None:
         options = self.options
@@ -252,17 +254,23 @@ async def _start_variant(
     return LocalVariant(variant, server, multi_model)
 
 
-def _stop_event(until_stdin_closes: bool) -> asyncio.Event:
+def _end_of_run(until_stdin_closes: bool) -> asyncio.Future[int | None]:
+    """Return what gets the number of the first signal, or ``None`` when standard input is closed."""
     loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
+    end: asyncio.Future[int | None] = loop.create_future()
+
+    def stop(number: int | None) -> None:
+        if not end.done():
+            end.set_result(number)
+
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, stop, number)
     if until_stdin_closes:
 
         def read() -> None:
             if not os.read(sys.stdin.fileno(), 1024):
                 loop.remove_reader(sys.stdin)
-                stop.set()
+                stop(None)
 
         loop.add_reader(sys.stdin, read)
-    return stop
+    return end

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Sequence
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from constructs_triton_client.visible_text import visible
 
@@ -28,6 +28,7 @@ _PRINTING = threading.Lock()
 # A pipe has no width, and a name that is wrapped could not be copied.
 WIDE = 200
 """Columns of a table where the output is not a terminal."""
+_MARGIN = 3  # the characters between two columns, at most
 
 
 def print_lines(*lines: Line) -> None:
@@ -79,23 +80,40 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    lines = getattr(boxes, box) if box else None
+    if width is None and not sys.stdout.isatty():
+        width = WIDE
+    console = Console(width=width, highlight=False, markup=False)
+    headings = [(each, "left") if isinstance(each, str) else each for each in columns]
+    shown = [[visible(str(cell)) for cell in cells] for cells in rows]
     table = Table(
         title=visible(title) or None,
-        box=lines,
+        box=getattr(boxes, box) if box else None,
         pad_edge=bool(title),
         collapse_padding=is_narrow,
         header_style="bold",
     )
-    for column in columns:
-        heading, justify = (column, "left") if isinstance(column, str) else column
-        table.add_column(heading, justify="right" if justify == "right" else "left", overflow="fold")
-    for index, cells in enumerate(rows):
-        shown = (Text(visible(str(cell))) for cell in cells)
-        table.add_row(*shown, style="bold green" if index == highlighted else None)
-    if width is None and not sys.stdout.isatty():
-        width = WIDE
-    Console(width=width, highlight=False, markup=False).print(table)
+    unbroken = _unbroken([heading for heading, _ in headings], shown, console.width)
+    for (heading, justify), no_wrap in zip(headings, unbroken, strict=True):
+        side: Literal["left", "right"] = "right" if justify == "right" else "left"
+        table.add_column(heading, justify=side, overflow="fold", no_wrap=no_wrap)
+    for index, cells in enumerate(shown):
+        table.add_row(*map(Text, cells), style="bold green" if index == highlighted else None)
+    console.print(table)
+
+
+def _unbroken(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[bool]:
+    """Return which columns are not wrapped: those of names and numbers, if the words of the others fit.
+
+    rich narrows the widest columns first, and a name that is broken cannot be copied.
+    """
+    columns = list(zip(headings, *rows, strict=True))
+    are_words = [all(" " not in cell for cell in cells) for _, *cells in columns]
+    needed = [
+        max(len(part) for cell in cells for part in ([cell] if is_word else cell.split(" ")))
+        for cells, is_word in zip(columns, are_words, strict=True)
+    ]
+    has_room = sum(needed) + _MARGIN * len(columns) <= width
+    return [is_word and has_room for is_word in are_words]
 
 
 def _print(stream: TextIO, lines: Iterable[Line]) -> None:

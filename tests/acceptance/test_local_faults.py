@@ -216,7 +216,7 @@ def test_a_port_in_use_is_reported(assembly: Path) -> None:
 
 
 def test_the_command_prints_what_to_copy(assembly: Path) -> None:
-    """`local up` prints name, models, URL, a boto3 snippet and `ready`, and exits with 0 on Ctrl-C."""
+    """`local up` prints name, models, URL, a boto3 snippet and `ready`, and exits with 130 on Ctrl-C."""
     program = "from constructs_triton.cli import main; raise SystemExit(main())"
     with subprocess.Popen(
         [sys.executable, "-c", program, "local", "up", str(assembly), "--port", "0"],
@@ -230,6 +230,6 @@ def test_the_command_prints_what_to_copy(assembly: Path) -> None:
             if line.startswith("ready"):
                 process.send_signal(signal.SIGINT)
         text = "".join(lines)
-    assert process.returncode == 0
+    assert process.returncode == 130
     for words in ("/endpoints/Multi/invocations", "one.tar.gz, zero.tar.gz", 'EndpointName="Multi"'):
         assert words in text

@@ -66,6 +66,22 @@ NEIGHBOURS = (
     ),
 )
 ROW = re.compile(r"^\| (\d+) \| (.+?) \| ([a-z ]+) \| .* \|$", re.MULTILINE)
+#: What the other libraries have of the rows that were added later, and where it was read.
+LATER = (
+    "**115**: `right_size` of SDK v2 and v3 compares instance types and environment variables in an "
+    "Inference Recommender job ([`inference_recommender_mixin.py`]"
+    "(https://github.com/aws/sagemaker-python-sdk/blob/master/sagemaker-core/src/sagemaker/core/"
+    "inference_recommender/inference_recommender_mixin.py)). `Model.tune` of v2 searches the tensor parallel "
+    "degree of a DJL or TGI container on your machine, and `generate_deployment_recommendations` of v3 ranks "
+    "configurations of language models. None of them changes instance groups or batching of Triton, so "
+    "*partly*.",
+    "**116**: no library writes code for an endpoint that exists. `Endpoint.from_endpoint_attributes` of "
+    "sagemaker-alpha and `Endpoint.get` of SDK v3 only refer to it ([row 72](features.md)). Terraform "
+    "itself can [write configuration](https://developer.hashicorp.com/terraform/language/import/"
+    "generating-configuration) of a resource that an import block names; this is experimental.",
+    "**117**: no library has a page of an endpoint or of a local run. `interactive_apps` of SDK v2 and v3 "
+    "opens TensorBoard and the profiler of training jobs in SageMaker Studio.",
+)
 HEAD = """# Comparison with other libraries
 
 What each library offers for SageMaker endpoints, in 117 capabilities. The other libraries were read and run
@@ -73,8 +89,9 @@ on 2026-11-20, in these versions:
 
 {versions}
 
-Rows 115 to 117 were added later. For them the other libraries were not read again, so their cells are based
-on the first reading.
+For rows 115 to 117, the same versions were read again on 2026-11-23, without running them:
+
+{later}
 
 *raw*: only by passing CloudFormation properties through. *n/a*: does not apply. The evidence for this
 library, and the limits of each capability, are in [Features](features.md).
@@ -105,7 +122,8 @@ def write_comparison(path: Path) -> None:
     neighbours = "\n".join(
         f"| {name} | {does} | {', '.join(map(str, numbers))} |" for name, does, numbers in NEIGHBOURS
     )
-    head = HEAD.format(versions=versions, totals=_totals(rows), neighbours=neighbours)
+    later = "\n".join(f"- {each}" for each in LATER)
+    head = HEAD.format(versions=versions, later=later, totals=_totals(rows), neighbours=neighbours)
     path.write_text(head + "\n".join(table) + "\n", encoding="utf-8")
 
 

@@ -76,6 +76,14 @@ class HttpTransport:
         self._read_timeout_seconds = read_timeout_seconds
         self._pool: urllib3.PoolManager | None = None
 
+    def prepare(self) -> None:
+        """Import urllib3, which the first request otherwise does.
+
+        Raises:
+            MissingDependencyError: urllib3 is not installed.
+        """
+        self._connect()
+
     def invoke(self, invocation: Invocation) -> Reply:
         """Send the request and wait for the whole response.
 

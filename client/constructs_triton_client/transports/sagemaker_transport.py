@@ -107,6 +107,10 @@ class SageMakerTransport:
         self._reader = BoundedReader(f"endpoint {endpoint_name}", maximum_response_bytes)
         self._clients: dict[str, Any] = {}
 
+    def prepare(self) -> None:
+        """Import boto3 and create its client, which the first call otherwise does; errors as ``invoke``."""
+        self.client("sagemaker-runtime")
+
     def invoke(self, invocation: Invocation) -> Reply:
         """Call InvokeEndpoint.
 

@@ -47,8 +47,8 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
         model_version: Version that answered, such as ``"1"``.
         id: The ``id`` of the request; empty if it had none.
         parameters: Parameters that the model returned.
-        latency_seconds: Time from sending the request to reading the whole response; ``None`` if no request
-            was sent.
+        latency_seconds: Time from sending the request to reading the whole response, boto3's retries
+            included; ``None`` if no request was sent.
         metadata: What InvokeEndpoint returned besides the body, under its names, such as
             ``InvokedProductionVariant``.
     """

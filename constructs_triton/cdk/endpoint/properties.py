@@ -14,7 +14,7 @@ from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.options.data_capture import DataCapture
 from constructs_triton.cdk.options.deployment import Deployment, total_wait_seconds
 from constructs_triton.cdk.options.host_options import CreatedEndpointOptions, check_subnets_need_vpc
-from constructs_triton.cdk.options.instance_pool import check_instances
+from constructs_triton.cdk.options.instance_pool import INSTANCE_TYPE_EXAMPLE, check_instances
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import (
     TritonVariant,
@@ -173,7 +173,7 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
     if options["adopt_existing"]:
         options = _adopting(options)
     _check_pooled_variants(options)
-    check_instances(options)
+    _check_instance_types(options)
     check_removal_policy(options["removal_policy"], "endpoints")
     check_subnets_need_vpc(options)
     check_log_retention("endpoint_name", options["endpoint_name"], options["log_retention"])
@@ -232,8 +232,22 @@ def _check_pooled_variants(options: EndpointOptions) -> None:
     for name in ("variants", "shadow_variant"):
         if options["instance_pools"] is not None and options[name] is not None:
             raise InvalidValueError(
-                f"{name}: not supported together with instance_pools; remove one of them, or set "
-                "instance_type on each variant"
+                f"{name}: not supported together with instance_pools; remove one of them, or replace "
+                "instance_pools with instance_type"
+            )
+
+
+def _check_instance_types(options: EndpointOptions) -> None:
+    """Check that each variant has an instance type: its own or that of the endpoint."""
+    if options["variants"] is None or options["instance_type"] is not None:
+        check_instances(options)
+        return
+    shadow = options["shadow_variant"]
+    for each in (*options["variants"], *([] if shadow is None else [shadow])):
+        if each.instance_type is None:
+            raise InvalidValueError(
+                f'variant "{each.variant_name}" instance_type: is required, since the endpoint has none; '
+                f"write instance_type={INSTANCE_TYPE_EXAMPLE} on the variant or on the endpoint"
             )
 
 

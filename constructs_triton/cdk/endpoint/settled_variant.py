@@ -98,12 +98,13 @@ def settle_variants(scope: Construct, models: ServedModels, options: EndpointOpt
     )
     if options["instance_pools"] is not None:
         return [_pooled_variant(scope, models, options["instance_pools"], shared, options)]
-    instance_type = cast(InstanceType, options["instance_type"])
+    instance_type = options["instance_type"]
     is_isolated = options["enable_network_isolation"]
     settle = partial(_settle, scope, models, instance_type, shared, is_isolated=is_isolated)
     if options["variants"] is None:
         name = cast(str, options["variant_name"])
-        container = _container(scope, models, instance_type, shared, is_isolated, variant_name=name)
+        only_type = cast(InstanceType, instance_type)  # None is only with variants that have their own
+        container = _container(scope, models, only_type, shared, is_isolated, variant_name=name)
         found = [SettledVariant(name, container, shared)]
     else:
         found = [replace(settle(each), position=index) for index, each in enumerate(options["variants"])]
@@ -174,7 +175,7 @@ def _settle_pool(
 def _settle(
     scope: Construct,
     models: ServedModels,
-    instance_type: InstanceType,
+    instance_type: InstanceType | None,
     shared: VariantOptions,
     variant: TritonVariant,
     *,
@@ -187,7 +188,7 @@ def _settle(
         container = _container(
             scope,
             models,
-            variant.instance_type or instance_type,
+            cast(InstanceType, variant.instance_type or instance_type),
             options,
             is_isolated,
             variant_name=variant.variant_name,

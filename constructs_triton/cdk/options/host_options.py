@@ -92,7 +92,8 @@ class CreatedEndpointOptions(HostOptions, total=False):
     instance_type: Annotated[
         InstanceType | None,
         Property(
-            "Instance type of the endpoint. A variant may set its own. Required without ``instance_pools``.",
+            "Instance type of the endpoint. Not required with ``instance_pools``, or if each variant sets "
+            "its own.",
             example=INSTANCE_TYPE_EXAMPLE,
         ),
     ]

@@ -131,7 +131,7 @@ class TritonVariant:
         Other models than the endpoint's, for example their next release. ``model`` is not supported on
         multi-model endpoints.
     ``instance_type``
-        Another instance type than the endpoint's.
+        Another instance type than the endpoint's. If each variant sets it, the endpoint needs none.
 
     Raises:
         InvalidValueError: a value has the wrong type or SageMaker would refuse it.

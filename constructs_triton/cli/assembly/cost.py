@@ -129,7 +129,9 @@ def _rates(given: Sequence[tuple[str, str]], fleets: Sequence[VariantFleet]) -> 
         except argparse.ArgumentTypeError as error:
             raise InvalidValueError(f"--requests-per-second {name}: {error}") from None
         if rates[name] <= 0:
-            raise InvalidValueError(f"--requests-per-second {name}: must be above 0, got {text}")
+            raise InvalidValueError(
+                f"--requests-per-second {name}: must be above 0, got {text}; give the mean rate"
+            )
     return rates
 
 

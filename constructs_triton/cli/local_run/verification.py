@@ -38,7 +38,7 @@ class LocalVerification:
         self.exit_code = EXIT_NOT_DONE  # until the requests were sent
 
     def begin(self, url: str, endpoints: Sequence[RunningEndpoint]) -> None:
-        """Send the requests from another thread, and end the run with SIGINT."""
+        """Send the requests from another thread, and end the run with SIGTERM."""
         thread = threading.Thread(target=self._verify_and_stop, args=(url, endpoints), daemon=True)
         thread.start()
 
@@ -49,7 +49,7 @@ class LocalVerification:
             print_error(error)
             self.exit_code = exit_code_of(error)
         finally:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGTERM)
 
     def _verify(self, url: str, endpoints: Sequence[RunningEndpoint]) -> None:
         if len(endpoints) != 1:

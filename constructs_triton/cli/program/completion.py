@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import shtab
 
@@ -16,9 +17,15 @@ _EPILOG = """\
 To load it in each new shell:
 
   bash   echo 'eval "$(constructs-triton completion bash)"' >> ~/.bashrc
-  zsh    constructs-triton completion zsh > "${fpath[1]}/_constructs-triton"
-  fish   constructs-triton completion fish > ~/.config/fish/completions/constructs-triton.fish
+
+  zsh    echo 'autoload -U compinit; compinit' >> ~/.zshrc
+         echo 'eval "$(constructs-triton completion zsh)"' >> ~/.zshrc
+
+  fish   echo 'constructs-triton completion fish | source' \\
+           >> ~/.config/fish/config.fish
 """
+#: The values that are paths, where the argument itself is read as a string.
+_PATHS = {"BENCHMARK", "DIR", "FILE", "MODELS", "OLD NEW", "PATH", "TRAFFIC"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,5 +37,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the script."""
-    print_lines(*shtab.complete(cli.complete_parser(), shell=arguments.shell).splitlines())
+    parser = cli.complete_parser()
+    _prepare(parser)
+    print_lines(*shtab.complete(parser, shell=arguments.shell).splitlines())
     return 0
+
+
+def _prepare(parser: argparse.ArgumentParser) -> None:
+    """Let the shell offer files for each path, and describe each command by its line in the help."""
+    for action in parser._actions:
+        if action.type is Path or action.metavar in _PATHS:
+            action.complete = shtab.FILE  # type: ignore[attr-defined] # shtab's own attribute
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action._choices_actions:
+                command = action.choices[each.dest]
+                command.description = each.help
+                _prepare(command)

@@ -1,8 +1,11 @@
-"""The parser of arguments: no abbreviations, and a suggestion for a misspelt word."""
+"""The parser of arguments: no abbreviations, and a suggestion for a misspelt word or option."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from constructs_triton.cli.program.help_formatter import HelpFormatter, short_usage
@@ -34,6 +37,26 @@ class CommandParser(argparse.ArgumentParser):
         """Return the help, with the same usage."""
         self.usage = self.usage or short_usage(self)
         return super().format_help()
+
+    def parse_known_args(  # type: ignore[override] # argparse declares two overloads
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Name the option that was probably meant, before argparse reports what is missing without it."""
+        words = list(sys.argv[1:] if args is None else args)
+        has_actions = any(isinstance(each, argparse._SubParsersAction) for each in self._actions)
+        # The options behind the name of an action belong to the action.
+        is_own = (lambda word: word.startswith("-")) if has_actions else "--".__ne__
+        for word in takewhile(is_own, words):
+            self._check_option(word.partition("=")[0])
+        return super().parse_known_args(words, namespace)
+
+    def _check_option(self, name: str) -> None:
+        # argparse reads a word with a space as a value.
+        if not name.startswith("--") or " " in name or name in self._option_string_actions:
+            return
+        meant = closest(name, [each for each in self._option_string_actions if each.startswith("--")])
+        hint = f'did you mean "{meant}"?' if meant else f"see `{self.prog} --help`"
+        self.error(f"argument {name}: there is no such option; {hint}")
 
     def error(self, message: str) -> NoReturn:
         """Raise the error in place of ending the process, so that ``main`` can print it as JSON too."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Mapping
 from typing import NoReturn
@@ -17,17 +18,19 @@ _POLL_SECONDS = 0.5
 def serve(*, as_json: bool) -> NoReturn:
     """Run an account on loopback, and print the environment variables that connect to it.
 
-    SIGINT (Ctrl-C), SIGTERM and SIGHUP end it.
+    Ctrl-C (SIGINT), SIGTERM and SIGHUP end it.
 
     Raises:
         MissingDependencyError: the extra ``rehearse`` is not installed.
-        KeyboardInterrupt: always, at the end.
+        KeyboardInterrupt: Ctrl-C ended it.
+        SystemExit: another signal ended it, so the exit code is 0.
     """
     from constructs_triton.rehearsal import SimulatedAccount
 
     # A shell that starts a program in the background lets it ignore Ctrl-C.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit())
     with SimulatedAccount() as account:
         if as_json:
             print_json(account.variables(), indent=None)

@@ -100,6 +100,23 @@ def test_variants_inherit_from_the_endpoint(stack: cdk.Stack, path: Path) -> Non
     assert "InferenceAmiVersion" not in green
 
 
+OWN = [
+    TritonVariant(variant_name="blue", instance_type=GPU),
+    TritonVariant(variant_name="green", instance_type=CPU),
+]
+
+
+def test_variants_with_own_types_need_none_of_the_endpoint(path: Path) -> None:
+    """The endpoint's own instance type then changes nothing: both templates are equal."""
+    without, with_one = make_stack(), make_stack()
+    make_endpoint(without, path, instance_type=None, variants=OWN)
+    make_endpoint(with_one, path, instance_type=CPU, variants=OWN)
+    template = synthesize(without)
+    types = {name: each["InstanceType"] for name, each in variants(template).items()}
+    assert types == {"blue": "ml.g5.xlarge", "green": "ml.c5.xlarge"}
+    assert template == synthesize(with_one)
+
+
 def test_role_reads_the_archives_of_all_variants(stack: cdk.Stack, tmp_path: Path) -> None:
     """One statement names both archives; IAM rejects a policy with a repeated Sid."""
     for release in ("old", "new"):
@@ -218,6 +235,16 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         'variant "blue" .*x86_64 only',
     ),
     ("no machine", {"instance_type": None}, "instance_type: is required; write instance_type=InstanceType"),
+    (
+        "no machine of one",
+        {"instance_type": None, "variants": [OWN[0], GREEN]},
+        r'^variant "green" instance_type: is required, .*instance_type=InstanceType\.of\(',
+    ),
+    (
+        "no machine of shadow",
+        {"instance_type": None, "variants": OWN[:1], "shadow_variant": GREEN},
+        '^variant "green" instance_type: is required',
+    ),
     ("serverless", {"serverless_config": {"max_concurrency": 5}}, "since serverless endpoints have no GPU"),
     ("routing", {"routing_strategy": "KV_AWARE"}, "containers for language models"),
     ("routing word", {"routing_strategy": "RANDON"}, 'did you mean "RANDOM"'),

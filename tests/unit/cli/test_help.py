@@ -74,7 +74,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "examples:" in text
     headings = re.findall(r"^(\S.*):$", text, re.MULTILINE)
     assert headings == [*COMMAND_GROUPS, "options", "examples", "exit codes"]
-    assert "\n  130  you pressed Ctrl-C\n" in text
+    assert "\n  130  you pressed Ctrl-C, even where that is how to stop, as in `local up`\n" in text
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,32 @@ def test_options_are_not_abbreviated(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit) as ended:
         main(["pack", "models", "--output", "archives", "--mod", "m"])
     assert ended.value.code == 2
-    assert "unrecognized arguments: --mod m" in capsys.readouterr().err
+    assert 'argument --mod: there is no such option; did you mean "--model"?' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["invoke", "x", "--inptu", "y=1:FP32"], 'did you mean "--input"?'),
+        (["invoke", "x", "--inptu=y=1:FP32"], 'did you mean "--input"?'),
+        (["local", "up", "--prot", "1"], 'did you mean "--port"?'),
+        (["--verson"], 'did you mean "--version"?'),
+        (["cost", "--unlike-any"], "see `constructs-triton cost --help`"),
+    ],
+)
+def test_misspelt_options_are_named(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error is about the option, and not about what is missing because of it."""
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert f"there is no such option; {hint}" in capsys.readouterr().err
+
+
+def test_option_like_values_are_values(capsys: pytest.CaptureFixture[str]) -> None:
+    """As for argparse: after an equals sign, with a space, and after a double dash."""
+    words = ["--input", "--no option=1:FP32", "--endpoint-url=--x", "--", "--name"]
+    assert main(["invoke", *words]) == 2
+    assert "endpoint_url: must start with http://" in capsys.readouterr().err
 
 
 def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,6 +46,17 @@ def test_served_account_is_used_by_its_variables_until_ctrl_c(monkeypatch: pytes
             socket.create_connection(("127.0.0.1", int(urlsplit(variables[name]).port or 0)))
 
 
+@pytest.mark.e2e
+def test_a_program_ends_the_served_account_without_an_error() -> None:
+    """SIGTERM, with which a script or a service manager ends a server, gives exit code 0."""
+    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGTERM)
+        _, notes = process.communicate()
+    assert (process.returncode, notes) == (0, "")
+
+
 def test_shell_lines_set_the_variables_in_a_shell() -> None:
     """The lines replace a profile of the user, and bash reads the values as they are."""
     wanted = {"AWS_ENDPOINT_URL": "http://127.0.0.1:5000", "AWS_CONFIG_FILE": "/dev/null"}

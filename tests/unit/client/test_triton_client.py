@@ -6,14 +6,19 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
+import boto3
 import numpy as np
 import pytest
+import urllib3
+from loopback_server import Answer, Exchange, binary_answer, run_server
 from numpy.typing import NDArray
 
 from constructs_triton_client import (
     Classification,
+    HttpTransport,
     InferenceResult,
     InMemoryTransport,
     Invocation,
@@ -23,6 +28,7 @@ from constructs_triton_client import (
     SequencePosition,
     Transport,
     TritonClient,
+    triton_client,
 )
 from constructs_triton_client.errors import InvalidValueError, InvocationError, RequestEncodingError
 from constructs_triton_client.wire import encode_response
@@ -76,6 +82,39 @@ def test_own_transport() -> None:
     events = TritonClient(transport).infer_stream({"text": "x"}, InferenceId="i")
     assert list(events) == [{"a": 1}]
     assert transport.sent[1] == Invocation(b'{"text":"x"}', "application/json", {"InferenceId": "i"})
+
+
+@pytest.mark.parametrize("is_http", [False, True])
+def test_latency_is_that_of_the_request_alone(monkeypatch: pytest.MonkeyPatch, is_http: bool) -> None:
+    """Creating boto3's client or urllib3's pool, before the first request, is no part of its latency."""
+    clock = [0.0]
+
+    class SlowSession(boto3.Session):
+        def client(self, *arguments: Any, **options: Any) -> Any:
+            clock[0] += 10
+            return super().client(*arguments, **options)
+
+    class SlowPool(urllib3.PoolManager):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            clock[0] += 10
+            super().__init__(*arguments, **options)
+
+    def answer(_: Exchange) -> Answer:
+        clock[0] += 0.25
+        return binary_answer()
+
+    monkeypatch.setattr(urllib3, "PoolManager", SlowPool)
+    monkeypatch.setattr(triton_client, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    with run_server() as server:
+        monkeypatch.setattr(server, "next_answer", answer)
+        session = SlowSession("akid", "secret", region_name="eu-central-1")
+        client = (
+            TritonClient(HttpTransport(server.url))
+            if is_http
+            else TritonClient.for_endpoint("demo", session=session, endpoint_url=server.url)
+        )
+        assert client.infer(one(1)).latency_seconds == 0.25
+    assert clock == [10.25]
 
 
 def test_infer_passes_every_argument() -> None:

@@ -60,11 +60,12 @@ def test_components_that_are_not_triton_are_reported() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_the_run_in_order(number: signal.Signals) -> None:
-    """The run stops its servers itself: the signal only sets the event that it waits for."""
+    """The run stops its servers itself: the signal, and each further one, only ends its waiting."""
 
-    async def wait() -> None:
-        stop = run._stop_event(until_stdin_closes=False)
+    async def wait() -> int | None:
+        end = run._end_of_run(until_stdin_closes=False)
         signal.raise_signal(number)
-        await asyncio.wait_for(stop.wait(), 60)
+        signal.raise_signal(signal.SIGTERM)
+        return await asyncio.wait_for(end, 60)
 
-    asyncio.run(wait())
+    assert asyncio.run(wait()) == number

@@ -109,3 +109,17 @@ def test_lines_of_two_threads_are_not_mixed(monkeypatch: pytest.MonkeyPatch) -> 
     print_note("first line")
     other.join()
     assert stream.getvalue() == "first line\nof another thread\n"
+
+
+@pytest.mark.parametrize(("width", "is_whole"), [(80, True), (50, False)])
+def test_names_are_not_broken_while_words_fit(
+    width: int, is_whole: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sentences are wrapped before names; nothing is lost if not even their words fit."""
+    columns = ["endpoint", "variant", "instance type", "instances", "per hour", "per month"]
+    row = ["Digits1601E29B", "AllTraffic", "ml.g5.xlarge", "1 to 5", "1.40 to 7.00", "1,022.00 to 5,110.00"]
+    print_table(columns, [row], width=width)
+    output = capsys.readouterr().out
+    assert (row[0] in output) is is_whole
+    assert sorted("".join(output.split())) == sorted("".join([*columns, *row]).replace(" ", ""))
+    assert all(len(line) <= width for line in output.splitlines())

@@ -49,22 +49,28 @@ def test_cdk_of_the_documentation_is_named() -> None:
     assert f"aws-cdk@{version}" == doctor.CDK
 
 
-def test_bash_completes_commands_and_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The script makes bash complete a command, and an option of a command."""
+def test_bash_completes_commands_options_and_files(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The script makes bash complete a command, an option of a command, and files where paths are read."""
     assert main(["completion", "bash"]) == 0
     script = tmp_path / "completion"
     script.write_text(capsys.readouterr().out)
     program = (
         f"source {script}; complete() {{ COMP_WORDS=(constructs-triton $@); COMP_CWORD=$#; "
-        '_shtab_constructs_triton; echo "${COMPREPLY[@]}"; }; complete rehe; complete load-test --lat'
+        '_shtab_constructs_triton; echo "${COMPREPLY[@]}"; }; complete rehe; complete load-test --lat; '
+        "complete plan bench; complete verify digits req"
     )
-    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["rehearse", "--latency-ms"]
+    for name in ("benchmark.csv", "requests.json"):
+        (tmp_path / name).touch()
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == ["rehearse", "--latency-ms", "benchmark.csv", "requests.json"]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_know_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The scripts of the other shells name each command."""
+    """The scripts of the other shells name each command and its line in the help."""
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert [name for name in COMMANDS if name not in script] == []
+    assert COMMANDS["adopt"].summary in script
