@@ -6,9 +6,9 @@ import json
 import re
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import replace
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,18 +20,19 @@ from constructs_triton.local import LocalEndpoint
 from constructs_triton.measuring.load_test.open_loop import LiveFigures
 from constructs_triton.measuring.tuning.candidates import Candidate, ModelSettings
 from constructs_triton.measuring.tuning.deployed import run_stack
+from constructs_triton.measuring.tuning.deployed import servers as deployed_servers
 from constructs_triton.measuring.tuning.deployed.place import AwsPlace
 from constructs_triton.measuring.tuning.deployed.policies import policy_document
-from constructs_triton.measuring.tuning.deployed.run_stack import NAME_PREFIX, RunStack
-from constructs_triton.measuring.tuning.deployed.search import DeployedTuning
+from constructs_triton.measuring.tuning.deployed.run_stack import NAME_PREFIX, StackFailedError
 from constructs_triton.measuring.tuning.deployed.servers import DeployedServers
 from constructs_triton.measuring.tuning.listener import TuneListener
 from constructs_triton.measuring.tuning.preparation import TuneOptions
 from constructs_triton.measuring.tuning.racing import CandidateRefusedError, SearchStoppedError
+from constructs_triton.measuring.tuning.search import Tuning
 from constructs_triton.measuring.tuning.servers import RunningCandidate
 from constructs_triton.operations.aws_reader import AwsReader, make_session
 from constructs_triton.rehearsal import Behaviour, SimulatedAccount
-from constructs_triton_client import Invocation
+from constructs_triton_client import Invocation, SageMakerTransport
 from constructs_triton_client.wire import decode_response, encode_request
 
 BUDGET_MINUTES = 2
@@ -48,15 +49,17 @@ class Gateway:
     def __init__(self, aws: SimulatedAccount) -> None:
         self.aws = aws
         self.name = ""
+        self.url = ""
         self.running = ExitStack()
 
-    def find_url(self, name: str) -> str:
+    def connect(self, name: str, **options: Any) -> SageMakerTransport:
+        """Return a transport to this machine in the place of AWS."""
         if name != self.name:
             self.running.close()
             endpoint = LocalEndpoint.from_aws(self.aws.endpoint_url, endpoint=name)
             self.url = self.running.enter_context(endpoint).endpoint_url
             self.name = name
-        return self.url
+        return SageMakerTransport(name, endpoint_url=self.url, **options)
 
 
 @pytest.fixture
@@ -71,19 +74,23 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
         policy = json.dumps(policy_document("models", ROLE, "archives"))
         aws.client("iam").put_role_policy(RoleName="models", PolicyName="allowed", PolicyDocument=policy)
         gateway = Gateway(aws)
+        monkeypatch.setattr(deployed_servers, "SageMakerTransport", gateway.connect)
         with gateway.running:
             yield gateway
 
 
-def prepare(gateway: Gateway, folder: Path, instance_type: str) -> DeployedTuning:
+def prepare(folder: Path, instance_type: str) -> Tuning:
     if not (folder / "models").exists():
         write_model(folder / "models", "device")
     options = TuneOptions(latency_ms=150, budget_minutes=1, step_seconds=1, output=folder / "tuned")
-    place = AwsPlace(instance_type, ROLE, "archives", "us-east-1", 0.1)
-    reader = AwsReader(make_session())
-    return DeployedTuning(
-        folder / "models", None, options, place=place, reader=reader, find_url=gateway.find_url
+    place = AwsPlace(
+        instance_type=instance_type,
+        role=ROLE,
+        bucket="archives",
+        reader=AwsReader(make_session()),
+        usd_per_hour=0.1,
     )
+    return Tuning(folder / "models", None, options, place)
 
 
 def assert_nothing_is_left(aws: SimulatedAccount) -> None:
@@ -116,13 +123,13 @@ class Counting(TuneListener):
 
 def test_stopped_search_deletes_its_endpoint_and_continues(gateway: Gateway, tmp_path: Path) -> None:
     """After SIGTERM, and when the budget is spent, nothing is left; the second run uses earlier results."""
-    first = prepare(gateway, tmp_path, "ml.c5.large").run(Terminating())
+    first = prepare(tmp_path, "ml.c5.large").run(Terminating())
     assert first.is_interrupted
     assert len(gateway.aws.stacks.all) == 1
     assert_nothing_is_left(gateway.aws)
 
     counting = Counting()
-    result = prepare(gateway, tmp_path, "ml.c5.large").run(counting)
+    result = prepare(tmp_path, "ml.c5.large").run(counting)
     assert counting.known > 2
     assert len(result.steps) > len(first.steps)
     assert "the budget of time is spent" in " ".join(result.notes)
@@ -130,14 +137,18 @@ def test_stopped_search_deletes_its_endpoint_and_continues(gateway: Gateway, tmp
     assert_nothing_is_left(gateway.aws)
 
 
+def open_servers(tuning: Tuning, listener: TuneListener) -> DeployedServers:
+    place = tuning.place
+    assert isinstance(place, AwsPlace)
+    return place.open(tuning.repository, tuning.requests, tuning.options, listener)
+
+
 @pytest.fixture
 def servers(gateway: Gateway, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[DeployedServers]:
     """The servers of a search on an instance type, which the test gives."""
-    tuning = prepare(gateway, tmp_path, request.param)
-    found = tuning._make_servers(tmp_path / "running", TuneListener())
+    found = open_servers(prepare(tmp_path, request.param), TuneListener())
     yield found
     found.close()
-    assert not found.failure
     assert_nothing_is_left(gateway.aws)
 
 
@@ -147,7 +158,9 @@ def batching(batch: int) -> Candidate:
 
 def ask(running: RunningCandidate) -> list[float]:
     encoded = encode_request({"X": np.ones((1, 4), np.float32)})
-    reply = running.transport.invoke(Invocation(encoded.body, encoded.content_type, {}))
+    reply = running.transport.invoke(
+        Invocation(encoded.body, encoded.content_type, running.requests[0].options)
+    )
     values: list[float] = decode_response(reply.body, reply.content_type)["Y"].flatten().tolist()
     return values
 
@@ -163,7 +176,8 @@ def test_finalists_are_variants_of_one_endpoint(gateway: Gateway, servers: Deplo
     present, best = batching(1), batching(8)
     answers = [ask(servers.get(each)) for each in (present, best)]
     assert count_variants(gateway.aws) == [1]
-    answers += [ask(servers.get(each, keep=[present, best])) for each in (best, present)]
+    servers.keep([present, best])
+    answers += [ask(servers.get(each)) for each in (best, present)]
     assert count_variants(gateway.aws) == [1, 2]
     assert answers == [[2.0] * 4] * 4
     assert servers.waited_seconds > 0
@@ -181,7 +195,7 @@ def test_endpoint_that_fails_is_a_result(
         servers.get(batching(2))
     assert {each.status for each in gateway.aws.stacks.all} == {"DELETE_COMPLETE"}
     with monkeypatch.context() as patch:
-        patch.setattr(RunStack, "_first_failure", lambda _: "InsufficientInstanceCapacity")
+        patch.setattr(run_stack, "_first_failure", lambda *_: "InsufficientInstanceCapacity")
         with pytest.raises(SearchStoppedError, match="InsufficientInstanceCapacity"):
             servers.get(batching(4))
     gateway.aws.behaviour = Behaviour()
@@ -191,12 +205,10 @@ def test_endpoint_that_fails_is_a_result(
 
 
 @pytest.mark.parametrize("servers", ["ml.c5.large"], indirect=True)
-def test_lost_connection_is_no_fault_of_a_candidate(
-    servers: DeployedServers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lost_connection_is_no_fault_of_a_candidate(gateway: Gateway, servers: DeployedServers) -> None:
     """A candidate that cannot be reached ends the search, and is not refused."""
     ask(servers.get(batching(1)))
-    monkeypatch.setattr(servers, "_find_url", lambda _: "http://127.0.0.1:1")
+    gateway.url = "http://127.0.0.1:1"
     with pytest.raises(SearchStoppedError, match="the request failed"):
         servers.get(batching(2))
 
@@ -206,12 +218,11 @@ def test_endpoint_that_cannot_be_deleted_is_named(gateway: Gateway, servers: Dep
     """A deletion that fails says that an endpoint may exist and for how long; --clean deletes it."""
     ask(servers.get(batching(1)))
     gateway.aws.behaviour = Behaviour(failing_delete={"Endpoint"})
-    servers.close()
-    assert "an endpoint may cost money until" in servers.failure
-    assert "run `constructs-triton tune --clean`" in servers.failure
+    with pytest.raises(StackFailedError, match="an endpoint may cost money until") as error:
+        servers.close()
+    assert "run `constructs-triton tune --clean`" in str(error.value)
     gateway.aws.behaviour = Behaviour()
     assert main(["tune", "--clean", "--yes"]) == 0
-    servers.failure = ""
 
 
 class Waiting(TuneListener):
@@ -225,10 +236,11 @@ class Waiting(TuneListener):
 
 def test_kept_endpoint_is_in_service(gateway: Gateway, tmp_path: Path) -> None:
     """With --keep the last endpoint stays, and its price and its end are reported."""
-    tuning = prepare(gateway, tmp_path, "ml.c5.large")
-    tuning.place = replace(tuning.place, keeps_endpoint=True)
+    tuning = prepare(tmp_path, "ml.c5.large")
+    assert isinstance(tuning.place, AwsPlace)
+    tuning.place.keeps_endpoint = True
     listener = Waiting()
-    servers = tuning._make_servers(tmp_path / "running", listener)
+    servers = open_servers(tuning, listener)
     running = servers.get(batching(1))
     servers.close()
     ask(running)
@@ -237,3 +249,16 @@ def test_kept_endpoint_is_in_service(gateway: Gateway, tmp_path: Path) -> None:
     )
     assert main(["tune", "--clean", "--yes"]) == 0
     assert_nothing_is_left(gateway.aws)
+
+
+def test_bucket_that_does_not_exist_is_named(gateway: Gateway, tmp_path: Path) -> None:
+    """An archive that cannot be uploaded ends the search before anything is created, and names the bucket."""
+    tuning = prepare(tmp_path, "ml.c5.large")
+    assert isinstance(tuning.place, AwsPlace)
+    tuning.place.bucket = "absent"
+    with (
+        closing(open_servers(tuning, TuneListener())) as servers,
+        pytest.raises(SearchStoppedError, match=r"s3://absent: an archive was not uploaded: .*NoSuchBucket"),
+    ):
+        servers.get(batching(1))
+    assert gateway.aws.stacks.all == []

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
+from constructs_triton.cli.program.progress import clear_line, show_line
 from constructs_triton.untrusted.terminal import print_lines
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "describe_streams", "explain_unit"]
 
-_CLEAR = "\r\x1b[2K"
 _SHOWN_STATUSES = 3
 
 
@@ -43,7 +41,7 @@ class Progress:
 
     def print_step(self, step: StepResult) -> None:
         """Print the row of a step."""
-        self._clear()
+        clear_line()
         if self._quiet:
             return
         if step.stream is not None:
@@ -63,13 +61,7 @@ class Progress:
             f"{live.errors} errors, {self._what} p50 {live.percentile_ms(50):.1f} ms, "
             f"p{self._limits.percentile:g} {live.percentile_ms(self._limits.percentile):.1f} ms"
         )
-        # A line that wraps could not be cleared.
-        sys.stderr.write(f"{_CLEAR}{line[: get_terminal_size().columns - 1]}")
-        sys.stderr.flush()
-
-    def _clear(self) -> None:
-        if sys.stderr.isatty():
-            sys.stderr.write(_CLEAR)
+        show_line(line)
 
 
 def _stream_headings(percentile: str) -> tuple[str, str]:

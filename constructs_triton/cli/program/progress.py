@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from shutil import get_terminal_size
 
 from constructs_triton_client.visible_text import visible
 
-__all__ = ["show_work"]
+__all__ = ["clear_line", "show_line", "show_work"]
+
+_CLEAR = "\r\x1b[2K"
 
 
 @contextmanager
@@ -28,3 +31,16 @@ def show_work(description: str) -> Iterator[None]:
     ) as work:
         work.add_task(visible(description))
         yield
+
+
+def show_line(line: str) -> None:
+    """Show a line on the terminal in the place of the one before; drawing it takes no time."""
+    # A line that wraps could not be cleared.
+    sys.stderr.write(f"{_CLEAR}{line[: get_terminal_size().columns - 1]}")
+    sys.stderr.flush()
+
+
+def clear_line() -> None:
+    """Clear the line of ``show_line``, if standard error is a terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(_CLEAR)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from constructs_triton.cli.argument_types import called_models
 from constructs_triton.cli.program.exit_codes import (
@@ -15,6 +15,7 @@ from constructs_triton.cli.program.exit_codes import (
     EXIT_WRONG,
     FoundWrongError,
 )
+from constructs_triton.cli.program.progress import clear_line
 from constructs_triton.cli.tensor_options import read_shapes
 from constructs_triton.cli.tune.arguments import LOCAL_OPTIONS, add_arguments
 from constructs_triton.cli.tune.deployed import clean, describe_cost, print_policy, read_place
@@ -24,8 +25,8 @@ from constructs_triton.untrusted.terminal import print_json, print_lines, print_
 
 if TYPE_CHECKING:
     from constructs_triton.local.options import LocalRunOptions
-    from constructs_triton.measuring.tuning.local_search import Tuning
     from constructs_triton.measuring.tuning.outcome import TuneResult
+    from constructs_triton.measuring.tuning.search import Tuning
 
 __all__ = ["add_arguments", "run"]
 
@@ -36,15 +37,17 @@ def run(arguments: argparse.Namespace) -> int:
         return print_policy(arguments)
     if arguments.clean:
         return clean(arguments, lambda: _confirm(arguments))
-    from constructs_triton.measuring.tuning.local_search import BatchingFaultError
+    from constructs_triton.measuring.tuning.search import BatchingFaultError
 
     tuning = _prepare(arguments)
     print_note(*_plan(tuning))
     _confirm(arguments)
     try:
-        result = _search(tuning, quiet=arguments.json)
+        result = tuning.run(TuneProgress(tuning, quiet=arguments.json))
     except BatchingFaultError as error:
         raise FoundWrongError(str(error)) from None
+    finally:
+        clear_line()
     _print(result, as_json=arguments.json)
     if result.is_interrupted:
         return EXIT_INTERRUPTED
@@ -54,8 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _prepare(arguments: argparse.Namespace) -> Tuning:
-    from constructs_triton.measuring.tuning.deployed.search import DeployedTuning
-    from constructs_triton.measuring.tuning.local_search import TuneOptions, Tuning
+    from constructs_triton.measuring.tuning.search import LocalPlace, TuneOptions, Tuning
 
     for name, value in (("REPOSITORY", arguments.repository), ("--latency-ms", arguments.latency_ms)):
         if value is None:
@@ -68,31 +70,18 @@ def _prepare(arguments: argparse.Namespace) -> Tuning:
         budget_minutes=arguments.budget_minutes,
         output=arguments.output,
         step_seconds=arguments.step_seconds,
-        parameters=dict(map(_read_values, arguments.parameters)),
+        parameters={name: list(filter(None, values.split(","))) for name, values in arguments.parameters},
         calls=called_models(arguments),
         shapes=read_shapes(arguments.shapes),
         accept_stand_in=arguments.accept_stand_in,
         compares_outputs=arguments.compares_outputs,
         seed=arguments.seed,
     )
-    where, model, requests = arguments.repository, arguments.model, _requests(arguments)
-    deployed, local = read_place(arguments), _local(arguments)
-    if deployed is None:
-        return Tuning(where, model, options, requests, local)
-    if local:
+    place, local = read_place(arguments), _local(arguments)
+    if place and local:
         raise InvalidValueError("--instance-type: searches in AWS; remove the options of the local server")
-    place, reader = deployed
-    return DeployedTuning(where, model, options, place=place, reader=reader, requests=requests)
-
-
-def _read_values(text: str) -> tuple[str, list[str]]:
-    name, _, values = text.partition("=")
-    found = [value for value in values.split(",") if value]
-    if not name or not found:
-        raise InvalidValueError(
-            f"--parameter: must have the form NAME=VALUE,VALUE, got {text!r}; write threads=1,2"
-        )
-    return name, found
+    requests = _requests(arguments)
+    return Tuning(arguments.repository, arguments.model, options, place or LocalPlace(local), requests)
 
 
 def _requests(arguments: argparse.Namespace) -> Sequence[Any] | None:
@@ -110,11 +99,9 @@ def _requests(arguments: argparse.Namespace) -> Sequence[Any] | None:
 
 
 def _local(arguments: argparse.Namespace) -> LocalRunOptions:
-    given: dict[str, Any] = {name: getattr(arguments, name) for name in LOCAL_OPTIONS}
-    given["images"] = dict(given["images"] or ()) or None
-    chosen: Any = {name: value for name, value in given.items() if value is not None}
-    options: LocalRunOptions = chosen
-    return options
+    given = {name: getattr(arguments, name) for name in LOCAL_OPTIONS}
+    given["images"] = dict(given["images"] or ())
+    return cast("LocalRunOptions", {name: value for name, value in given.items() if value})
 
 
 # --- before the start -------------------------------------------------------------------------------------
@@ -122,39 +109,28 @@ def _local(arguments: argparse.Namespace) -> LocalRunOptions:
 
 def _plan(tuning: Tuning) -> Iterator[str]:
     """Say what will be measured, for how long, and what it costs."""
-    from constructs_triton.measuring.tuning.deployed.search import DeployedTuning
+    from constructs_triton.measuring.tuning.search import LocalPlace
 
-    options, schedule = tuning.options, tuning.schedule
-    expected = schedule.expected_seconds(tuning.count) / 60
+    options, facts, place = tuning.options, tuning.facts, tuning.place
+    is_local = isinstance(place, LocalPlace)
+    expected = tuning.schedule.expected_seconds(tuning.count) / 60
     yield (
         f"tune {tuning.model}: the highest rate with p{options.percentile:g} within "
-        f"{options.latency_ms:g} ms, {'in AWS' if isinstance(tuning, DeployedTuning) else 'on this machine'}"
+        f"{options.latency_ms:g} ms, {'on this machine' if is_local else 'in AWS'}"
     )
-    free = "" if isinstance(tuning, DeployedTuning) else "; no cost"
-    yield f"  machine   {tuning.facts.machine}; {tuning.facts.server}{free}"
+    yield f"  machine   {facts.machine}; {facts.server}{'; no cost' if is_local else ''}"
     for name, space in tuning.spaces.items():
-        yield f"  {name:9} {_describe(space)}"
-    yield f"  data      {tuning.facts.data}, the same for all configurations"
+        yield f"  {name:9} {space}"
+    yield f"  data      {facts.data}, the same for all configurations"
     yield (
         f"  time      about {expected:.0f} minutes for up to {tuning.count} configurations; at most "
         f"{options.budget_minutes:g} (--budget-minutes)"
     )
-    if isinstance(tuning, DeployedTuning):
-        yield from describe_cost(tuning)
+    if not isinstance(place, LocalPlace):
+        yield from describe_cost(place, options.budget_minutes)
     yield f"  output    {options.output}"
     if tuning.stand_in:
         yield f"  warning   {tuning.stand_in}"
-
-
-def _describe(space: Any) -> str:
-    parts = [f"1 to {space.most_instances} instances"]
-    if space.most_batch > 1:
-        delays = ", ".join(f"{delay / 1000:g}" for delay in space.delays_microseconds)
-        parts += [f"batches up to {space.most_batch}", f"waits of 0, {delays} ms"]
-    parts += [f"{name} {', '.join(values)}" for name, values in space.parameters]
-    if space.instance_parameters:
-        parts.append("threads for each number of instances")
-    return "; ".join(parts)
 
 
 def _confirm(arguments: argparse.Namespace) -> None:
@@ -172,14 +148,6 @@ def _confirm(arguments: argparse.Namespace) -> None:
         raise InvalidValueError("tune: was not confirmed; answer y, or add --yes")
 
 
-# --- the search -------------------------------------------------------------------------------------------
-
-
-def _search(tuning: Tuning, *, quiet: bool) -> TuneResult:
-    with TuneProgress(tuning, quiet=quiet) as progress:
-        return tuning.run(progress)
-
-
 def _print(result: TuneResult, *, as_json: bool) -> None:
     if as_json:
         print_json(result.to_dict())
@@ -187,7 +155,8 @@ def _print(result: TuneResult, *, as_json: bool) -> None:
     print_lines("", str(result), *(f"note: {note}" for note in result.notes))
     if result.is_interrupted:
         print_note("interrupted: the same command continues with the results so far")
-    files = sorted(each.relative_to(result.folder) for each in result.folder.glob("**/config.pbtxt"))
-    written = ("report.md", "report.svg", "benchmark.csv")
-    names = [*map(str, files), *(name for name in written if (result.folder / name).exists())]
-    print_note(f"wrote {', '.join(names)} to {result.folder}")
+    patterns = ("**/config.pbtxt", "report.md", "report.svg", "benchmark.csv")
+    files = [
+        str(path.relative_to(result.folder)) for each in patterns for path in sorted(result.folder.glob(each))
+    ]
+    print_note(f"wrote {', '.join(files)} to {result.folder}")

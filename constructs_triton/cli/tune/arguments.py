@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from constructs_triton.cli.argument_types import add_called_models, number, whole_number
+from constructs_triton.cli.argument_types import add_called_models, number, pair_argument, whole_number
 from constructs_triton.cli.local import add_run_option
 from constructs_triton.cli.tune.deployed import add_aws
 
@@ -94,7 +94,7 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
                        help="seconds of a short step; longer for less than 80 requests, and twice as long to "
                             "confirm a rate (default: %(default)s)")
     group.add_argument("--parameter", action="append", default=[], dest="parameters",
-                       metavar="NAME=VALUE,VALUE",
+                       type=pair_argument("NAME=VALUE,VALUE", "threads=1,2"), metavar="NAME=VALUE,VALUE",
                        help="values to try of a parameter of the configuration, such as threads=1,2")
     add_called_models(group)
     group.add_argument("--no-output-check", action="store_false", dest="compares_outputs",

@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING
 from constructs_triton.cli.argument_types import number
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit
-from constructs_triton.measuring.tuning.deployed.place import AwsPlace, fetch_price
 from constructs_triton.measuring.tuning.deployed.policies import policy_document
 from constructs_triton.measuring.tuning.deployed.run_stack import (
     FoundStack,
-    RunStack,
     delete_archives,
+    delete_stack,
     find_stacks,
 )
 from constructs_triton.operations.aws_reader import AwsReader, make_session
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
 if TYPE_CHECKING:
-    from constructs_triton.measuring.tuning.deployed.search import DeployedTuning
+    from constructs_triton.measuring.tuning.deployed.place import AwsPlace
 
-__all__ = ["add_aws", "clean", "describe_cost", "make_reader", "print_policy", "read_place"]
+__all__ = ["add_aws", "clean", "describe_cost", "print_policy", "read_place"]
 
 _AWS_OPTIONS = ("role", "bucket", "price_per_hour", "budget_usd", "image_uri", "keep")
 
@@ -52,12 +51,7 @@ def add_aws(group: argparse._ArgumentGroup) -> None:
     # fmt: on
 
 
-def make_reader(arguments: argparse.Namespace) -> AwsReader:
-    """Return what calls AWS.
-
-    Raises:
-        InvalidValueError: there is no Region.
-    """
+def _make_reader(arguments: argparse.Namespace) -> AwsReader:
     session = make_session(arguments.region)
     if session.region_name is None:
         raise InvalidValueError(
@@ -66,7 +60,7 @@ def make_reader(arguments: argparse.Namespace) -> AwsReader:
     return AwsReader(session)
 
 
-def read_place(arguments: argparse.Namespace) -> tuple[AwsPlace, AwsReader] | None:
+def read_place(arguments: argparse.Namespace) -> AwsPlace | None:
     """Return where a search in AWS runs; ``None`` for one on this machine.
 
     Raises:
@@ -79,21 +73,20 @@ def read_place(arguments: argparse.Namespace) -> tuple[AwsPlace, AwsReader] | No
                 f"--{given[0].replace('_', '-')}: is for searches in AWS; add --instance-type"
             )
         return None
+    from constructs_triton.measuring.tuning.deployed.place import AwsPlace, fetch_price
+
     role, bucket = _required(arguments)
-    reader = make_reader(arguments)
-    region = str(reader.session.region_name)
-    price = arguments.price_per_hour or fetch_price(reader, region, arguments.instance_type)
-    place = AwsPlace(
-        arguments.instance_type,
-        role,
-        bucket,
-        region,
-        price,
+    reader = _make_reader(arguments)
+    return AwsPlace(
+        instance_type=arguments.instance_type,
+        role=role,
+        bucket=bucket,
+        reader=reader,
+        usd_per_hour=arguments.price_per_hour or fetch_price(reader, arguments.instance_type),
         image=arguments.image_uri or "",
         budget_usd=arguments.budget_usd,
         keeps_endpoint=arguments.keep,
     )
-    return place, reader
 
 
 def _required(arguments: argparse.Namespace) -> tuple[str, str]:
@@ -107,9 +100,8 @@ def _required(arguments: argparse.Namespace) -> tuple[str, str]:
     return arguments.role, arguments.bucket
 
 
-def describe_cost(tuning: DeployedTuning) -> Iterator[str]:
+def describe_cost(place: AwsPlace, minutes: float) -> Iterator[str]:
     """Say what a search costs, and when it ends by itself."""
-    place, minutes = tuning.place, tuning.options.budget_minutes
     yield (
         f"  cost      up to {place.most_usd(minutes):.2f} USD; {place.usd_per_hour:g} per instance and hour, "
         "with one in the search and two in the comparison"
@@ -118,10 +110,7 @@ def describe_cost(tuning: DeployedTuning) -> Iterator[str]:
         f"  end       the endpoints are deleted at the end, and in any case after "
         f"{place.minutes_to_live(minutes):g} minutes, also if this machine is off"
     )
-    if tuning.quota.reason:
-        yield f"  warning   {tuning.quota.reason}"
-    if not tuning.quota.fits_comparison:
-        yield "  warning   The quota is 1 instance, so the comparison runs on the multi-model endpoint too."
+    yield from (f"  warning   {each}" for each in place.warnings)
 
 
 def print_policy(arguments: argparse.Namespace) -> int:
@@ -135,14 +124,17 @@ def print_policy(arguments: argparse.Namespace) -> int:
 
 def clean(arguments: argparse.Namespace, confirm: Callable[[], None]) -> int:
     """List the stacks of searches and delete them with their archives."""
-    reader = make_reader(arguments)
+    reader = _make_reader(arguments)
     found = list(find_stacks(reader))
     if not arguments.json:
         print_lines(*([_describe(each) for each in found] or ["Searches have left nothing."]))
     if found:
         confirm()
         for each in found:
-            _delete(reader, each)
+            print_note(f"deletes the endpoint {each.name}")
+            delete_stack(reader, each.name)
+            if each.bucket:
+                delete_archives(reader, each.bucket, each.archives)
     if arguments.json:
         print_json({"deleted": [each.name for each in found]})
     return 0
@@ -150,10 +142,4 @@ def clean(arguments: argparse.Namespace, confirm: Callable[[], None]) -> int:
 
 def _describe(stack: FoundStack) -> str:
     state = "expired" if stack.is_expired else "may run now, expires"
-    return f"{stack.name}  {stack.status}  {state} {stack.expires:%Y-%m-%d %H:%M} UTC"
-
-
-def _delete(reader: AwsReader, stack: FoundStack) -> None:
-    RunStack(reader, stack.name, print_note).delete()
-    if stack.bucket:
-        delete_archives(reader, stack.bucket, stack.prefix)
+    return f"{stack.name}  {stack.status}  {state} {stack.expires}"

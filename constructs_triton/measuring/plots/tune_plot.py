@@ -51,12 +51,9 @@ def plot_tuning(result: TuneResult, path: str | PathLike[str]) -> None:
 
 
 def _finalists(result: TuneResult) -> list[Candidate]:
-    return list(result.rounds[0]) if result.rounds else list(dict.fromkeys([result.present, result.best]))
-
-
-def _ordered(result: TuneResult) -> list[Candidate]:
-    """The present configuration first."""
-    return sorted(_finalists(result), key=lambda each: each != result.present)
+    """The candidates that were compared, the present configuration first."""
+    compared = result.rounds[0] if result.rounds else dict.fromkeys([result.present, result.best])
+    return sorted(compared, key=lambda each: each != result.present)
 
 
 def _label(candidate: Candidate, result: TuneResult) -> str:
@@ -72,7 +69,7 @@ def _color(candidate: Candidate, result: TuneResult) -> str:
 
 
 def _draw_comparison(axes: Axes, result: TuneResult) -> None:
-    candidates = _ordered(result)
+    candidates = _finalists(result)
     for place, candidate in enumerate(candidates):
         rate = result.rate(candidate)
         axes.bar(place, rate, width=0.55, color=_color(candidate, result), alpha=0.85)

@@ -3,4 +3,4 @@
 __all__: list[str]
 
 from .local_comparison import compare_repositories as compare_repositories
-from .local_search import tune as tune
+from .search import tune as tune

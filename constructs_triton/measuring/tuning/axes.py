@@ -6,26 +6,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from constructs_triton.measuring.tuning.candidates import ModelSettings, SearchSpace
+from constructs_triton.measuring.tuning.candidates import Candidate, ModelSettings, SearchSpace
 from constructs_triton.measuring.tuning.racing import Outcome, Race
 
-__all__ = ["Order", "count_candidates", "search"]
+__all__ = ["count_candidates", "search"]
 
 _MISSES = 2
 _PASSES = 2
 _ENDS_AXIS = (Outcome.WRONG, Outcome.REFUSED)
 
-#: Returns the models in the order of their queues, the longest first.
-Order = Callable[[], Sequence[str]]
 
-
-def search(race: Race, spaces: Mapping[str, SearchSpace], order: Order | None = None) -> None:
+def search(
+    race: Race, spaces: Mapping[str, SearchSpace], order: Callable[[], Sequence[str]] | None = None
+) -> None:
     """Search the settings of each model, and of several models a second time.
 
     Args:
         race: The race, after its beginning.
         spaces: The limits by model.
-        order: Asked before each pass. Default: the order of ``spaces``.
+        order: Returns the models before each pass, the longest queue first. Default: those of ``spaces``.
     """
     for _ in range(_PASSES if len(spaces) > 1 else 1):
         before = race.best
@@ -35,14 +34,18 @@ def search(race: Race, spaces: Mapping[str, SearchSpace], order: Order | None = 
             return
 
 
-def count_candidates(present: ModelSettings, space: SearchSpace) -> int:
-    """Return how many candidates of a model a search usually tries at most."""
+def count_candidates(present: Candidate, spaces: Mapping[str, SearchSpace]) -> int:
+    """Return how many candidates a search usually tries at most, the present configuration included."""
+    return 1 + sum(_count(present[model], space) for model, space in spaces.items())
+
+
+def _count(present: ModelSettings, space: SearchSpace) -> int:
     batches = sum(1 for _ in _doubled(present.batch, space.most_batch, space.least_batch))
     instances = sum(1 for _ in _doubled(present.instances, space.most_instances))
     values = sum(len(values) for _, values in space.parameters)
     others = 2 * ((space.most_instances > 1) + (space.most_batch > 1))
     pairs = len(space.instance_parameters) + 2 * values
-    return 1 + batches + min(instances, _MISSES) + others + pairs + len(space.delays_microseconds)
+    return batches + min(instances, _MISSES) + others + pairs + len(space.delays_microseconds)
 
 
 def _doubled(value: int, most: int, least: int = 1) -> Iterator[int]:
@@ -108,11 +111,8 @@ class _ModelSearch:
 
     def _try_parameters(self) -> None:
         """Try each value, also with more instances: threads and instances share the CPUs."""
-        for instances, parameters in self.space.instance_parameters:
-            changed = replace(self.best, instances=instances)
-            for name, value in parameters:
-                changed = changed.with_parameter(name, value)
-            self._try(changed)
+        for instances, name, value in self.space.instance_parameters:
+            self._try(replace(self.best, instances=instances).with_parameter(name, value))
         for name, values in self.space.parameters:
             for value in values:
                 self._try(self.best.with_parameter(name, value))

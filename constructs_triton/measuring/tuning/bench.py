@@ -1,16 +1,12 @@
-"""Measures candidates on this machine, and keeps each result in the journal."""
+"""Measures candidates, and keeps each result in the journal."""
 
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from math import ceil
-from types import FrameType
 from typing import Any
 
 from constructs_triton.measuring.load_test.confidence import Decision, decide
@@ -21,15 +17,15 @@ from constructs_triton.measuring.load_test.step_runner import Show, StepRunner
 from constructs_triton.measuring.tuning.candidates import Candidate
 from constructs_triton.measuring.tuning.journal import Journal
 from constructs_triton.measuring.tuning.outputs import Expected, compare_outputs, record_outputs
+from constructs_triton.measuring.tuning.preparation import TuneOptions
 from constructs_triton.measuring.tuning.racing import (
     CandidateRefusedError,
     MeasuredStep,
     SearchStoppedError,
 )
 from constructs_triton.measuring.tuning.servers import CandidateServers, RunningCandidate
-from constructs_triton_client import Invocation
 
-__all__ = ["Bench", "BenchStep", "interruptions"]
+__all__ = ["Bench", "BenchStep"]
 
 LEAD_SECONDS = 0.8
 _DECIDE_EVERY = 50
@@ -70,34 +66,27 @@ class Bench:
     """Measures candidates with the same requests.
 
     Args:
-        servers: Starts the candidates.
+        servers: Starts the candidates, and has the options of the search.
         journal: Has the results of earlier runs.
-        requests: What is sent.
-        limits: When a rate is held.
-        present: The present configuration, whose outputs the others must have.
-        compares_outputs: Whether outputs are compared.
         is_stopped: Whether Ctrl-C was pressed: Python loses an interruption of a finalizer.
         deadline: When the next measurement is one too many, on the clock of ``time.monotonic``; later by the
             time that the servers waited for endpoints.
-        seed: Start of the random arrivals.
         show: Called twice a second while a step runs.
-        keep: Candidates that stay running while others are measured.
         steps: Every step.
     """
 
     servers: CandidateServers
     journal: Journal
-    requests: Sequence[Invocation]
-    limits: Limits
-    present: Candidate
-    compares_outputs: bool = True
     is_stopped: Callable[[], bool] = bool
     deadline: float = float("inf")
-    seed: int = 0
     show: Show | None = None
-    keep: Sequence[Candidate] = ()
     steps: list[BenchStep] = field(default_factory=list)
     _expected: list[Expected] = field(default_factory=list)
+
+    @property
+    def options(self) -> TuneOptions:
+        """How the search is run."""
+        return self.servers.options
 
     def measure(self, candidate: Candidate, rate: float, seconds: float) -> MeasuredStep:
         """Measure a candidate at a rate, after its outputs were compared.
@@ -117,10 +106,10 @@ class Bench:
         """Return the requests per second of one caller who waits for each answer."""
 
         def ask() -> float:
-            transport = self._running(self.present).transport
+            running = self.servers.get(self.servers.repository.present)
             begin = time.monotonic()
             for number in range(_ALONE):
-                transport.invoke(self.requests[number % len(self.requests)])
+                running.transport.invoke(running.requests[number % len(running.requests)])
             return _ALONE / (time.monotonic() - begin)
 
         return float(self.journal.recall("one caller", ask))
@@ -133,7 +122,7 @@ class Bench:
             self._refuse_after_deadline()
             time.sleep(pause)
             models: dict[str, dict[str, float]] = {}
-            running = self._running(candidate)
+            running = self.servers.get(candidate)
             with running.count_queues(models):
                 result = self._run(running, candidate, rate, seconds)
             is_repeated = voids >= _REPEATS_OF_DISTURBED
@@ -148,51 +137,54 @@ class Bench:
 
     def _is_disturbed(self, result: StepResult) -> bool:
         """Whether the machine was too busy to send on time, in a step that missed the limit."""
-        is_late = result.late_p99_ms > _LATE_SHARE * self.limits.latency_ms
+        is_late = result.late_p99_ms > _LATE_SHARE * self.options.latency_ms
         return is_late and result.verdict is Verdict.NOT_HELD and not result.errors
 
     def _run(
         self, running: RunningCandidate, candidate: Candidate, rate: float, seconds: float
     ) -> StepResult:
-        prepared = [prepare(running.transport, request) for request in self.requests]
-        runner = StepRunner(prepared, self.limits, show=self.show, is_decided=MissDetector(self.limits))
-        in_flight = ceil(_IN_FLIGHT * rate * self.limits.latency_ms / 1000)
+        limits = self.options.limits
+        prepared = [prepare(running.transport, request) for request in running.requests]
+        runner = StepRunner(prepared, limits, show=self.show, is_decided=MissDetector(limits))
+        in_flight = ceil(_IN_FLIGHT * rate * self.options.latency_ms / 1000)
         settings = StepSettings(
             seconds=max(1.0, round(seconds, 1)),
             warm_up_seconds=LEAD_SECONDS,
             max_in_flight=max(_LEAST_IN_FLIGHT, in_flight),
             # The steps of each candidate have the same random arrivals, in the same order.
-            seed=self.seed + sum(step.candidate == candidate for step in self.steps),
+            seed=self.options.seed + sum(step.candidate == candidate for step in self.steps),
         )
         return runner.measure(rate, settings)
 
-    def _running(self, candidate: Candidate) -> RunningCandidate:
-        return self.servers.get(candidate, keep=self.keep)
+    @property
+    def seconds_left(self) -> float:
+        """Time until the deadline, which waiting for endpoints moves."""
+        return self.deadline + self.servers.waited_seconds - time.monotonic()
 
     def _refuse_after_deadline(self) -> None:
         if self.is_stopped():
             raise KeyboardInterrupt
-        if time.monotonic() > self.deadline + self.servers.waited_seconds:
+        if self.seconds_left < 0:
             raise SearchStoppedError("the budget of time is spent")
 
     # --- outputs ------------------------------------------------------------------------------------------
 
     def _check(self, candidate: Candidate) -> None:
-        """Start a candidate that was not measured before, and compare its outputs."""
+        """Start a candidate that was not measured before, and compare its outputs with the present ones."""
         kept = self.journal.recall_once(f"check of {candidate}", lambda: self._start_and_compare(candidate))
         if kept["reason"]:
             raise CandidateRefusedError(kept["reason"], is_wrong=kept["is_wrong"])
 
     def _start_and_compare(self, candidate: Candidate) -> dict[str, Any]:
         self._refuse_after_deadline()
-        if self.compares_outputs and not self._expected:
-            running = self._running(self.present)
-            self._expected = record_outputs(running.transport, self.requests)
+        if self.options.compares_outputs and not self._expected:
+            running = self.servers.get(self.servers.repository.present)
+            self._expected = record_outputs(running.transport, running.requests)
         try:
-            running = self._running(candidate)
+            running = self.servers.get(candidate)
         except CandidateRefusedError as error:
             return {"reason": str(error), "is_wrong": False}
-        found = compare_outputs(running.transport, self.requests, self._expected) if self._expected else []
+        found = compare_outputs(running.transport, running.requests, self._expected) if self._expected else []
         return {"reason": found[0] if found else "", "is_wrong": bool(found)}
 
 
@@ -223,24 +215,3 @@ def _to_dict(result: StepResult) -> dict[str, Any]:
 def _from_dict(values: Mapping[str, Any]) -> StepResult:
     statuses = {int(status): count for status, count in values["statuses"].items()}
     return StepResult(**{**values, "verdict": Verdict(values["verdict"]), "statuses": statuses})
-
-
-@contextmanager
-def interruptions() -> Iterator[list[int]]:
-    """Give a list to which each Ctrl-C inside the block adds a signal, besides KeyboardInterrupt."""
-    found: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    is_usual = before is signal.default_int_handler
-    if not is_usual or threading.current_thread() is not threading.main_thread():
-        yield found  # the program handles it in its own way
-        return
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        found.append(number)
-        signal.default_int_handler(number, frame)
-
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield found
-    finally:
-        signal.signal(signal.SIGINT, before)

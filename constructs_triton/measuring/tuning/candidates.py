@@ -41,12 +41,7 @@ class ModelSettings:
         return self.instances, self.delay_microseconds, self.batch
 
     def with_parameter(self, name: str, value: str) -> ModelSettings:
-        """Return the settings with another value of a parameter.
-
-        Args:
-            name: Name of the parameter.
-            value: Its value.
-        """
+        """Return the settings with another value of a parameter."""
         return replace(self, parameters=tuple(sorted({**dict(self.parameters), name: value}.items())))
 
 
@@ -74,20 +69,11 @@ class Candidate:
         return dict(self.models)[model]
 
     def with_settings(self, model: str, settings: ModelSettings) -> Candidate:
-        """Return the candidate with other settings of one model.
-
-        Args:
-            model: Name of the model.
-            settings: Its settings.
-        """
+        """Return the candidate with other settings of one model."""
         return Candidate(tuple((name, settings if name == model else old) for name, old in self.models))
 
     def describe(self, present: Candidate) -> str:
-        """Describe the candidate; of several models only those that differ from the present ones.
-
-        Args:
-            present: The present configuration.
-        """
+        """Describe the candidate; of several models only those that differ from the present ones."""
         if len(self.models) == 1 or self == present:
             return str(self)
         changed = [(name, settings) for name, settings in self.models if settings != present[name]]
@@ -109,8 +95,8 @@ class SearchSpace:
         least_batch: Smallest ``max_batch_size``: a step must allow the batches of its ensemble.
         delays_microseconds: Delays to try after a batch has won.
         parameters: Values to try of each parameter of the backend.
-        instance_parameters: Pairs of an instance count and parameters to try together, such as two instances
-            of one thread each.
+        instance_parameters: Instances with the name and the value of a parameter, such as two instances of
+            one thread each.
     """
 
     most_instances: int
@@ -118,7 +104,17 @@ class SearchSpace:
     least_batch: int = 1
     delays_microseconds: tuple[int, ...] = ()
     parameters: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    instance_parameters: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = ()
+    instance_parameters: tuple[tuple[int, str, str], ...] = ()
+
+    def __str__(self) -> str:
+        parts = [f"1 to {self.most_instances} instances"]
+        if self.most_batch > 1:
+            delays = ", ".join(f"{delay / 1000:g}" for delay in self.delays_microseconds)
+            parts += [f"batches up to {self.most_batch}", f"waits of 0, {delays} ms"]
+        parts += [f"{name} {', '.join(values)}" for name, values in self.parameters]
+        if self.instance_parameters:
+            parts.append("threads for each number of instances")
+        return "; ".join(parts)
 
     def contains(self, settings: ModelSettings) -> bool:
         """Whether the settings are within the limits."""

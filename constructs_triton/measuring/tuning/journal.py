@@ -35,25 +35,19 @@ class Journal:
     def __init__(self, path: Path, inputs: Mapping[str, str]) -> None:
         self._path = path
         self._asked: Counter[str] = Counter()
-        self._known: dict[str, Any] = {}
-        lines = _read_lines(path)
-        if lines:
-            self._check_inputs(lines[0], inputs)
-            self._known = {line["key"]: line["value"] for line in lines[1:]}
-        self._file = self._begin([lines[0] if lines else {"inputs": dict(inputs)}, *lines[1:]])
+        before, *results = _read_lines(path) or [dict(inputs)]
+        self._check_inputs(before, inputs)
+        self._known: dict[str, Any] = dict(results)
+        self._file = self._begin(before)
 
     def __len__(self) -> int:
         return len(self._known)
 
     def recall(self, question: str, measure: Callable[[], Any]) -> Any:
         """Return the result of a question that was asked as often before, or measure it and keep it."""
-        key = f"{question} #{self._asked[question]}"
-        if key not in self._known:
-            value = measure()
-            self._known[key] = value
-            self._write({"key": key, "value": value})
+        result = self.recall_once(f"{question} #{self._asked[question]}", measure)
         self._asked[question] += 1
-        return self._known[key]
+        return result
 
     def recall_once(self, question: str, measure: Callable[[], Any]) -> Any:
         """Return the only result of a question, however often it is asked."""
@@ -66,10 +60,12 @@ class Journal:
         """Close the file."""
         self._file.close()
 
-    def _begin(self, lines: list[Any]) -> IO[str]:
+    def _begin(self, inputs: Mapping[str, str]) -> IO[str]:
         """Write the file again without a line that an interrupted run has left unfinished."""
+        results = ({"key": question, "value": result} for question, result in self._known.items())
         temporary = self._path.with_suffix(".new")
-        temporary.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        lines = "".join(f"{json.dumps(line)}\n" for line in ({"inputs": inputs}, *results))
+        temporary.write_text(lines, encoding="utf-8")
         temporary.replace(self._path)
         return self._path.open("a", encoding="utf-8")
 
@@ -77,10 +73,7 @@ class Journal:
         self._file.write(json.dumps(line) + "\n")
         self._file.flush()
 
-    def _check_inputs(self, first: Any, inputs: Mapping[str, str]) -> None:
-        before = first.get("inputs") if isinstance(first, dict) else None
-        if not isinstance(before, dict):
-            raise _not_a_journal(self._path, 1)
+    def _check_inputs(self, before: Mapping[str, Any], inputs: Mapping[str, str]) -> None:
         other = [name for name in inputs if before.get(name) != inputs[name]]
         if other:
             changes = ", ".join(f"{name} (was {before.get(name)}, is {inputs[name]})" for name in other)
@@ -97,24 +90,16 @@ def _read_lines(path: Path) -> list[Any]:
         return []
     except OSError as error:
         raise InvalidValueError(f"{path}: cannot be read ({error}); give another folder with -o") from None
-    texts = content.decode("utf-8", "replace").splitlines()
-    return [value for number, text in enumerate(texts, 1) for value in _parse(path, number, text, len(texts))]
+    *lines, _unfinished = content.decode("utf-8", "replace").split("\n")
+    return [_parse(path, number, line) for number, line in enumerate(lines, 1)]
 
 
-def _parse(path: Path, number: int, text: str, count: int) -> list[Any]:
-    """Return the value of a line in a list; none of a last line that was not written to its end."""
+def _parse(path: Path, number: int, text: str) -> Any:
+    """Return the inputs in the first line, or the question and the result in another line."""
     try:
-        value = json.loads(text)
-        if number == 1 or (isinstance(value["key"], str) and "value" in value):
-            return [value]
+        line = json.loads(text)
+        return dict(line["inputs"]) if number == 1 else (str(line["key"]), line["value"])
     except (ValueError, KeyError, TypeError):
-        pass
-    if number == count:
-        return []
-    raise _not_a_journal(path, number)
-
-
-def _not_a_journal(path: Path, line: int) -> InvalidValueError:
-    return InvalidValueError(
-        f"{path}: line {line} is not a result of a search; delete the file to begin again"
-    )
+        raise InvalidValueError(
+            f"{path}: line {number} is not a result of a search; delete the file to begin again"
+        ) from None

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
 from constructs_triton.errors import InvalidValueError, LocalEndpointError
 from constructs_triton.local.options import LocalRunOptions
-from constructs_triton.measuring.load_test.step import Limits
 from constructs_triton.measuring.tuning.bench import Bench
 from constructs_triton.measuring.tuning.candidates import Candidate, ModelSettings
 from constructs_triton.measuring.tuning.comparison import Comparison, compare_rounds
 from constructs_triton.measuring.tuning.journal import Journal
+from constructs_triton.measuring.tuning.listener import TuneListener
+from constructs_triton.measuring.tuning.local_place import LocalPlace
 from constructs_triton.measuring.tuning.preparation import (
     Inputs,
-    Machine,
     TuneOptions,
     draw_requests,
     encode_inputs,
     find_only_model,
-    find_stand_in,
 )
-from constructs_triton.measuring.tuning.racing import (
-    CandidateRefusedError,
-    Race,
-    RaceSettings,
-    SearchStoppedError,
-)
+from constructs_triton.measuring.tuning.racing import CandidateRefusedError, Race, SearchStoppedError
 from constructs_triton.measuring.tuning.repositories import TunedRepository
 from constructs_triton.measuring.tuning.rounds import measure_rounds
-from constructs_triton.measuring.tuning.servers import CandidateServers
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton_client import Invocation
 
@@ -99,57 +93,62 @@ def compare_repositories(
     """
     if rounds < 2:
         raise InvalidValueError(f"rounds: must be at least 2, got {rounds}; use 5")
-    options = TuneOptions(
-        latency_ms=latency_ms, percentile=percentile, accept_stand_in=accept_stand_in, seed=seed
-    )
-    found = ModelRepository.from_directory(first)
+    found, second_found = (ModelRepository.from_directory(each) for each in (first, second))
     name = model or find_only_model(found)
-    second_found = ModelRepository.from_directory(second)
     second_found.model(name)
     repository = _TwoRepositories(found, name, _FIRST, TunedRepository(second_found, name, _SECOND))
-    for each in (repository, repository.second):
-        find_stand_in(each, options, local)
-    invocations = [encode_inputs(each) for each in requests or draw_requests(Path(first), name, options)]
-    limits = Limits(latency_ms=latency_ms, percentile=percentile)
+    place = LocalPlace(local)
     with tempfile.TemporaryDirectory() as folder:
-        journal = Journal(Path(folder) / "journal.jsonl", {})
-        servers = CandidateServers(repository, Path(folder), invocations, local)
-        keep = () if Machine.inspect().gpus else (_FIRST, _SECOND)
-        bench = Bench(servers, journal, invocations, limits, _FIRST, compares_outputs, seed=seed, keep=keep)
-        try:
-            return _compare(bench, limits, rounds, step_seconds, seed)
-        except (CandidateRefusedError, SearchStoppedError) as error:
-            raise LocalEndpointError(f"{name}: {error}") from None
-        finally:
-            servers.close()
-            journal.close()
+        options = TuneOptions(
+            latency_ms=latency_ms,
+            percentile=percentile,
+            output=Path(folder),
+            step_seconds=step_seconds,
+            accept_stand_in=accept_stand_in,
+            compares_outputs=compares_outputs,
+            seed=seed,
+        )
+        for each in (repository, repository.second):
+            place.check(each, options)
+        drawn = requests or draw_requests(Path(first), name, options)
+        invocations = [encode_inputs(each) for each in drawn]
+        with (
+            closing(Journal(options.output / "journal.jsonl", {})) as journal,
+            closing(place.open(repository, invocations, options, TuneListener())) as servers,
+        ):
+            servers.keep((_FIRST, _SECOND))
+            bench = Bench(servers, journal)
+            try:
+                return _compare(bench, rounds)
+            except (CandidateRefusedError, SearchStoppedError) as error:
+                raise LocalEndpointError(f"{name}: {error}") from None
 
 
-def _compare(bench: Bench, limits: Limits, rounds: int, seconds: float, seed: int) -> Comparison:
-    first_rate = bench.measure_alone() / 2
-    estimates = {each: _estimate(bench, each, first_rate, seconds) for each in (_FIRST, _SECOND)}
+def _compare(bench: Bench, rounds: int) -> Comparison:
+    options, rate, estimates = bench.options, bench.measure_alone() / 2, {}
+    for each in (_FIRST, _SECOND):
+        estimates[each] = rate = _estimate(bench, each, rate)
     found = list(
         measure_rounds(
             bench.measure,
-            [_FIRST, _SECOND],
             estimates,
-            latency_ms=limits.latency_ms,
-            seconds=seconds,
+            latency_ms=options.latency_ms,
+            seconds=options.step_seconds,
             rounds=rounds,
-            seed=seed,
+            seed=options.seed,
         )
     )
     return compare_rounds([each[_FIRST] for each in found], [each[_SECOND] for each in found])
 
 
-def _estimate(bench: Bench, candidate: Candidate, first_rate: float, seconds: float) -> float:
-    race = Race(bench.measure, candidate, RaceSettings(seconds / 2, seconds))
+def _estimate(bench: Bench, candidate: Candidate, first_rate: float) -> float:
+    race = Race(bench.measure, candidate, bench.options.step_seconds / 2)
     race.begin(first_rate)
     rate = race.trials[candidate].rate
     if not rate:
         which = "first" if candidate == _FIRST else "second"
         raise InvalidValueError(
             f"latency_ms: the {which} configuration holds no rate within the limit, got "
-            f"{bench.limits.latency_ms:g}; raise it"
+            f"{bench.options.latency_ms:g}; raise it"
         )
     return rate

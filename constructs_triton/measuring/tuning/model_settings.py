@@ -10,9 +10,8 @@ from constructs_triton.measuring.tuning.candidates import LARGEST_BATCH, ModelSe
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.loaded_config import complete
 from constructs_triton.model_config.target import Target
-from constructs_triton.model_config.text import format_model_config
 
-__all__ = ["describe_changes", "find_space", "read_settings", "write_settings"]
+__all__ = ["find_space", "read_settings", "write_settings"]
 
 #: The parameter that sets the threads of one instance.
 _THREADS = {"onnxruntime": "intra_op_thread_count", "openvino": "INFERENCE_NUM_THREADS"}
@@ -96,10 +95,10 @@ def find_space(
     )
 
 
-def _share_cpus(parameter: str, cpus: int) -> tuple[tuple[int, tuple[tuple[str, str], ...]], ...]:
-    """Pairs of instances and threads that share all CPUs."""
-    counts = [2**power for power in range(cpus.bit_length()) if 2**power <= cpus]
-    return tuple((count, ((parameter, str(cpus // count)),)) for count in counts)
+def _share_cpus(parameter: str, cpus: int) -> tuple[tuple[int, str, str], ...]:
+    """Instances, a power of two, and the threads of each, which share all CPUs."""
+    counts = [2**power for power in range(cpus.bit_length())]
+    return tuple((count, parameter, str(cpus // count)) for count in counts)
 
 
 def write_settings(config: Any, present: ModelSettings, settings: ModelSettings) -> Any:
@@ -147,8 +146,3 @@ def _write_batching(config: Any, settings: ModelSettings) -> None:
     kept = [size for size in batching.preferred_batch_size if size <= settings.batch]
     del batching.preferred_batch_size[:]
     batching.preferred_batch_size.extend(kept)
-
-
-def describe_changes(config: Any, reasons: Sequence[str]) -> str:
-    """Return the text of a ``config.pbtxt`` with the reasons as comments before it."""
-    return "".join(f"# {line}\n" for line in reasons) + format_model_config(config)

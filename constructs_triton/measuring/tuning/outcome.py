@@ -5,26 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 from constructs_triton.measuring.load_test.step import Limits
 from constructs_triton.measuring.tuning.bench import BenchStep
 from constructs_triton.measuring.tuning.candidates import Candidate
-from constructs_triton.measuring.tuning.comparison import (
-    Comparison,
-    ComparisonVerdict,
-    compare_rounds,
-    geometric_mean,
-)
+from constructs_triton.measuring.tuning.comparison import Comparison, ComparisonVerdict, compare_rounds
 from constructs_triton.measuring.tuning.racing import Outcome, Trial
 from constructs_triton.measuring.tuning.rounds import Round
 
-__all__ = ["TuneResult", "choose", "compare_finalists", "find_notes"]
+__all__ = ["Facts", "TuneResult", "choose", "compare_finalists", "find_notes"]
 
 # The simplest candidate within this share of the best wins.
 _NEARLY_BEST = 0.97
 _CHANGED = 1.18
 _FEWEST_ROUNDS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a search is measured with, in words.
+
+    Args:
+        machine: The machine.
+        server: The Triton server.
+        data: The requests.
+        shares_cpus: Whether the model runs on the CPUs of the load generator.
+        instance_type: Instance type of the endpoint, or ``local``.
+    """
+
+    machine: str
+    server: str
+    data: str
+    shares_cpus: bool
+    instance_type: str = "local"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +52,7 @@ class TuneResult:
         present: The present configuration.
         trials: What the search found about each candidate.
         best: The configuration to use; the present one if nothing is distinguishable from it.
+        facts: What was measured with.
         rounds: Rates of the comparison at the end, by round and candidate.
         comparisons: Comparison of each finalist with the present configuration.
         steps: Every step that was measured.
@@ -51,6 +67,7 @@ class TuneResult:
     present: Candidate
     trials: Mapping[Candidate, Trial]
     best: Candidate
+    facts: Facts
     rounds: Sequence[Round] = ()
     comparisons: Mapping[Candidate, Comparison] = field(default_factory=dict)
     steps: Sequence[BenchStep] = ()
@@ -70,23 +87,13 @@ class TuneResult:
         return self.present in self.trials
 
     def rate(self, candidate: Candidate) -> float:
-        """Return the requests per second that a candidate holds: the mean of the rounds, or of the search.
-
-        Args:
-            candidate: A candidate that was tried.
-        """
+        """Return the requests per second that a candidate holds: the mean of the rounds, or of the search."""
         if self.comparisons and candidate in self.rounds[0]:
             return geometric_mean([found[candidate] for found in self.rounds])
         return self.trials[candidate].rate if candidate in self.trials else 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as values that ``json.dumps`` accepts."""
-        found = self.comparison
-        compared = (
-            {"ratio": found.ratio, "low": found.low, "high": found.high, "rounds": found.rounds}
-            if found
-            else None
-        )
         return {
             "sentence": str(self),
             "model": self.model,
@@ -96,7 +103,7 @@ class TuneResult:
             "best_is_present": self.best == self.present,
             "requests_per_second": self.rate(self.best),
             "present_requests_per_second": self.rate(self.present),
-            "comparison": compared,
+            "comparison": asdict(self.comparison) if self.comparison else None,
             "tried": [
                 {
                     "configuration": str(trial.candidate),
@@ -125,10 +132,9 @@ class TuneResult:
             before = self.rate(self.present)
             against = f"{_number(before)} at present" if before else "none at present"
             return f"Not confirmed: with {change}, {self.model} held {rate} in the search, against {against}."
-        interval = f"{_number(self.comparison.low)} to {_number(self.comparison.high)}"
         return (
             f"With {change}, {self.model} holds {rate}: {_number(self.comparison.ratio)} times your "
-            f"configuration (95% confidence: {interval})."
+            f"configuration {_interval(self.comparison)}."
         )
 
     def _keep(self, rate: str, limit: str) -> str:
@@ -144,13 +150,17 @@ class TuneResult:
         best = max(others, key=lambda each: each.ratio)
         return (
             f"Keep your configuration: it holds {rate}. The best other one is not distinguishable from it: "
-            f"{_number(best.ratio)} times (95% confidence: {_number(best.low)} to {_number(best.high)})."
+            f"{_number(best.ratio)} times {_interval(best)}."
         )
 
 
 def _number(value: float) -> str:
     """Three digits at most: 0.95, 1.25, 11.2, 130."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _interval(comparison: Comparison) -> str:
+    return f"(95% confidence: {_number(comparison.low)} to {_number(comparison.high)})"
 
 
 def compare_finalists(present: Candidate, rounds: Sequence[Round]) -> dict[Candidate, Comparison]:

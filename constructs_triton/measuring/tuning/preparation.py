@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import shutil
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.local.options import LocalRunOptions
-from constructs_triton.local.server.installation import find_installation
+from constructs_triton.measuring.load_test.step import Limits
 from constructs_triton.measuring.sample_inputs import sample_inputs
 from constructs_triton.measuring.tuning.candidates import Candidate, SearchSpace
 from constructs_triton.measuring.tuning.model_settings import find_space, read_settings
 from constructs_triton.measuring.tuning.outputs import REQUESTS
 from constructs_triton.measuring.tuning.repositories import TunedRepository
-from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.ensemble import EnsembleGraph
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_repository import ModelRepository
@@ -34,18 +27,13 @@ __all__ = [
     "Inputs",
     "Machine",
     "TuneOptions",
-    "describe_server",
     "draw_requests",
     "encode_inputs",
     "find_only_model",
     "find_spaces",
-    "find_stand_in",
 ]
 
 Inputs = Mapping[str, "NDArray[Any]"]
-_CPU_INFO = Path("/proc/cpuinfo")
-_QUERY = ("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
-_QUERY_SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,13 +52,38 @@ class TuneOptions:
     compares_outputs: bool = True
     seed: int = 0
 
+    @property
+    def limits(self) -> Limits:
+        """When a rate is held."""
+        return Limits(latency_ms=self.latency_ms, percentile=self.percentile)
+
     def __post_init__(self) -> None:
+        _ = self.limits  # checks the latency and the percentile
         if not 1 <= self.step_seconds <= 600:
             raise InvalidValueError(f"step_seconds: must be from 1 to 600, got {self.step_seconds:g}; use 4")
         if not 1 <= self.budget_minutes <= 7 * 24 * 60:
             raise InvalidValueError(
                 f"budget_minutes: must be at least 1 and at most a week, got {self.budget_minutes:g}; use 20"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The machine that runs the candidates.
+
+    Args:
+        cpus: Number of CPUs.
+        cpu: Name of the CPU.
+        gpus: Name of each GPU.
+    """
+
+    cpus: int
+    cpu: str
+    gpus: tuple[str, ...]
+
+    def __str__(self) -> str:
+        gpus = f"GPUs: {', '.join(self.gpus)}" if self.gpus else "no GPU"
+        return f"{self.cpus} CPUs ({self.cpu}), {gpus}"
 
 
 def find_only_model(repository: ModelRepository) -> str:
@@ -101,14 +114,14 @@ def find_spaces(
     folders = [found.models[name] for name in found.closure(model)]
     searched = [folder for folder in folders if not folder.is_ensemble]
     present = Candidate(tuple((each.name, read_settings(each, gpus, parameters)) for each in searched))
+    least = _batches_of_ensembles(folders)
     spaces = {
-        folder.name: find_space(
-            folder, options.latency_ms, cpus=machine.cpus, gpu_count=gpus, parameters=parameters
+        each.name: replace(
+            find_space(each, options.latency_ms, cpus=machine.cpus, gpu_count=gpus, parameters=parameters),
+            least_batch=least.get(each.name, 1),
         )
-        for folder in searched
+        for each in searched
     }
-    for name, batch in _batches_of_ensembles(folders).items():
-        spaces[name] = replace(spaces[name], least_batch=batch)
     return TunedRepository(found, model, present), spaces
 
 
@@ -120,32 +133,7 @@ def _batches_of_ensembles(folders: Sequence[ModelFolder]) -> dict[str, int]:
             for step in EnsembleGraph.from_model(folder).steps:
                 least = folder.config.max_batch_size
                 found[step.model_name] = max(found.get(step.model_name, 1), least)
-    names = {folder.name for folder in folders if not folder.is_ensemble}
-    return {name: batch for name, batch in found.items() if name in names}
-
-
-def find_stand_in(repository: TunedRepository, options: TuneOptions, local: LocalRunOptions) -> str:
-    """Return a sentence about the backends that a stand-in replaces; empty if there is none.
-
-    Raises:
-        InvalidValueError: there is one, and it was not accepted.
-    """
-    if local.get("engine"):
-        return ""
-    server = local.get("tritonserver")
-    installed = find_installation(Path(server) if server else None).backend_names()
-    backends = {infer_backend(folder).backend for folder in repository.folders}
-    missing = sorted(backends - installed - {""})
-    if not missing:
-        return ""
-    names = ", ".join(missing)
-    if not options.accept_stand_in:
-        raise InvalidValueError(
-            f"{repository.model}: this server does not have the backend {names}. The best settings of a "
-            "stand-in are not those of the backend; add --engine and --image, or --accept-stand-in to search "
-            "with the stand-in"
-        )
-    return f"Figures of a Python stand-in, not of the backend {names}."
+    return found
 
 
 def draw_requests(repository: Path, model: str, options: TuneOptions) -> Iterator[Invocation]:
@@ -159,72 +147,12 @@ def draw_requests(repository: Path, model: str, options: TuneOptions) -> Iterato
         samples = sample_inputs(repository, model, [], options.shapes or {}, is_random=True, seed=seed)
         datatypes = {name: "BF16" for name, (_, datatype) in samples.items() if datatype == "BF16"}
         arrays = {name: array for name, (array, _) in samples.items()}
-        encoded = encode_request(arrays, datatypes=datatypes)
-        yield Invocation(encoded.body, encoded.content_type, {})
+        yield encode_inputs(arrays, datatypes)
 
 
-def encode_inputs(request: Inputs | Invocation) -> Invocation:
+def encode_inputs(request: Inputs | Invocation, datatypes: Mapping[str, str] | None = None) -> Invocation:
     """Return a request as bytes, unless it is encoded already."""
     if isinstance(request, Invocation):
         return request
-    encoded = encode_request(request)
+    encoded = encode_request(request, datatypes=datatypes)
     return Invocation(encoded.body, encoded.content_type, {})
-
-
-# --- the machine ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """This machine.
-
-    Args:
-        cpus: Number of CPUs.
-        cpu: Name of the CPU.
-        gpus: Name of each GPU.
-    """
-
-    cpus: int
-    cpu: str
-    gpus: tuple[str, ...]
-
-    @classmethod
-    def inspect(cls) -> Machine:
-        """Return what the operating system and the GPU driver report."""
-        return cls(os.cpu_count() or 1, _cpu_name(), _gpu_names())
-
-    def __str__(self) -> str:
-        gpus = f"GPUs: {', '.join(self.gpus)}" if self.gpus else "no GPU"
-        return f"{self.cpus} CPUs ({self.cpu}), {gpus}"
-
-
-def _cpu_name() -> str:
-    try:
-        lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def _gpu_names() -> tuple[str, ...]:
-    if shutil.which(_QUERY[0]) is None:
-        return ()
-    try:
-        answer = subprocess.run(_QUERY, capture_output=True, text=True, timeout=_QUERY_SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return ()
-    return tuple(line.strip() for line in answer.stdout.splitlines() if line.strip())
-
-
-def describe_server(options: LocalRunOptions) -> str:
-    """Return which Triton server runs the candidates: the image of an engine, or the bundled server."""
-    if options.get("engine"):
-        images = ", ".join(sorted((options.get("images") or {}).values())) or "the default image"
-        return f"{images} in {options['engine']}"
-    if options.get("tritonserver"):
-        return str(options["tritonserver"])
-    try:
-        return f"nvidia-pytriton {version('nvidia-pytriton')}"
-    except PackageNotFoundError:
-        return "nvidia-pytriton"

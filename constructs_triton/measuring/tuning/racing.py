@@ -22,11 +22,12 @@ __all__ = [
     "MeasuredStep",
     "Outcome",
     "Race",
-    "RaceSettings",
     "SearchStoppedError",
     "Trial",
 ]
 
+# A candidate must hold this many times the best rate.
+_GAIN = 1.08
 _RISE, _PRECISION, _BACK, _AGAIN = 1.4, 1.2, 1.07, 1.12
 _CONFIRMATIONS = 4
 # Queues do not hold 1.2 times a rate that they miss: one of the two steps was disturbed.
@@ -91,20 +92,12 @@ class Trial(NamedTuple):
     reason: str = ""
     model: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class RaceSettings:
-    """How long steps are, and what counts as better.
-
-    Args:
-        step_seconds: Length of a step that asks a question.
-        confirm_seconds: Length of a step that confirms a rate.
-        gain: A candidate must hold this many times the best rate.
-    """
-
-    step_seconds: float = 4.0
-    confirm_seconds: float = 8.0
-    gain: float = 1.08
+    @property
+    def rate_text(self) -> str:
+        """The rate as reports write it: ``< 12.3`` if it was not held, ``-`` if none was measured."""
+        if not self.rate:
+            return "-"
+        return f"{'< ' if self.outcome is Outcome.BELOW else ''}{self.rate:.1f}"
 
 
 @dataclass(slots=True)
@@ -114,7 +107,7 @@ class Race:
     Args:
         measure: Measures a candidate at a rate.
         present: The present configuration.
-        settings: How long steps are.
+        step_seconds: Length of a step that asks a question; one that confirms a rate is twice as long.
         report: Called after each candidate.
         best: The best candidate so far.
         rate: Its confirmed rate.
@@ -124,7 +117,7 @@ class Race:
 
     measure: Measure
     present: Candidate
-    settings: RaceSettings
+    step_seconds: float = 4.0
     report: Callable[[Trial], None] | None = None
     trials: dict[Candidate, Trial] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -164,12 +157,12 @@ class Race:
             self.report(trial)
 
     def _try(self, candidate: Candidate) -> Trial:
-        bar = self.rate * self.settings.gain
+        bar = self.rate * _GAIN
         step = self._ask(candidate, bar)
         if not step.is_held:
             return Trial(candidate, Outcome.BELOW, bar, step.error)
         rate = self._climb(candidate, bar)
-        if rate < self.rate * sqrt(self.settings.gain):
+        if rate < self.rate * sqrt(_GAIN):
             return Trial(candidate, Outcome.BELOW, bar, "a longer step did not confirm it")
         self.best, self.rate = candidate, rate
         return Trial(candidate, Outcome.BEST, rate)
@@ -180,7 +173,7 @@ class Race:
         return step if step.is_held else self._short(candidate, rate)
 
     def _short(self, candidate: Candidate, rate: float) -> MeasuredStep:
-        return self._measure(candidate, rate, self.settings.step_seconds)
+        return self._measure(candidate, rate, self.step_seconds)
 
     def _climb(self, candidate: Candidate, held: float) -> float:
         """Go up from a rate that is held until one is not, bisect, and confirm."""
@@ -212,7 +205,7 @@ class Race:
         return held
 
     def _long(self, candidate: Candidate, rate: float) -> bool:
-        return self._measure(candidate, rate, self.settings.confirm_seconds).is_held
+        return self._measure(candidate, rate, 2 * self.step_seconds).is_held
 
     def _measure(self, candidate: Candidate, rate: float, seconds: float) -> MeasuredStep:
         return self.measure(candidate, rate, max(seconds, min(_LEAST_REQUESTS / rate, _LONGER * seconds)))

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
 from constructs_triton.measuring.tuning.bench import BenchStep
 from constructs_triton.measuring.tuning.candidates import Candidate
-from constructs_triton.measuring.tuning.outcome import TuneResult
-from constructs_triton.measuring.tuning.racing import Outcome, Trial
+from constructs_triton.measuring.tuning.outcome import Facts, TuneResult
 from constructs_triton.measuring.tuning.repositories import TunedRepository
 from constructs_triton.model_config.folder import CONFIG_FILE
 from constructs_triton.model_config.text import format_model_config
 
-__all__ = ["Facts", "write_report"]
+__all__ = ["write_report"]
 
 _LIMITS = (
     "The rates are those of this machine. Use them to compare configurations, and measure the winner on the "
@@ -31,26 +29,7 @@ _HAS_NETWORK = (
 _SHARES_CPUS = "The load generator and the model shared the CPUs: compare the rates, do not size with them."
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a search was measured with, in words.
-
-    Args:
-        machine: The machine.
-        server: The Triton server.
-        data: The requests.
-        shares_cpus: Whether the model ran on the CPUs of the load generator.
-        instance_type: Instance type of the endpoint, or ``local``.
-    """
-
-    machine: str
-    server: str
-    data: str
-    shares_cpus: bool
-    instance_type: str = "local"
-
-
-def write_report(result: TuneResult, repository: TunedRepository, facts: Facts, path: Path) -> None:
+def write_report(result: TuneResult, repository: TunedRepository, path: Path) -> None:
     """Write the report as Markdown; its first line is one sentence about the result."""
     parts = [
         [str(result), "", *(f"- {note}" for note in result.notes)],
@@ -58,8 +37,8 @@ def write_report(result: TuneResult, repository: TunedRepository, facts: Facts, 
         _comparison(result),
         _tried(result),
         _times(result),
-        _method(result, facts),
-        ["## Limits", "", *(f"- {text}" for text in _limits(facts))],
+        _method(result),
+        ["## Limits", "", *(f"- {text}" for text in _limits(result.facts))],
     ]
     lines = [line for part in parts if part for line in (*part, "")]
     path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
@@ -72,27 +51,22 @@ def _limits(facts: Facts) -> Iterable[str]:
 
 
 def _changes(result: TuneResult, repository: TunedRepository) -> list[str]:
-    if result.best == result.present:
-        return []
-    lines = ["## What to change", ""]
-    for folder in repository.folders:
-        if (
-            folder.name in dict(result.best.models)
-            and result.best[folder.name] != result.present[folder.name]
-        ):
-            before, after = (
-                format_model_config(repository.config(folder, each[folder.name])).splitlines()
-                for each in (result.present, result.best)
-            )
-            name = f"{folder.name}/{CONFIG_FILE}"
-            diff = unified_diff(before, after, f"present/{name}", f"tuned/{name}", n=1, lineterm="")
-            lines += ["```diff", *diff, "```", ""]
-    return lines[:-1]
+    lines = []
+    for folder in repository.changed(result.best):
+        before, after = (
+            format_model_config(repository.config(folder, each[folder.name])).splitlines()
+            for each in (result.present, result.best)
+        )
+        name = f"{folder.name}/{CONFIG_FILE}"
+        diff = unified_diff(before, after, f"present/{name}", f"tuned/{name}", n=1, lineterm="")
+        lines += ["", "```diff", *diff, "```"]
+    return lines and ["## What to change", *lines]
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    cells = [headings, ["---"] * len(headings), *rows]
-    return [f"| {' | '.join(row)} |" for row in cells]
+def _section(title: str, text: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return a heading, a text and a table."""
+    table = [f"| {' | '.join(row)} |" for row in (headings, ["---"] * len(headings), *rows)]
+    return [f"## {title}", "", *([text, ""] if text else []), *table]
 
 
 def _comparison(result: TuneResult) -> list[str]:
@@ -103,47 +77,35 @@ def _comparison(result: TuneResult) -> list[str]:
         ratio = f"{found.ratio:.2f} ({found.low:.2f} to {found.high:.2f})"
         name = candidate.describe(result.present)
         rows.append([name, f"{result.rate(candidate):.1f}", ratio, str(found.verdict)])
-    headings = ("configuration", "requests per second", "times the present (95%)", "verdict")
-    return [
-        f"## Comparison in {len(result.rounds)} rounds",
-        "",
+    return _section(
+        f"Comparison in {len(result.rounds)} rounds",
         "Each round measured each configuration, in random order. Its rate is where the latency crosses the "
         "limit.",
-        "",
-        *_table(headings, rows),
-    ]
+        ("configuration", "requests per second", "times the present (95%)", "verdict"),
+        rows,
+    )
 
 
 def _tried(result: TuneResult) -> list[str]:
-    rows = [_tried_row(trial, result.present) for trial in result.trials.values()]
-    return ["## What was tried", "", *_table(("configuration", "requests per second", "result"), rows)]
-
-
-def _tried_row(trial: Trial, present: Candidate) -> list[str]:
-    rate = (
-        "-"
-        if not trial.rate
-        else f"< {trial.rate:.1f}"
-        if trial.outcome is Outcome.BELOW
-        else f"{trial.rate:.1f}"
-    )
-    reason = f": {trial.reason}" if trial.reason else ""
-    return [trial.candidate.describe(present), rate, f"{trial.outcome}{reason}".replace("|", "\\|")]
+    rows = []
+    for trial in result.trials.values():
+        reason = f": {trial.reason}" if trial.reason else ""
+        outcome = f"{trial.outcome}{reason}".replace("|", "\\|")
+        rows.append([trial.candidate.describe(result.present), trial.rate_text, outcome])
+    return _section("What was tried", "", ("configuration", "requests per second", "result"), rows)
 
 
 def _times(result: TuneResult) -> list[str]:
-    """The time in queue and compute of each model, in the last step that each configuration held."""
+    """The time in queue and compute of each model, at the highest rate that each configuration held."""
     rows = [row for each in dict.fromkeys([result.present, result.best]) for row in _time_rows(each, result)]
     if not rows:
         return []
-    headings = ("configuration", "model", "rate", "queue ms", "compute ms", "mean batch")
-    return [
-        "## Where the time goes",
-        "",
+    return _section(
+        "Where the time goes",
         "Means of the server's statistics, in the step with the highest rate that was held.",
-        "",
-        *_table(headings, rows),
-    ]
+        ("configuration", "model", "rate", "queue ms", "compute ms", "mean batch"),
+        rows,
+    )
 
 
 def _time_rows(candidate: Candidate, result: TuneResult) -> Iterator[list[str]]:
@@ -161,13 +123,13 @@ def _time_rows(candidate: Candidate, result: TuneResult) -> Iterator[list[str]]:
         yield [name, model, f"{step.result.rate:.1f}", *figures]
 
 
-def _method(result: TuneResult, facts: Facts) -> list[str]:
+def _method(result: TuneResult) -> list[str]:
     return [
         "## How it was measured",
         "",
-        f"- Machine: {facts.machine}",
-        f"- Server: {facts.server}",
-        f"- Data: {facts.data}",
+        f"- Machine: {result.facts.machine}",
+        f"- Server: {result.facts.server}",
+        f"- Data: {result.facts.data}",
         f"- Limit: p{result.limits.percentile:g} within {result.limits.latency_ms:g} ms, without errors; "
         "latency counts from when a request was due",
         *_load(result.steps),
@@ -179,7 +141,7 @@ def _load(steps: Sequence[BenchStep]) -> list[str]:
         return []
     late = max(step.result.late_p99_ms for step in steps)
     return [
-        f"- {len(steps)} steps, and {sum(step.voids for step in steps)} void ones on a busy machine",
+        f"- Steps: {len(steps)}, and {sum(step.voids for step in steps)} that were void on a busy machine",
         f"- The generator used at most {max(step.result.cpu for step in steps):.0%} of a CPU and was at most "
         f"{late:.0f} ms late (p99); load average up to {max(step.load for step in steps):.1f}",
     ]

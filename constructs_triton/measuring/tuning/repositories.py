@@ -77,6 +77,13 @@ class TunedRepository:
         config.ClearField("response_cache")
         return config
 
+    def changed(self, candidate: Candidate) -> list[ModelFolder]:
+        """Return the models whose settings are not the present ones."""
+        models = dict(candidate.models)
+        return [
+            each for each in self.folders if models.get(each.name) != dict(self.present.models).get(each.name)
+        ]
+
     def config(self, folder: ModelFolder, settings: ModelSettings) -> Any:
         """Return the configuration of a model with these settings."""
         written = folder.config if folder.config is not None else new_model_config()

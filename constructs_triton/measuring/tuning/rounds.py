@@ -6,7 +6,7 @@ so candidates are compared within rounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from math import exp, log
 from random import Random
 
@@ -35,7 +35,6 @@ def choose_finalists(race: Race) -> list[Candidate]:
 
 def measure_rounds(
     measure: Measure,
-    finalists: Sequence[Candidate],
     estimates: Mapping[Candidate, float],
     *,
     latency_ms: float,
@@ -43,13 +42,12 @@ def measure_rounds(
     rounds: int,
     seed: int = 0,
     report: Callable[[int, Candidate, float], None] | None = None,
-) -> Iterable[Round]:
+) -> Iterator[Round]:
     """Measure the finalists in turns, and yield the rates of each complete round.
 
     Args:
         measure: Measures a candidate at a rate.
-        finalists: The candidates.
-        estimates: A rate near which each is searched.
+        estimates: The candidates, and a rate near which the rate of each is searched.
         latency_ms: The limit.
         seconds: Length of a step.
         rounds: Number of rounds.
@@ -59,7 +57,7 @@ def measure_rounds(
     near = dict(estimates)
     for number in range(rounds):
         found: Round = {}
-        for candidate in Random(seed + number).sample(list(finalists), len(finalists)):
+        for candidate in Random(seed + number).sample(list(near), len(near)):
             rate = find_crossing(
                 lambda rate, each=candidate: measure(each, rate, seconds),  # type: ignore[misc]
                 near[candidate],

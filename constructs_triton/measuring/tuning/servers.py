@@ -1,43 +1,50 @@
-"""Starts candidates on this machine, each from its own copy of the repository."""
+"""The candidates that run now, of which each has its own copy of the repository."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from constructs_triton.errors import InvocationError, LocalEndpointError
+from constructs_triton.errors import ConstructsTritonError, InvocationError, LocalEndpointError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.local.model_statistics import ModelStatistics, statistics_since
-from constructs_triton.local.options import LocalRunOptions
 from constructs_triton.measuring.tuning.candidates import Candidate
+from constructs_triton.measuring.tuning.listener import TuneListener
+from constructs_triton.measuring.tuning.preparation import TuneOptions
 from constructs_triton.measuring.tuning.racing import CandidateRefusedError
 from constructs_triton.measuring.tuning.repositories import TunedRepository
 from constructs_triton_client import Invocation, SageMakerTransport
 from constructs_triton_client.concurrency import map_concurrently
 
-__all__ = ["CandidateServers", "RunningCandidate"]
+__all__ = ["CandidateServers", "RunningCandidate", "describe_refusal"]
 
-_NAME = "tune"
 _REASON_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True)
 class RunningCandidate:
-    """The local endpoint of a candidate, if it is one, and the transport that reaches it."""
+    """A candidate that answers.
 
-    endpoint: LocalEndpoint | None
+    Args:
+        transport: Reaches its endpoint.
+        requests: The requests of the search, for this candidate: several candidates may share an endpoint.
+        endpoint: Its endpoint, if it is on this machine.
+    """
+
     transport: SageMakerTransport
+    requests: Sequence[Invocation]
+    endpoint: LocalEndpoint | None = None
 
     @contextmanager
     def count_queues(self, found: dict[str, dict[str, float]]) -> Iterator[None]:
         """Add what the server counts of each model inside the block: times, and the size of batches."""
         before = self._statistics()
         yield
-        after = self._statistics()
-        for each in statistics_since(after, before):
+        for each in statistics_since(self._statistics(), before):
             if each.success.count:
                 found[each.name] = {
                     "queue_ms": round(each.queue.mean_ms, 3),
@@ -46,7 +53,7 @@ class RunningCandidate:
                 }
 
     def _statistics(self) -> tuple[ModelStatistics, ...]:
-        """Return the counters; none of a container or in AWS, where they cannot be reached."""
+        """Return the counters; none if they cannot be reached, as in AWS."""
         if self.endpoint is None:
             return ()
         try:
@@ -56,84 +63,86 @@ class RunningCandidate:
         return tuple(each for variants in servers.values() for models in variants.values() for each in models)
 
 
-class CandidateServers:
-    """The candidates that run now.
+@dataclass
+class CandidateServers(ABC):
+    """Starts candidates and stops them; a subclass knows where they run.
 
     Args:
         repository: The repository whose copies run.
-        folder: Folder of the copies.
-        requests: Requests that warm a candidate up.
-        options: Options of ``LocalEndpoint``, such as the engine.
-        calls: Models that Python models call, as for ``LocalEndpoint.from_repository``.
+        requests: The requests of the search, which also warm a candidate up.
+        options: How the search is run.
+        listener: Gets what takes minutes.
+        starts: How many copies were made.
+        waited_seconds: Waiting for endpoints of several candidates, which is not part of the budget.
     """
 
-    def __init__(
-        self,
-        repository: TunedRepository,
-        folder: Path,
-        requests: Sequence[Invocation],
-        options: LocalRunOptions,
-        calls: Mapping[str, Sequence[str]] | None = None,
-    ) -> None:
-        self._repository = repository
-        self._folder = folder
-        self._requests = requests
-        self._options = options
-        self._calls = calls
-        self._stack = ExitStack()
-        self._running: dict[Candidate, RunningCandidate] = {}
-        self.starts = 0
-        #: Waiting for endpoints of several candidates, which is not part of the budget.
-        self.waited_seconds = 0.0
+    repository: TunedRepository
+    requests: Sequence[Invocation]
+    options: TuneOptions
+    listener: TuneListener
+    starts: int = field(default=0, init=False)
+    waited_seconds: float = field(default=0.0, init=False)
+    _kept: Sequence[Candidate] = field(default=(), init=False)
+    _running: dict[Candidate, RunningCandidate] = field(default_factory=dict, init=False)
 
-    def get(self, candidate: Candidate, *, keep: Sequence[Candidate] = ()) -> RunningCandidate:
-        """Return a candidate, which is started if it does not run; others than those of ``keep`` are stopped.
+    def get(self, candidate: Candidate) -> RunningCandidate:
+        """Return a candidate, which is started if it does not run.
 
         Raises:
             CandidateRefusedError: the server does not start with it, or its first requests fail.
+            SearchStoppedError: it cannot be started for a reason that is not the candidate.
         """
         if candidate not in self._running:
-            if any(each not in keep for each in self._running):
-                self.close()
-            running = self._start(candidate)
-            self._running[candidate] = running
-            self._warm_up(candidate, running)
+            self._start(candidate)
         return self._running[candidate]
 
+    @abstractmethod
+    def keep(self, candidates: Sequence[Candidate]) -> None:
+        """Let these candidates run at the same time from now on, where that is possible."""
+
+    @abstractmethod
     def close(self) -> None:
         """Stop all candidates."""
-        self._running.clear()
-        self._stack.close()
 
-    def _start(self, candidate: Candidate) -> RunningCandidate:
-        folder = self._folder / f"{self.starts}"
-        shutil.rmtree(folder, ignore_errors=True)
-        self._repository.copy(candidate, folder)
-        self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    @abstractmethod
+    def _start(self, candidate: Candidate) -> None:
+        """Start a candidate, and stop those that cannot run beside it."""
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the copies, which exists as long as candidates run."""
+        return self.options.output / "running"
+
+    def _copy(self, candidate: Candidate) -> Path:
+        """Copy the repository with the settings of a candidate."""
         self.starts += 1
-        options: LocalRunOptions = {**self._options, "endpoint": _NAME, "is_exact": True}
-        endpoint = LocalEndpoint.from_repository(
-            folder, model=self._repository.model, calls=self._calls, **options
-        )
+        copy = self.folder / f"{self.starts}"
+        shutil.rmtree(copy, ignore_errors=True)  # of a run that was killed
+        self.repository.copy(candidate, copy)
+        return copy
+
+    def _add(self, candidate: Candidate, running: RunningCandidate) -> None:
+        """Add a candidate to those that run, and warm it up."""
+        self._running[candidate] = running
         try:
-            self._stack.enter_context(endpoint)
-        except LocalEndpointError as error:
-            raise CandidateRefusedError(_shorten(error)) from None
-        transport = SageMakerTransport(_NAME, endpoint_url=endpoint.endpoint_url, region_name="us-east-1")
-        return RunningCandidate(endpoint, transport)
+            self._warm_up(candidate, running)
+        except InvocationError as error:
+            raise self._explain(error) from None
 
     def _warm_up(self, candidate: Candidate, running: RunningCandidate) -> None:
         """Send a group of requests for each batch size: backends prepare a shape when they first see it."""
         largest = max(settings.batch for _, settings in candidate.models)
-        sizes = [2**power for power in range(largest.bit_length())]
-        try:
-            for size in sizes:
-                group = [self._requests[number % len(self._requests)] for number in range(size)]
-                list(map_concurrently(running.transport.invoke, group, max_concurrency=min(size, 64)))
-        except InvocationError as error:
-            raise CandidateRefusedError(_shorten(error)) from None
+        requests = running.requests
+        for size in (2**power for power in range(largest.bit_length())):
+            group = [requests[number % len(requests)] for number in range(size)]
+            list(map_concurrently(running.transport.invoke, group, max_concurrency=min(size, 64)))
+
+    def _explain(self, error: InvocationError) -> ConstructsTritonError:
+        """Return what a first request that failed means: the server does not run the candidate."""
+        return CandidateRefusedError(describe_refusal(error))
 
 
-def _shorten(error: Exception) -> str:
+def describe_refusal(error: Exception) -> str:
+    """Return an error in one line that is not long."""
     text = " ".join(str(error).split())
     return text if len(text) <= _REASON_LENGTH else f"{text[:_REASON_LENGTH]}…"

@@ -13,6 +13,10 @@ __all__ = ["PolicyKind", "policy_document"]
 
 PolicyKind = Literal["caller", "models"]
 
+_NAMES = f"{NAME_PREFIX}*"
+_KINDS = {"Model": "model", "EndpointConfig": "endpoint-config", "Endpoint": "endpoint"}
+_ROLE_ACTIONS = "CreateRole GetRole DeleteRole PutRolePolicy GetRolePolicy DeleteRolePolicy TagRole"
+
 
 def policy_document(kind: PolicyKind, role: str, bucket: str) -> dict[str, Any]:
     """Return a policy with the least that is needed.
@@ -28,69 +32,45 @@ def policy_document(kind: PolicyKind, role: str, bucket: str) -> dict[str, Any]:
 
 
 def _models(partition: str, bucket: str) -> list[dict[str, Any]]:
-    layers = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
-    logs = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
+    layers = "BatchCheckLayerAvailability BatchGetImage GetDownloadUrlForLayer"
+    logs = "CreateLogGroup CreateLogStream DescribeLogStreams PutLogEvents"
     return [
-        _allow(["s3:GetObject"], f"{partition}:s3:::{bucket}/{NAME_PREFIX}*"),
-        _allow(["s3:ListBucket"], f"{partition}:s3:::{bucket}"),
-        _allow(["ecr:GetAuthorizationToken", "cloudwatch:PutMetricData"], "*"),
-        _allow(layers, f"{partition}:ecr:*:*:repository/*"),
-        _allow(logs, f"{partition}:logs:*:*:log-group:/aws/sagemaker/*"),
+        _allow("s3", "GetObject", f"{partition}:s3:::{bucket}/{_NAMES}"),
+        _allow("s3", "ListBucket", f"{partition}:s3:::{bucket}"),
+        _allow("ecr", "GetAuthorizationToken", "*"),
+        _allow("cloudwatch", "PutMetricData", "*"),
+        _allow("ecr", layers, f"{partition}:ecr:*:*:repository/*"),
+        _allow("logs", logs, f"{partition}:logs:*:*:log-group:/aws/sagemaker/*"),
     ]
 
 
 def _caller(partition: str, role: str, bucket: str) -> list[dict[str, Any]]:
-    names = f"{NAME_PREFIX}*"
-    verbs = ("Create", "Describe", "Delete")
-    sagemaker = [
-        f"sagemaker:{verb}{kind}" for kind in ("Model", "EndpointConfig", "Endpoint") for verb in verbs
-    ]
-    kinds = ("model", "endpoint-config", "endpoint")
-    objects = ["s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"]
-    stacks = ["CreateStack", "DescribeStackEvents", "DeleteStack"]
-    roles = [
-        "CreateRole",
-        "GetRole",
-        "DeleteRole",
-        "PutRolePolicy",
-        "GetRolePolicy",
-        "DeleteRolePolicy",
-        "TagRole",
-    ]
-    schedules = ["CreateSchedule", "GetSchedule", "DeleteSchedule"]
-    expiry_role = f"{partition}:iam::*:role/{names}"
+    expiry_role = f"{partition}:iam::*:role/{_NAMES}"
+    sagemaker = " ".join(f"{verb}{kind}" for kind in _KINDS for verb in ("Create", "Describe", "Delete"))
+    resources = [f"{partition}:sagemaker:*:*:{kind}/{_NAMES}" for kind in _KINDS.values()]
+    stacks = f"{partition}:cloudformation:*:*:stack/{_NAMES}"
+    schedules = f"{partition}:scheduler:*:*:schedule/default/{_NAMES}"
     return [
-        _allow(
-            [*sagemaker, "sagemaker:AddTags", "sagemaker:InvokeEndpoint"],
-            *(f"{partition}:sagemaker:*:*:{kind}/{names}" for kind in kinds),
-        ),
-        _allow(
-            [f"cloudformation:{each}" for each in stacks], f"{partition}:cloudformation:*:*:stack/{names}"
-        ),
-        _allow([f"iam:{each}" for each in roles], expiry_role),
-        _allow(
-            [f"scheduler:{each}" for each in schedules], f"{partition}:scheduler:*:*:schedule/default/{names}"
-        ),
-        _allow(objects, f"{partition}:s3:::{bucket}/{names}"),
-        _allow(["s3:ListBucket"], f"{partition}:s3:::{bucket}"),
+        _allow("sagemaker", f"{sagemaker} AddTags InvokeEndpoint", *resources),
+        _allow("sagemaker", "ListEndpoints", "*"),
+        _allow("cloudformation", "CreateStack DescribeStackEvents DeleteStack", stacks),
+        _allow("cloudformation", "DescribeStacks", "*"),
+        _allow("iam", _ROLE_ACTIONS, expiry_role),
+        _allow("scheduler", "CreateSchedule GetSchedule DeleteSchedule", schedules),
+        _allow("s3", "PutObject DeleteObject AbortMultipartUpload", f"{partition}:s3:::{bucket}/{_NAMES}"),
+        _allow("s3", "ListBucket", f"{partition}:s3:::{bucket}"),
+        _allow("pricing", "GetProducts", "*"),
+        _allow("servicequotas", "ListServiceQuotas", "*"),
         _pass_role(role, "sagemaker.amazonaws.com"),
         _pass_role(expiry_role, "scheduler.amazonaws.com"),
-        _allow(
-            [
-                "cloudformation:DescribeStacks",
-                "pricing:GetProducts",
-                "sagemaker:ListEndpoints",
-                "servicequotas:ListServiceQuotas",
-            ],
-            "*",
-        ),
     ]
 
 
 def _pass_role(role: str, service: str) -> dict[str, Any]:
     condition = {"StringEquals": {"iam:PassedToService": service}}
-    return {**_allow(["iam:PassRole"], role), "Condition": condition}
+    return {**_allow("iam", "PassRole", role), "Condition": condition}
 
 
-def _allow(actions: list[str], *resources: str) -> dict[str, Any]:
-    return {"Effect": "Allow", "Action": actions, "Resource": list(resources)}
+def _allow(service: str, actions: str, *resources: str) -> dict[str, Any]:
+    names = [f"{service}:{each}" for each in actions.split()]
+    return {"Effect": "Allow", "Action": names, "Resource": list(resources)}

@@ -1,37 +1,37 @@
-"""The CloudFormation stacks of searches: created, deleted, and found again."""
+"""The CloudFormation stacks of searches: created, deleted, and found again. A stack has one endpoint."""
 
 from __future__ import annotations
 
 import json
-import re
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from constructs_triton.errors import ConstructsTritonError, InvalidValueError
-from constructs_triton.measuring.tuning.deployed.run_template import TIME_FORMAT
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.tuning.racing import SearchStoppedError
 from constructs_triton.operations.aws_reader import AwsReader, describe_failure
 
 __all__ = [
     "NAME_PREFIX",
     "FoundStack",
-    "RunStack",
     "StackFailedError",
+    "create_stack",
     "delete_archives",
+    "delete_stack",
     "find_stacks",
 ]
 
 NAME_PREFIX = "constructs-triton-tune-"
-EXPIRES_TAG, ARCHIVES_TAG = "constructs-triton:expires", "constructs-triton:archives"
-PAUSE_SECONDS = 10.0
-_ARCHIVES = re.compile(rf"s3://([a-z0-9.-]+)/({NAME_PREFIX}[0-9a-f]+/)")
+#: Of the expiry in the schedule and in the tag, in UTC.
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
+EXPIRES_TAG, BUCKET_TAG = "constructs-triton:expires", "constructs-triton:bucket"
+PAUSE_SECONDS, _MOST_PAUSES = 10, 720
 #: The account has no instances, or AWS has none: other candidates fail for the same reason.
 _NO_INSTANCE = ("InsufficientInstanceCapacity", "ResourceLimitExceeded", "service limit")
 
 
-class StackFailedError(ConstructsTritonError):
+class StackFailedError(SearchStoppedError):
     """A stack of a search could not be created or deleted.
 
     Args:
@@ -47,98 +47,87 @@ class StackFailedError(ConstructsTritonError):
 # --- one stack --------------------------------------------------------------------------------------------
 
 
-class RunStack:
-    """A stack of a search, which has the name of its endpoint.
+def create_stack(
+    reader: AwsReader, name: str, template: Mapping[str, Any], *, expires: datetime, bucket: str
+) -> None:
+    """Create a stack and wait until its endpoint is in service.
 
     Args:
         reader: Calls AWS.
-        name: Name of the stack.
-        report: Called with what takes minutes.
+        name: Name of the stack and of its endpoint.
+        template: The template.
+        expires: When the endpoint is deleted.
+        bucket: Bucket of the archives, for ``tune --clean``.
+
+    Raises:
+        StackFailedError: it cannot be created.
     """
+    tags = {EXPIRES_TAG: f"{expires:{TIME_FORMAT}}Z", BUCKET_TAG: bucket}
+    _call(
+        reader,
+        "cloudformation",
+        "create_stack",
+        StackName=name,
+        TemplateBody=json.dumps(template),
+        Capabilities=["CAPABILITY_IAM"],
+        Tags=[{"Key": key, "Value": value} for key, value in tags.items()],
+    )
+    failure = _wait(reader, "stack_create_complete", name)
+    if failure:
+        reason = _first_failure(reader, name) or failure
+        is_of_account = any(word in reason for word in _NO_INSTANCE)
+        raise StackFailedError(f"stack {name}: {reason}", is_of_account=is_of_account)
 
-    def __init__(self, reader: AwsReader, name: str, report: Callable[[str], None]) -> None:
-        self.name = name
-        self._reader = reader
-        self._report = report
-        self._id = name
 
-    def create(self, body: Mapping[str, Any], expires: datetime, archives: str) -> None:
-        """Create the stack and wait until its endpoint is in service.
+def delete_stack(reader: AwsReader, name: str) -> None:
+    """Delete a stack and wait; one that does not exist is no error.
 
-        Args:
-            body: The template.
-            expires: When the endpoint is deleted.
-            archives: Where the archives are, for ``tune --clean``.
+    Raises:
+        StackFailedError: it cannot be deleted.
+    """
+    _call(reader, "cloudformation", "delete_stack", StackName=name)
+    failure = _wait(reader, "stack_delete_complete", name)
+    # Whether CloudFormation deletes a stack whose endpoint the schedule has deleted is not settled.
+    if failure and not _has_endpoint(reader, name):
+        _call(reader, "cloudformation", "delete_stack", StackName=name, RetainResources=["Endpoint"])
+        failure = _wait(reader, "stack_delete_complete", name)
+    if failure:
+        raise StackFailedError(f"stack {name}: {failure}; look at its events in CloudFormation")
 
-        Raises:
-            StackFailedError: it cannot be created.
-        """
-        self._report(f"creates the endpoint {self.name}, which takes minutes")
-        tags = {EXPIRES_TAG: f"{expires:{TIME_FORMAT}}Z", ARCHIVES_TAG: archives}
-        answer = self._call(
-            "create_stack",
-            TemplateBody=json.dumps(body),
-            Capabilities=["CAPABILITY_IAM"],
-            Tags=[{"Key": key, "Value": value} for key, value in tags.items()],
-        )
-        self._id = answer["StackId"]
-        status = self._wait()
-        if status != "CREATE_COMPLETE":
-            reason = self._first_failure() or status
-            is_of_account = any(word in reason for word in _NO_INSTANCE)
-            raise StackFailedError(f"stack {self.name}: {reason}", is_of_account=is_of_account)
 
-    def delete(self) -> None:
-        """Delete the stack and wait; one that does not exist is no error.
+def _has_endpoint(reader: AwsReader, name: str) -> bool:
+    found = _call(reader, "sagemaker", "list_endpoints", NameContains=name)
+    return name in [each["EndpointName"] for each in found["Endpoints"]]
 
-        Raises:
-            StackFailedError: it cannot be deleted.
-        """
-        self._report(f"deletes the endpoint {self.name}")
-        status = self._delete()
-        if status == "DELETE_FAILED" and not self._has_endpoint():
-            status = self._delete(RetainResources=["Endpoint"])
-        if status != "DELETE_COMPLETE":
-            raise StackFailedError(f"stack {self.name}: {status}; look at its events in CloudFormation")
 
-    def _delete(self, **request: Any) -> str:
-        self._call("delete_stack", **request)
-        try:
-            return self._wait()
-        except StackFailedError:
-            if self._id == self.name:
-                return "DELETE_COMPLETE"  # only the ARN finds a deleted stack
-            raise
+def _wait(reader: AwsReader, waiter: str, name: str) -> str:
+    """Wait for a stack, and return what is wrong with it; an empty string if nothing is."""
+    from botocore.exceptions import BotoCoreError
 
-    def _has_endpoint(self) -> bool:
-        """Whether the endpoint exists; the schedule may have deleted it.
+    config = {"Delay": PAUSE_SECONDS, "MaxAttempts": _MOST_PAUSES}
+    try:
+        reader.client("cloudformation").get_waiter(waiter).wait(StackName=name, WaiterConfig=config)
+    except BotoCoreError as error:  # a WaiterError has the last answer
+        stacks = getattr(error, "last_response", {}).get("Stacks")
+        return str(stacks[0]["StackStatus"] if stacks else error)
+    return ""
 
-        Whether CloudFormation then deletes the stack without this help is not settled.
-        """
-        found = self._reader.read("sagemaker", "list_endpoints", NameContains=self.name)
-        names = [each["EndpointName"] for each in found.get("Endpoints", ())]
-        return self.name in names or not found
 
-    def _wait(self) -> str:
-        while True:
-            (stack,) = self._call("describe_stacks")["Stacks"]
-            status = str(stack["StackStatus"])
-            if not status.endswith("_IN_PROGRESS"):
-                return status
-            time.sleep(PAUSE_SECONDS)
+def _first_failure(reader: AwsReader, name: str) -> str:
+    events = reversed(_call(reader, "cloudformation", "describe_stack_events", StackName=name)["StackEvents"])
+    failed = (each for each in events if each.get("ResourceStatus") == "CREATE_FAILED")
+    return next((str(each.get("ResourceStatusReason", "")) for each in failed), "")
 
-    def _first_failure(self) -> str:
-        events = reversed(self._call("describe_stack_events")["StackEvents"])
-        failed = (each for each in events if each.get("ResourceStatus") == "CREATE_FAILED")
-        return next((str(each.get("ResourceStatusReason", "")) for each in failed), "")
 
-    def _call(self, operation: str, **request: Any) -> dict[str, Any]:
-        from botocore.exceptions import ClientError
+def _call(reader: AwsReader, service: str, operation: str, **request: Any) -> dict[str, Any]:
+    from botocore.exceptions import ClientError
 
-        try:
-            return self._reader.require("cloudformation", operation, StackName=self._id, **request)
-        except ClientError as error:
-            raise StackFailedError(f"{describe_failure('cloudformation', error)}") from None
+    try:
+        return reader.require(service, operation, **request)
+    except ClientError as error:
+        raise StackFailedError(describe_failure(service, error)) from None
+    except InvalidValueError as error:
+        raise StackFailedError(str(error)) from None
 
 
 # --- all stacks -------------------------------------------------------------------------------------------
@@ -151,21 +140,24 @@ class FoundStack:
     Args:
         name: Name of the stack.
         status: Its status.
-        expires: When its endpoint is deleted.
-        bucket: Bucket of the archives; empty if the tag does not say.
-        prefix: Where in the bucket they are.
+        expires: When its endpoint is deleted, as ISO 8601 in UTC.
+        bucket: Bucket of the archives; empty if the stack does not have the tag.
     """
 
     name: str
     status: str
-    expires: datetime
+    expires: str
     bucket: str
-    prefix: str
 
     @property
     def is_expired(self) -> bool:
         """Whether its endpoint was deleted by the schedule."""
-        return self.expires <= datetime.now(UTC)
+        return self.expires <= f"{datetime.now(UTC):{TIME_FORMAT}}Z"
+
+    @property
+    def archives(self) -> str:
+        """The prefix of the archives in the bucket, which all stacks of a search share."""
+        return f"{self.name.rpartition('-')[0]}/"
 
 
 def find_stacks(reader: AwsReader) -> Iterator[FoundStack]:
@@ -176,39 +168,20 @@ def find_stacks(reader: AwsReader) -> Iterator[FoundStack]:
     """
     for page in reader.pages("cloudformation", "describe_stacks"):
         for stack in page["Stacks"]:
+            name, status = stack["StackName"], stack["StackStatus"]
             tags = {tag["Key"]: tag["Value"] for tag in stack.get("Tags", ())}
-            is_ours = stack["StackName"].startswith(NAME_PREFIX) and EXPIRES_TAG in tags
-            if is_ours and stack["StackStatus"] != "DELETE_COMPLETE":
-                yield _found(stack, tags)
+            if name.startswith(NAME_PREFIX) and EXPIRES_TAG in tags and status != "DELETE_COMPLETE":
+                yield FoundStack(name, status, tags[EXPIRES_TAG], tags.get(BUCKET_TAG, ""))
 
 
-def _found(stack: Mapping[str, Any], tags: Mapping[str, str]) -> FoundStack:
-    try:
-        expires = datetime.strptime(tags[EXPIRES_TAG], f"{TIME_FORMAT}Z").replace(tzinfo=UTC)
-    except ValueError:
-        raise InvalidValueError(
-            f"stack {stack['StackName']}: the tag {EXPIRES_TAG} is not a time; delete the stack yourself"
-        ) from None
-    archives = _ARCHIVES.fullmatch(tags.get(ARCHIVES_TAG, ""))
-    bucket, prefix = archives.groups() if archives else ("", "")
-    return FoundStack(stack["StackName"], stack["StackStatus"], expires, bucket, prefix)
-
-
-def delete_archives(reader: AwsReader, bucket: str, prefix: str) -> int:
-    """Delete the archives of a search, and return how many there were.
+def delete_archives(reader: AwsReader, bucket: str, prefix: str) -> None:
+    """Delete the archives of a search.
 
     Raises:
-        StackFailedError: S3 refuses it.
+        InvalidValueError: the archives cannot be listed.
+        StackFailedError: S3 refuses to delete them.
     """
-    from botocore.exceptions import ClientError
-
-    count = 0
-    try:
-        for page in reader.pages("s3", "list_objects_v2", Bucket=bucket, Prefix=prefix):
-            keys = [{"Key": each["Key"]} for each in page.get("Contents", ())]
-            if keys:
-                reader.require("s3", "delete_objects", Bucket=bucket, Delete={"Objects": keys})
-                count += len(keys)
-    except ClientError as error:
-        raise StackFailedError(describe_failure("s3", error)) from None
-    return count
+    for page in reader.pages("s3", "list_objects_v2", Bucket=bucket, Prefix=prefix):
+        keys = [{"Key": each["Key"]} for each in page.get("Contents", ())]
+        if keys:
+            _call(reader, "s3", "delete_objects", Bucket=bucket, Delete={"Objects": keys})

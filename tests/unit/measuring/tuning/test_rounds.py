@@ -8,7 +8,7 @@ import pytest
 from simulated_models import LATENCY_MS, SimulatedModels, fixed_per_batch, per_item
 
 from constructs_triton.measuring.tuning.candidates import Candidate, ModelSettings
-from constructs_triton.measuring.tuning.racing import MeasuredStep, Outcome, Race, RaceSettings, Trial
+from constructs_triton.measuring.tuning.racing import MeasuredStep, Outcome, Race, Trial
 from constructs_triton.measuring.tuning.rounds import choose_finalists, find_crossing, measure_rounds
 
 PRESENT, BATCHED = Candidate.of(m=ModelSettings()), Candidate.of(m=ModelSettings(1, 32))
@@ -36,9 +36,7 @@ def test_rounds_give_the_ratio_of_the_true_rates(seed: int) -> None:
     models = SimulatedModels({"m": fixed_per_batch}, seed)
     truth = {each: models.capacity(each) for each in (PRESENT, BATCHED)}
     rounds = list(
-        measure_rounds(
-            models.measure, [PRESENT, BATCHED], truth, latency_ms=LATENCY_MS, seconds=20, rounds=5, seed=seed
-        )
+        measure_rounds(models.measure, truth, latency_ms=LATENCY_MS, seconds=20, rounds=5, seed=seed)
     )
     mean = sum(log(found[BATCHED] / found[PRESENT]) for found in rounds) / 5
     assert mean == pytest.approx(log(truth[BATCHED] / truth[PRESENT]), abs=0.12)
@@ -46,7 +44,7 @@ def test_rounds_give_the_ratio_of_the_true_rates(seed: int) -> None:
 
 def test_finalists_are_the_present_the_best_and_the_simplest_near_it() -> None:
     """A simpler candidate within 20 percent of the best is a finalist, a slower one is not."""
-    race = Race(SimulatedModels({"m": per_item}).measure, PRESENT, RaceSettings())
+    race = Race(SimulatedModels({"m": per_item}).measure, PRESENT)
     race.best, race.rate = Candidate.of(m=ModelSettings(2, 64)), 100.0
     for settings, rate in ((ModelSettings(1, 16), 90.0), (ModelSettings(1, 8), 70.0)):
         candidate = Candidate.of(m=settings)

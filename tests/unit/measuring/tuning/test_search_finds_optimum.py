@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,13 +14,12 @@ from simulated_models import (
     threaded,
 )
 
-from constructs_triton.measuring.tuning.axes import Order, count_candidates, search
+from constructs_triton.measuring.tuning.axes import count_candidates, search
 from constructs_triton.measuring.tuning.candidates import Candidate, ModelSettings, SearchSpace
 from constructs_triton.measuring.tuning.racing import (
     CandidateRefusedError,
     Outcome,
     Race,
-    RaceSettings,
 )
 
 SPACE = SearchSpace(2, 64, delays_microseconds=(3000, 7500, 15_000))
@@ -29,9 +29,12 @@ SEEDS = range(3)
 
 
 def run(
-    models: SimulatedModels, spaces: dict[str, SearchSpace], present: Candidate, order: Order | None = None
+    models: SimulatedModels,
+    spaces: dict[str, SearchSpace],
+    present: Candidate,
+    order: Callable[[], Sequence[str]] | None = None,
 ) -> Race:
-    race = Race(models.measure, present, RaceSettings())
+    race = Race(models.measure, present)
     race.begin(6.0)
     search(race, spaces, order)
     return race
@@ -121,9 +124,10 @@ def test_present_configuration_without_a_rate_can_be_beaten() -> None:
 
 def test_count_bounds_the_candidates() -> None:
     """The count that the plan announces is at least the number of candidates that were tried."""
-    for costs, space, present, _ in CASES.values():
-        race = run(SimulatedModels(costs), {"m": space}, Candidate.of(m=present))
-        assert len(race.trials) <= count_candidates(present, space)
+    for costs, space, settings, _ in CASES.values():
+        present = Candidate.of(m=settings)
+        race = run(SimulatedModels(costs), {"m": space}, present)
+        assert len(race.trials) <= count_candidates(present, {"m": space})
 
 
 def test_step_keeps_the_batches_of_its_ensemble() -> None:

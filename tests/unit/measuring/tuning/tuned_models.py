@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-#: ``device``: one device, with most of the time for the batch. ``slots``: two slots, with time for each item.
+#: ``device``: one device, with most of the time for the batch. ``slots``: two slots, with time for each item,
+#: and ``short slots`` with less of it.
 #: ``threads``: two threads occupy both slots and are hardly faster than one. ``mixing``: as ``device``, but
 #: the outputs depend on the other items of the batch.
 BODIES = {
@@ -28,6 +29,7 @@ BODIES = {
     ),
     "quick": "time.sleep(0.001)",
 }
+BODIES["short slots"] = BODIES["slots"].replace("0.020", "0.005")
 _MODEL = """import contextlib, fcntl, json, time
 
 import numpy as np
@@ -67,13 +69,14 @@ _STEP = """{{ model_name: "{name}" model_version: -1
   input_map {{ key: "X" value: "{source}" }} output_map {{ key: "Y" value: "{target}" }} }}"""
 
 
-def write_model(repository: Path, kind: str, name: str = "m") -> None:
+def write_model(repository: Path, kind: str, name: str = "m", *, instances: int = 1) -> None:
     """Write a model of one of the kinds."""
     folder, locks = repository / name / "1", repository.parent / "locks"
     folder.mkdir(parents=True)
     locks.mkdir(exist_ok=True)
     (folder / "model.py").write_text(_MODEL.format(locks=locks.resolve(), body=BODIES[kind]))
-    (repository / name / "config.pbtxt").write_text(_CONFIG)
+    groups = f"instance_group [ {{ count: {instances} kind: KIND_CPU }} ]\n" if instances > 1 else ""
+    (repository / name / "config.pbtxt").write_text(_CONFIG + groups)
 
 
 def write_ensemble(repository: Path) -> None:

@@ -13,7 +13,7 @@ from botocore.stub import Stubber
 
 from constructs_triton.cli import main
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.tuning.deployed.place import AwsPlace, Quota, read_quota
+from constructs_triton.measuring.tuning.deployed.place import AwsPlace
 from constructs_triton.operations.aws_reader import AwsReader, make_session
 
 ROLE = "arn:aws:iam::111122223333:role/models"
@@ -21,7 +21,9 @@ TENSORS = 'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" d
 
 
 def place(instance_type: str = "ml.g5.xlarge", usd_per_hour: float = 1.5, **options: Any) -> AwsPlace:
-    return AwsPlace(instance_type, ROLE, "archives", "eu-west-1", usd_per_hour, **options)
+    reader = AwsReader(make_session("eu-west-1"))
+    given: dict[str, Any] = {"role": ROLE, "bucket": "archives", "reader": reader, **options}
+    return AwsPlace(instance_type=instance_type, usd_per_hour=usd_per_hour, **given)
 
 
 @pytest.fixture
@@ -79,32 +81,46 @@ def test_quota_is_found_on_a_later_page(quotas: tuple[AwsReader, Stubber]) -> No
     wanted = {"QuotaName": "ml.g5.xlarge for endpoint usage", "Value": 2.0}
     stubber.add_response("list_service_quotas", {"Quotas": [other], "NextToken": "t"})
     stubber.add_response("list_service_quotas", {"Quotas": [wanted]})
-    assert read_quota(reader, "ml.g5.xlarge") == Quota(2)
+    found = place(reader=reader)
+    found.check_quota()
+    assert (found.quota, found.runs_variants, found.warnings) == (2, True, [])
 
 
 def test_quota_that_may_not_be_read_is_a_note(quotas: tuple[AwsReader, Stubber]) -> None:
     """Without the permission the search may start, and the plan says which permission is missing."""
     reader, stubber = quotas
     stubber.add_client_error("list_service_quotas", "AccessDeniedException")
-    quota = read_quota(reader, "ml.g5.xlarge")
-    assert "service-quotas:ListServiceQuotas" in quota.reason
-    quota.check(place())
+    found = place(reader=reader)
+    found.check_quota()
+    assert "service-quotas:ListServiceQuotas" in found.warnings[0]
+    assert found.runs_variants
 
 
 @pytest.mark.parametrize(
     ("instance_type", "instances", "needed"), [("ml.g5.xlarge", 0, 1), ("ml.g6.xlarge", 1, 2)]
 )
-def test_quota_that_is_too_small_is_refused(instance_type: str, instances: int, needed: int) -> None:
+def test_quota_that_is_too_small_is_refused(
+    quotas: tuple[AwsReader, Stubber], instance_type: str, instances: int, needed: int
+) -> None:
     """0 is refused; endpoints in turn also need a second instance for the comparison."""
+    reader, stubber = quotas
+    for value in (instances, needed):
+        quota = {"QuotaName": f"{instance_type} for endpoint usage", "Value": float(value)}
+        stubber.add_response("list_service_quotas", {"Quotas": [quota]})
     with pytest.raises(InvalidValueError, match=f"must be at least {needed} in eu-west-1, got {instances}"):
-        Quota(instances).check(place(instance_type))
-    Quota(needed).check(place(instance_type))
+        place(instance_type, reader=reader).check_quota()
+    place(instance_type, reader=reader).check_quota()
 
 
-def test_one_instance_is_enough_on_a_multi_model_endpoint() -> None:
+def test_one_instance_is_enough_on_a_multi_model_endpoint(quotas: tuple[AwsReader, Stubber]) -> None:
     """With a quota of 1 the comparison cannot have two variants, but the search can run."""
-    Quota(1).check(place())
-    assert not Quota(1).fits_comparison
+    reader, stubber = quotas
+    quota = {"QuotaName": "ml.g5.xlarge for endpoint usage", "Value": 1.0}
+    stubber.add_response("list_service_quotas", {"Quotas": [quota]})
+    found = place(reader=reader)
+    found.check_quota()
+    assert not found.runs_variants
+    assert "The quota is 1 instance" in found.warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,12 @@ from constructs_triton.measuring.tuning.deployed import run_stack
 from constructs_triton.measuring.tuning.deployed.place import AwsPlace
 from constructs_triton.measuring.tuning.deployed.policies import policy_document
 from constructs_triton.measuring.tuning.deployed.run_stack import (
-    RunStack,
     StackFailedError,
+    create_stack,
+    delete_stack,
     find_stacks,
 )
-from constructs_triton.measuring.tuning.deployed.run_template import Variant, make_template
+from constructs_triton.measuring.tuning.deployed.run_template import make_template
 from constructs_triton.operations.aws_reader import AwsReader, make_session
 from constructs_triton.rehearsal import Behaviour, SimulatedAccount
 
@@ -29,7 +30,7 @@ TRUSTED = {"Effect": "Allow", "Principal": {"Service": "sagemaker.amazonaws.com"
 TRUST = {"Version": "2012-10-17", "Statement": [TRUSTED]}
 ROLE = "arn:aws:iam::123456789012:role/models"
 NAME = f"{run_stack.NAME_PREFIX}0a1b2c3d-1"
-ARCHIVES = f"s3://archives/{run_stack.NAME_PREFIX}0a1b2c3d/"
+ARCHIVE = f"{run_stack.NAME_PREFIX}0a1b2c3d/a.tar.gz"
 TENSORS = 'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }'
 EXPIRES = datetime(2040, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -42,7 +43,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedAccount]:
         for name, value in account.variables().items():
             monkeypatch.setenv(name, value)
         account.client("s3").create_bucket(Bucket="archives")
-        account.client("s3").put_object(Bucket="archives", Key=f"{ARCHIVES[14:]}a.tar.gz", Body=b"")
+        account.client("s3").put_object(Bucket="archives", Key=ARCHIVE, Body=b"")
         iam = account.client("iam")
         iam.create_role(RoleName="models", AssumeRolePolicyDocument=json.dumps(TRUST))
         allowed = json.dumps(policy_document("models", ROLE, "archives"))
@@ -55,12 +56,13 @@ def reader(aws: SimulatedAccount) -> AwsReader:
     return AwsReader(make_session())
 
 
-def create(reader: AwsReader, expires: datetime = EXPIRES) -> RunStack:
-    place = AwsPlace("ml.g5.xlarge", ROLE, "archives", "us-east-1", 1.4)
-    variants = [Variant(name, f"{ARCHIVES}a.tar.gz", "m") for name in ("present", "best")]
-    stack = RunStack(reader, NAME, lambda _: None)
-    stack.create(make_template(NAME, place, variants, expires), expires, ARCHIVES)
-    return stack
+def create(reader: AwsReader, expires: datetime = EXPIRES) -> None:
+    place = AwsPlace(
+        instance_type="ml.g5.xlarge", role=ROLE, bucket="archives", reader=reader, usd_per_hour=1.4
+    )
+    urls = dict.fromkeys(("present", "best"), f"s3://archives/{ARCHIVE}")
+    template = make_template(NAME, place, urls, "m", expires)
+    create_stack(reader, NAME, template, expires=expires, bucket="archives")
 
 
 def keys(aws: SimulatedAccount) -> int:
@@ -85,9 +87,9 @@ def test_schedule_deletes_the_endpoint_and_nothing_else(aws: SimulatedAccount, r
 
 def test_stack_whose_endpoint_expired_can_be_deleted(aws: SimulatedAccount, reader: AwsReader) -> None:
     """After the schedule deleted the endpoint, deleting the stack succeeds."""
-    stack = create(reader)
+    create(reader)
     aws.client("sagemaker").delete_endpoint(EndpointName=NAME)
-    stack.delete()
+    delete_stack(reader, NAME)
     assert [each.status for each in aws.stacks.all] == ["DELETE_COMPLETE"]
 
 
@@ -99,7 +101,7 @@ def test_failed_creation_names_the_reason_and_can_be_deleted(
     with pytest.raises(StackFailedError, match=f"stack {NAME}: .") as error:
         create(reader)
     assert not error.value.is_of_account
-    RunStack(reader, NAME, lambda _: None).delete()
+    delete_stack(reader, NAME)
     assert [each.status for each in aws.stacks.all] == ["DELETE_COMPLETE"]
 
 
@@ -109,7 +111,7 @@ def test_missing_instances_are_not_the_fault_of_a_candidate(
     """A creation that fails because of the account's limit does not refuse the candidate."""
     aws.behaviour = Behaviour(failing={"Endpoint": "before"})
     limit = "The account-level service limit 'ml.g5.xlarge for endpoint usage' is 0 Instances"
-    monkeypatch.setattr(RunStack, "_first_failure", lambda _: limit)
+    monkeypatch.setattr(run_stack, "_first_failure", lambda *_: limit)
     with pytest.raises(StackFailedError, match="is 0 Instances") as error:
         create(reader)
     assert error.value.is_of_account

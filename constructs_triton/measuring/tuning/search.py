@@ -3,51 +3,48 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from blake3 import blake3
 
 from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
 from constructs_triton.local.options import LocalRunOptions
-from constructs_triton.measuring.load_test.step import Limits
-from constructs_triton.measuring.tuning.axes import search
-from constructs_triton.measuring.tuning.bench import Bench, interruptions
-from constructs_triton.measuring.tuning.candidates import Candidate
+from constructs_triton.measuring.tuning.axes import count_candidates, search
+from constructs_triton.measuring.tuning.bench import Bench
+from constructs_triton.measuring.tuning.interruptions import interruptions
 from constructs_triton.measuring.tuning.journal import Journal
 from constructs_triton.measuring.tuning.listener import TuneListener
-from constructs_triton.measuring.tuning.outcome import TuneResult, choose, compare_finalists, find_notes
+from constructs_triton.measuring.tuning.local_place import LocalPlace
+from constructs_triton.measuring.tuning.outcome import (
+    Facts,
+    TuneResult,
+    choose,
+    compare_finalists,
+    find_notes,
+)
 from constructs_triton.measuring.tuning.preparation import (
     Inputs,
-    Machine,
     TuneOptions,
-    describe_server,
     draw_requests,
     encode_inputs,
     find_only_model,
     find_spaces,
-    find_stand_in,
 )
-from constructs_triton.measuring.tuning.racing import (
-    CandidateRefusedError,
-    Race,
-    RaceSettings,
-    SearchStoppedError,
-)
-from constructs_triton.measuring.tuning.report import Facts
+from constructs_triton.measuring.tuning.racing import CandidateRefusedError, Race, SearchStoppedError
 from constructs_triton.measuring.tuning.results import write_tuning
 from constructs_triton.measuring.tuning.rounds import Round, choose_finalists, measure_rounds
 from constructs_triton.measuring.tuning.schedule import Schedule
-from constructs_triton.measuring.tuning.servers import CandidateServers
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton_client import Invocation
 
-__all__ = ["BatchingFaultError", "TuneOptions", "Tuning", "tune"]
+if TYPE_CHECKING:
+    from constructs_triton.measuring.tuning.deployed.place import AwsPlace
 
-JOURNAL = "journal.jsonl"
+__all__ = ["BatchingFaultError", "LocalPlace", "TuneOptions", "Tuning", "tune"]
 
 
 def tune(
@@ -115,7 +112,7 @@ def tune(
         compares_outputs=compares_outputs,
         seed=seed,
     )
-    return Tuning(Path(repository), model, options, requests, local).run(listener)
+    return Tuning(Path(repository), model, options, LocalPlace(local), requests).run(listener)
 
 
 class BatchingFaultError(LocalEndpointError):
@@ -129,11 +126,11 @@ class Tuning:
         repository: The model repository.
         model: The model to serve. Default: the only top-level model.
         options: How the search is run.
+        place: Where the candidates run.
         requests: Inputs or encoded requests. Default: random values.
-        local: Options of the local runs.
 
     Raises:
-        InvalidValueError: an argument is out of range, or the model cannot be tuned.
+        InvalidValueError: an argument is out of range, the model cannot be tuned, or the place refuses it.
         RepositoryError: a configuration has errors.
     """
 
@@ -142,31 +139,32 @@ class Tuning:
         repository: Path,
         model: str | None,
         options: TuneOptions,
+        place: LocalPlace | AwsPlace,
         requests: Sequence[Inputs | Invocation] | None = None,
-        local: LocalRunOptions | None = None,
     ) -> None:
-        self.options = options
-        self.local: LocalRunOptions = local or {}
-        self.limits = Limits(latency_ms=options.latency_ms, percentile=options.percentile)
-        self.machine = self._inspect()
+        self.options, self.place = options, place
         found = ModelRepository.from_directory(repository, calls=options.calls)
         # The server checks the files; without a readable configuration there is nothing to search.
         configs = Target(local_files=False)
         found.check(configs, is_packed=False, front_end=False).raise_for_errors()
         self.model = model or find_only_model(found)
-        self.repository, self.spaces = find_spaces(found, self.model, options, self.machine)
-        self.stand_in = self._find_stand_in()
-        self.has_own_requests = requests is not None
+        self.repository, self.spaces = find_spaces(found, self.model, options, place.machine)
+        #: The highest number of candidates that are tried.
+        self.count = count_candidates(self.repository.present, self.spaces)
+        self.stand_in = place.check(self.repository, options)
         drawn = requests or draw_requests(repository, self.model, options)
         self.requests = [encode_inputs(each) for each in drawn]
-        settings = RaceSettings(options.step_seconds, 2 * options.step_seconds)
-        self.schedule = Schedule(60 * options.budget_minutes, settings, self.start_seconds)
+        kind = "requests of your own" if requests else f"random requests (seed {options.seed})"
+        #: What the search is measured with.
+        self.facts = Facts(
+            machine=str(place.machine),
+            server=str(place),
+            data=f"{len(self.requests)} {kind}",
+            shares_cpus=place.instance_type == "local" and not place.machine.gpus,
+            instance_type=place.instance_type,
+        )
+        self.schedule = Schedule(60 * options.budget_minutes, options.step_seconds, place.start_seconds)
         self._started = 0.0
-
-    @property
-    def count(self) -> int:
-        """How many candidates are tried at most."""
-        return self.schedule.count(self.repository.present, self.spaces)
 
     def _inputs(self) -> dict[str, str]:
         """What the results depend on."""
@@ -174,93 +172,41 @@ class Tuning:
         return {
             "model": f"{self.model} {self.repository.digest()}",
             "data": bodies,
-            "server": self.server,
-            "machine": str(self.machine),
-            "limit": f"{self.limits.latency_ms:g} ms p{self.limits.percentile:g}",
+            "server": self.facts.server,
+            "machine": self.facts.machine,
+            "limit": f"{self.options.latency_ms:g} ms p{self.options.percentile:g}",
         }
 
-    # --- the place ----------------------------------------------------------------------------------------
-
-    @property
-    def server(self) -> str:
-        """Which Triton server runs the candidates."""
-        return describe_server(self.local)
-
-    @property
-    def start_seconds(self) -> float:
-        """What the start of a candidate takes."""
-        return 3.0
-
-    def _inspect(self) -> Machine:
-        return Machine.inspect()
-
-    def _find_stand_in(self) -> str:
-        return find_stand_in(self.repository, self.options, self.local)
-
-    def _make_servers(self, folder: Path, watcher: TuneListener) -> CandidateServers:  # noqa: ARG002
-        return CandidateServers(self.repository, folder, self.requests, self.local, self.options.calls)
-
-    def _finalists(self, race: Race) -> list[Candidate]:
-        return choose_finalists(race)
-
-    def _keep(self, finalists: Sequence[Candidate]) -> Sequence[Candidate]:
-        """Models on GPUs would share the memory, so they run in turns."""
-        return () if self.machine.gpus else finalists
-
-    # --- the run ------------------------------------------------------------------------------------------
-
     def run(self, listener: TuneListener | None = None) -> TuneResult:
-        """Search, compare and write the results, also after Ctrl-C.
+        """Search, compare and write the results, and stop the candidates, also after Ctrl-C and SIGTERM.
 
         Raises:
             InvalidValueError: the folder of the results belongs to a search with other inputs.
             LocalEndpointError: the present configuration does not start.
+            SearchStoppedError: the results are written, but an endpoint in AWS could not be deleted.
         """
-        watcher = listener or TuneListener()
+        watcher, options = listener or TuneListener(), self.options
         self._started = time.monotonic()
-        output = self.options.output
-        output.mkdir(parents=True, exist_ok=True)
-        journal = Journal(output / JOURNAL, self._inputs())
-        watcher.on_begin(len(journal))
-        with interruptions() as stopped, self._bench(journal, watcher, stopped) as bench:
-            result = self._search_and_compare(bench, watcher)
-        write_tuning(result, self.repository, self.facts)
-        return result
-
-    @property
-    def facts(self) -> Facts:
-        """What the search is measured with."""
-        kind = (
-            "requests of your own" if self.has_own_requests else f"random requests (seed {self.options.seed})"
-        )
-        data = f"{len(self.requests)} {kind}"
-        return Facts(str(self.machine), self.server, data, not self.machine.gpus)
-
-    @contextmanager
-    def _bench(self, journal: Journal, watcher: TuneListener, stopped: list[int]) -> Iterator[Bench]:
-        folder = self.options.output / "running"
-        servers = self._make_servers(folder, watcher)
-        try:
-            yield Bench(
+        options.output.mkdir(parents=True, exist_ok=True)
+        with (
+            interruptions() as stopped,
+            closing(Journal(options.output / "journal.jsonl", self._inputs())) as journal,
+            closing(self.place.open(self.repository, self.requests, options, watcher)) as servers,
+        ):
+            watcher.on_begin(len(journal))
+            bench = Bench(
                 servers,
                 journal,
-                self.requests,
-                self.limits,
-                self.repository.present,
-                self.options.compares_outputs,
-                lambda: bool(stopped),
-                self._started + self.schedule.search_seconds,
-                self.options.seed,
-                watcher.show if watcher.shows_steps else None,
+                is_stopped=lambda: bool(stopped),
+                deadline=self._started + self.schedule.search_seconds,
+                show=watcher.show if watcher.shows_steps else None,
             )
-        finally:
-            servers.close()
-            journal.close()
-            with suppress(OSError):
-                folder.rmdir()
+            result = self._search_and_compare(bench, watcher)
+            write_tuning(result, self.repository)
+        return result
 
     def _search_and_compare(self, bench: Bench, watcher: TuneListener) -> TuneResult:
-        race = Race(bench.measure, self.repository.present, self.schedule.settings, watcher.on_trial)
+        race = Race(bench.measure, self.repository.present, self.options.step_seconds, watcher.on_trial)
         rounds: list[Round] = []
         notes: list[str] = []
         is_interrupted = False
@@ -274,10 +220,11 @@ class Tuning:
         comparisons = compare_finalists(race.present, rounds)
         return TuneResult(
             model=self.model,
-            limits=self.limits,
+            limits=self.options.limits,
             present=race.present,
             trials=race.trials,
             best=choose(race.present, race.best, comparisons),
+            facts=self.facts,
             rounds=rounds,
             comparisons=comparisons,
             steps=bench.steps,
@@ -298,33 +245,29 @@ class Tuning:
 
     def _by_queue(self, bench: Bench, race: Race) -> list[str]:
         """Return the models in the order of their queues in the last steps of the best candidate."""
-        names = list(self.spaces)
-        steps = [step.models for step in bench.steps if step.candidate == race.best and step.models]
+        steps = [step.models for step in bench.steps if step.candidate == race.best]
 
         def queue(name: str) -> float:
             return max((each.get(name, {}).get("queue_ms", 0.0) for each in steps), default=0.0)
 
-        return sorted(names, key=queue, reverse=True)
+        return sorted(self.spaces, key=queue, reverse=True)
 
     def _compare(self, race: Race, bench: Bench, watcher: TuneListener, rounds: list[Round]) -> None:
-        finalists = self._finalists(race)
+        finalists = choose_finalists(race)[: self.place.most_finalists]
         if race.best == race.present or not race.trials[race.present].rate:
             return
-        bench.deadline = end = self._started + self.schedule.budget_seconds
-        bench.keep = self._keep(finalists)
+        bench.deadline = self._started + self.schedule.budget_seconds
+        bench.servers.keep(finalists)
         # Kept, because a run that continues this comparison has more time left.
         count, seconds = bench.journal.recall_once(
             f"rounds of {', '.join(map(str, finalists))}",
-            lambda: self.schedule.rounds(
-                len(finalists), end + bench.servers.waited_seconds - time.monotonic()
-            ),
+            lambda: self.schedule.rounds(len(finalists), bench.seconds_left),
         )
         watcher.on_compare(finalists, count)
         for found in measure_rounds(
             bench.measure,
-            finalists,
             {each: race.trials[each].rate for each in finalists},
-            latency_ms=self.limits.latency_ms,
+            latency_ms=self.options.latency_ms,
             seconds=seconds,
             rounds=count,
             seed=self.options.seed,
