@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
 from constructs_triton.local.containers.engine_containers import EngineContainers
@@ -67,7 +67,8 @@ class LocalRun:
         async with AsyncExitStack() as stack:
             serving = asyncio.create_task(self._start(stack))
             try:
-                await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                either: set[asyncio.Future[Any]] = {serving, stopping}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
                 if serving.done():
                     serving.result()
                     await stopping
