@@ -87,7 +87,11 @@ class TuneResult:
         return self.present in self.trials
 
     def rate(self, candidate: Candidate) -> float:
-        """Return the requests per second that a candidate holds: the mean of the rounds, or of the search."""
+        """Return the requests per second that a candidate holds: the mean of the rounds, or of the search.
+
+        Args:
+            candidate: A candidate that was tried.
+        """
         if self.comparisons and candidate in self.rounds[0]:
             return geometric_mean([found[candidate] for found in self.rounds])
         return self.trials[candidate].rate if candidate in self.trials else 0.0

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from difflib import unified_diff
 from pathlib import Path
 
 from constructs_triton.errors import InvalidValueError, MissingDependencyError
 from constructs_triton.measuring.load_test.results_file import BenchmarkMetadata, write_results
 from constructs_triton.measuring.load_test.step import StepResult, Verdict
 from constructs_triton.measuring.plots.tune_plot import plot_tuning
+from constructs_triton.measuring.tuning.bench import BenchStep
 from constructs_triton.measuring.tuning.candidates import Candidate
-from constructs_triton.measuring.tuning.outcome import TuneResult
+from constructs_triton.measuring.tuning.outcome import Facts, TuneResult
 from constructs_triton.measuring.tuning.racing import Outcome
-from constructs_triton.measuring.tuning.report import write_report
 from constructs_triton.measuring.tuning.repositories import TunedRepository
 from constructs_triton.model_config.folder import CONFIG_FILE
 from constructs_triton.model_config.text import format_model_config
@@ -22,6 +23,18 @@ __all__ = ["write_tuning"]
 
 REPORT, PICTURE, BENCHMARK = "report.md", "report.svg", "benchmark.csv"
 _FIRST_WORDS = "Written by `constructs-triton tune`"
+_LIMITS = (
+    "The rates are those of this machine. Use them to compare configurations, and measure the winner on the "
+    "instance type that you deploy with `constructs-triton load-test`.",
+    "The requests were independent of each other (a Poisson process), one item each unless your own requests "
+    "have more. Callers that send larger batches than `max_batch_size` get an error.",
+    "Not searched: the model itself, its precision, accelerators, the response cache and priorities.",
+)
+_HAS_NETWORK = (
+    "The latency includes the network between the load generator and the endpoint. The search ran on a "
+    "multi-model endpoint or on endpoints in turn; only the comparison ran on variants of one endpoint."
+)
+_SHARES_CPUS = "The load generator and the model shared the CPUs: compare the rates, do not size with them."
 
 
 def write_tuning(result: TuneResult, repository: TunedRepository) -> None:
@@ -32,7 +45,7 @@ def write_tuning(result: TuneResult, repository: TunedRepository) -> None:
     """
     try:
         _write_configs(result, repository)
-        write_report(result, repository, result.folder / REPORT)
+        _write_report(result, repository, result.folder / REPORT)
     except OSError as error:
         raise InvalidValueError(
             f"{result.folder}: cannot be written ({error.strerror}); give another folder with -o"
@@ -101,3 +114,124 @@ def _confirmed(result: TuneResult, candidate: Candidate) -> list[StepResult]:
     best = max(held, key=lambda each: (each.rate, each.seconds))
     missed = [each for each in steps if each.verdict is Verdict.NOT_HELD and each.rate > best.rate]
     return [best, *sorted(missed, key=lambda each: each.rate)[:1]]
+
+
+# --- the report -------------------------------------------------------------------------------------------
+
+
+def _write_report(result: TuneResult, repository: TunedRepository, path: Path) -> None:
+    """Write the report as Markdown; its first line is one sentence about the result."""
+    parts = [
+        [str(result), "", *(f"- {note}" for note in result.notes)],
+        _changes(result, repository),
+        _comparison(result),
+        _tried(result),
+        _times(result),
+        _method(result),
+        ["## Limits", "", *(f"- {text}" for text in _limits(result.facts))],
+    ]
+    lines = [line for part in parts if part for line in (*part, "")]
+    path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+
+
+def _limits(facts: Facts) -> Iterable[str]:
+    if facts.instance_type != "local":
+        return (_HAS_NETWORK, *_LIMITS[1:])
+    return (_SHARES_CPUS, *_LIMITS) if facts.shares_cpus else _LIMITS
+
+
+def _changes(result: TuneResult, repository: TunedRepository) -> list[str]:
+    lines = []
+    for folder in repository.changed(result.best):
+        before, after = (
+            format_model_config(repository.config(folder, each[folder.name])).splitlines()
+            for each in (result.present, result.best)
+        )
+        name = f"{folder.name}/{CONFIG_FILE}"
+        diff = unified_diff(before, after, f"present/{name}", f"tuned/{name}", n=1, lineterm="")
+        lines += ["", "```diff", *diff, "```"]
+    return lines and ["## What to change", *lines]
+
+
+def _section(title: str, text: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return a heading, a text and a table."""
+    table = [f"| {' | '.join(row)} |" for row in (headings, ["---"] * len(headings), *rows)]
+    return [f"## {title}", "", *([text, ""] if text else []), *table]
+
+
+def _comparison(result: TuneResult) -> list[str]:
+    if not result.comparisons:
+        return []
+    rows = [[result.present.describe(result.present), f"{result.rate(result.present):.1f}", "1", "present"]]
+    for candidate, found in result.comparisons.items():
+        ratio = f"{found.ratio:.2f} ({found.low:.2f} to {found.high:.2f})"
+        name = candidate.describe(result.present)
+        rows.append([name, f"{result.rate(candidate):.1f}", ratio, str(found.verdict)])
+    return _section(
+        f"Comparison in {len(result.rounds)} rounds",
+        "Each round measured each configuration, in random order. Its rate is where the latency crosses the "
+        "limit.",
+        ("configuration", "requests per second", "times the present (95%)", "verdict"),
+        rows,
+    )
+
+
+def _tried(result: TuneResult) -> list[str]:
+    rows = []
+    for trial in result.trials.values():
+        reason = f": {trial.reason}" if trial.reason else ""
+        outcome = f"{trial.outcome}{reason}".replace("|", "\\|")
+        rows.append([trial.candidate.describe(result.present), trial.rate_text, outcome])
+    return _section("What was tried", "", ("configuration", "requests per second", "result"), rows)
+
+
+def _times(result: TuneResult) -> list[str]:
+    """The time in queue and compute of each model, at the highest rate that each configuration held."""
+    rows = [row for each in dict.fromkeys([result.present, result.best]) for row in _time_rows(each, result)]
+    if not rows:
+        return []
+    return _section(
+        "Where the time goes",
+        "Means of the server's statistics, in the step with the highest rate that was held.",
+        ("configuration", "model", "rate", "queue ms", "compute ms", "mean batch"),
+        rows,
+    )
+
+
+def _time_rows(candidate: Candidate, result: TuneResult) -> Iterator[list[str]]:
+    held = [
+        step
+        for step in result.steps
+        if step.candidate == candidate and step.result.verdict == "held" and step.models
+    ]
+    if not held:
+        return
+    step = max(held, key=lambda each: each.result.rate)
+    name = "present" if candidate == result.present else "best"
+    for model, values in sorted(step.models.items()):
+        figures = [f"{values[key]:.1f}" for key in ("queue_ms", "compute_ms", "batch")]
+        yield [name, model, f"{step.result.rate:.1f}", *figures]
+
+
+def _method(result: TuneResult) -> list[str]:
+    return [
+        "## How it was measured",
+        "",
+        f"- Machine: {result.facts.machine}",
+        f"- Server: {result.facts.server}",
+        f"- Data: {result.facts.data}",
+        f"- Limit: p{result.limits.percentile:g} within {result.limits.latency_ms:g} ms, without errors; "
+        "latency counts from when a request was due",
+        *_load(result.steps),
+    ]
+
+
+def _load(steps: Sequence[BenchStep]) -> list[str]:
+    if not steps:
+        return []
+    late = max(step.result.late_p99_ms for step in steps)
+    return [
+        f"- Steps: {len(steps)}, and {sum(step.voids for step in steps)} that were void on a busy machine",
+        f"- The generator used at most {max(step.result.cpu for step in steps):.0%} of a CPU and was at most "
+        f"{late:.0f} ms late (p99); load average up to {max(step.load for step in steps):.1f}",
+    ]

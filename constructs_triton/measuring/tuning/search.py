@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Unpack
 
 from blake3 import blake3
@@ -14,7 +17,6 @@ from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
 from constructs_triton.local.options import LocalRunOptions
 from constructs_triton.measuring.tuning.axes import count_candidates, search
 from constructs_triton.measuring.tuning.bench import Bench
-from constructs_triton.measuring.tuning.interruptions import interruptions
 from constructs_triton.measuring.tuning.journal import Journal
 from constructs_triton.measuring.tuning.listener import TuneListener
 from constructs_triton.measuring.tuning.local_place import LocalPlace
@@ -189,7 +191,7 @@ class Tuning:
         self._started = time.monotonic()
         options.output.mkdir(parents=True, exist_ok=True)
         with (
-            interruptions() as stopped,
+            _interruptions() as stopped,
             closing(Journal(options.output / "journal.jsonl", self._inputs())) as journal,
             closing(self.place.open(self.repository, self.requests, options, watcher)) as servers,
         ):
@@ -283,3 +285,28 @@ def _present_fails(model: str, error: CandidateRefusedError) -> ConstructsTriton
             f"alone ({error}); fix the model, or set compares_outputs (--no-output-check) if they are random"
         )
     return LocalEndpointError(f"{model}: its present configuration does not run: {error}")
+
+
+@contextmanager
+def _interruptions() -> Iterator[list[int]]:
+    """Raise KeyboardInterrupt for Ctrl-C and SIGTERM inside the block, and add each to the list.
+
+    The list is there because Python loses an exception that is raised within a finalizer. A program that
+    handles Ctrl-C in its own way, and a thread, get an empty list.
+    """
+    found: list[int] = []
+    is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_usual or threading.current_thread() is not threading.main_thread():
+        yield found
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        found.append(number)
+        signal.default_int_handler(number, frame)
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield found
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

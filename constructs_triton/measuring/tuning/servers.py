@@ -72,7 +72,7 @@ class CandidateServers(ABC):
         requests: The requests of the search, which also warm a candidate up.
         options: How the search is run.
         listener: Gets what takes minutes.
-        starts: How many copies were made.
+        starts: Number of copies so far.
         waited_seconds: Waiting for endpoints of several candidates, which is not part of the budget.
     """
 
