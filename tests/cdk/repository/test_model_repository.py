@@ -321,7 +321,7 @@ def test_function_asset_contains_only_its_modules(path: Path, tmp_path: Path) ->
     app.synth()
     (asset,) = (tmp_path / "cdk.out").glob("asset.*")
     names = {str(file.relative_to(asset)) for file in asset.rglob("*") if file.is_file()}
-    all_share = ("__init__", "continuation", "response", "retries", "scaling", "variants")
+    all_share = ("__init__", "continuation", "endpoint_state", "response", "retries", "scaling", "variants")
     shared = {f"custom_resource_handlers/{module}.py" for module in all_share}
     modules = (
         *(
