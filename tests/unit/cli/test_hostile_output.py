@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[3] / "constructs_triton"
 #: The files of users' projects.
 TEMPLATES = {PACKAGE / "cli" / "project" / name for name in ("template", "examples")}
 #: The line of a running load test: numbers only, because drawing through rich would delay the generator.
-NUMBERS_ONLY = {"load_test/progress.py"}
+NUMBERS_ONLY = {"program/progress.py"}
 HOSTILE = "\x1b]0;T\x07\n::error::x\u202e"
 
 
