@@ -124,11 +124,24 @@ def _stack_messages(reader: AwsReader, described: Mapping[str, Any], facts: list
     if failed is not None:
         reason = failed.get("ResourceStatusReason", "no reason given")
         text = f"{failed['LogicalResourceId']} {failed['ResourceStatus']}: {reason}"
+        if _is_of_another_endpoint(failed, described):
+            facts.append(f"the last operation of the stack failed at another endpoint: {text}")
+            return
         facts.append(f"first failed event of the stack: {text}")
-        yield Message(text, "CloudFormation event")
-        if failed["ResourceType"] in ENDPOINT_TYPES and described["EndpointStatus"] == _GOOD:
+        message = Message(text, "CloudFormation event")
+        yield message
+        is_of_endpoint = failed["ResourceType"] in ENDPOINT_TYPES
+        if is_of_endpoint and described["EndpointStatus"] == _GOOD and not diagnose([message]):
             yield Message(_ROLLED_BACK, "CloudFormation event", shown=text)
     yield from _rollback_messages(reader, described, stack)
+
+
+def _is_of_another_endpoint(failed: Mapping[str, Any], described: Mapping[str, Any]) -> bool:
+    """Whether the event is about an endpoint with another name. ARNs have the name in lower case."""
+    name = failed.get("PhysicalResourceId", "").rpartition("/")[2].lower()
+    return bool(
+        failed["ResourceType"] in ENDPOINT_TYPES and name and name != described["EndpointName"].lower()
+    )
 
 
 def _first_failure(reader: AwsReader, stack: str) -> dict[str, Any] | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations.aws_reader import make_session
@@ -14,6 +15,7 @@ from constructs_triton.operations.status import endpoints_of_stack
 if TYPE_CHECKING:
     import boto3
 
+_Result = TypeVar("_Result")
 _DURATION = re.compile(r"(\d{1,5})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -48,6 +50,23 @@ def endpoint_names(arguments: argparse.Namespace, session: boto3.Session) -> lis
     if (arguments.endpoint is None) == (arguments.stack is None):
         raise InvalidValueError("ENDPOINT: give the name of an endpoint, or --stack with the name of a stack")
     return endpoints_of_stack(session, arguments.stack) if arguments.stack else [arguments.endpoint]
+
+
+def read_each(names: Sequence[str], read: Callable[[str], _Result]) -> tuple[list[_Result], list[str]]:
+    """Read endpoints, and return the errors of those that cannot be read if others of the stack can.
+
+    Raises:
+        InvalidValueError: the endpoint of the command, or no endpoint of its stack, can be read.
+    """
+    results, errors = [], []
+    for name in names:
+        try:
+            results.append(read(name))
+        except InvalidValueError as error:
+            errors.append(error)
+    if errors and not results:
+        raise errors[0]
+    return results, [f"not read: {error}" for error in errors]
 
 
 def parse_duration(text: str) -> timedelta:

@@ -6,14 +6,19 @@ import argparse
 import sys
 from pathlib import Path
 
-from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endpoint_names, open_session
+from constructs_triton.cli.deployed.aws_arguments import (
+    add_aws_arguments,
+    endpoint_names,
+    open_session,
+    read_each,
+)
 from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton.cli.program.progress import show_work
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton.operations.endpoint_diagnosis import EndpointDiagnosis, diagnose_endpoint
 from constructs_triton.untrusted.regular_files import open_regular
-from constructs_triton.untrusted.terminal import print_json, print_lines
+from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
 #: The end of a larger log is read.
 _LOG_BYTES = 16 * 2**20
@@ -39,12 +44,13 @@ def run(arguments: argparse.Namespace) -> int:
     session = open_session(arguments)
     names = endpoint_names(arguments, session)
     with show_work("reading events and logs"):
-        results = [diagnose_endpoint(session, name) for name in names]
+        results, not_read = read_each(names, lambda name: diagnose_endpoint(session, name))
     if arguments.json:
         print_json({"endpoints": [each.to_dict() for each in results]})
     else:
         print_lines(*"\n\n".join(_text(each) for each in results).split("\n"))
-    return EXIT_WRONG if any(each.is_failed for each in results) else EXIT_SUCCESS
+    print_note(*not_read)
+    return EXIT_WRONG if not_read or any(each.is_failed for each in results) else EXIT_SUCCESS
 
 
 def _text(result: EndpointDiagnosis) -> str:

@@ -8,7 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from constructs_triton.cli.argument_types import whole_number
-from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endpoint_names, open_session
+from constructs_triton.cli.deployed.aws_arguments import (
+    add_aws_arguments,
+    endpoint_names,
+    open_session,
+    read_each,
+)
 from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton.cli.program.progress import show_work
 from constructs_triton.errors import InvalidValueError
@@ -67,12 +72,14 @@ def run(arguments: argparse.Namespace) -> int:
     shown: Sequence[EndpointState] = ()
     while True:
         with show_work("reading the state of endpoints"):
-            states = [read_status(session, name) for name in names]
+            states, not_read = read_each(names, lambda name: read_status(session, name))
         if states != shown:
             _print(states, arguments)
+            print_note(*not_read)
         shown = states
         if not arguments.watch or not any(_is_changing(state) for state in states):
-            return EXIT_SUCCESS if all(_is_in_service(state) for state in states) else EXIT_WRONG
+            is_good = not not_read and all(_is_in_service(state) for state in states)
+            return EXIT_SUCCESS if is_good else EXIT_WRONG
         time.sleep(_WATCH_SECONDS)
 
 

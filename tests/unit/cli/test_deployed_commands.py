@@ -208,6 +208,56 @@ def test_a_command_that_can_read_nothing_is_an_error(
     assert "check the name" not in error
 
 
+REFUSED = "The variant(s) \"['AllTraffic']\" must be deregistered as scalable targets with AWS Auto Scaling"
+
+
+def resource_of(name: str) -> dict[str, str]:
+    arn = f"arn:aws:sagemaker:us-east-1:111122223333:endpoint/{name}"
+    return {"ResourceType": "AWS::SageMaker::Endpoint", "PhysicalResourceId": arn}
+
+
+def test_an_endpoint_that_is_absent_does_not_hide_those_of_its_stack(
+    account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """--stack prints the endpoints that exist, names the other one, and exits with 1."""
+
+    def describe(**request: str) -> Any:
+        if request["EndpointName"] == "gone":
+            error: Any = {"Error": {"Code": "ValidationException", "Message": "Could not find endpoint"}}
+            raise ClientError(error, "DescribeEndpoint")
+        return ENDPOINT
+
+    resources = {"StackResourceSummaries": [resource_of("gone"), resource_of("digits")]}
+    account.update(
+        {"sagemaker.describe_endpoint": describe, "cloudformation.list_stack_resources": resources}
+    )
+    for command in ("status", "diagnose"):
+        assert main([command, "--stack", "Digits"]) == 1
+        out, err = capsys.readouterr()
+        assert out.startswith("digits: InService")
+        assert err.startswith("not read: endpoint gone: Could not find endpoint; check the name")
+
+
+@pytest.mark.parametrize(("failed", "code"), [("digits", 1), ("other", 0)])
+def test_a_failed_event_is_the_cause_of_its_endpoint_only(
+    failed: str, code: int, account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An update that SageMaker refused is no rollback, and no failure of the stack's other endpoints."""
+    event = {
+        **resource_of(failed),
+        "StackId": STACK,
+        "LogicalResourceId": "Changed",
+        "ResourceStatus": "UPDATE_FAILED",
+        "ResourceStatusReason": REFUSED,
+    }
+    account["cloudformation.describe_stack_events"] = {"StackEvents": [event]}
+    assert main(["diagnose", "digits"]) == code
+    out = capsys.readouterr().out
+    assert ("[scaled-variant-update]" in out) == (failed == "digits")
+    assert ("failed at another endpoint: Changed UPDATE_FAILED" in out) == (failed == "other")
+    assert "[silent-rollback]" not in out
+
+
 def pauses(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[], None]) -> list[float]:
     """Do a step instead of each pause, and then interrupt the command as Ctrl-C does."""
     slept: list[float] = []
