@@ -101,27 +101,36 @@ def _boundary(steps: Iterable[RehearsedStep]) -> int | None:
 
 def _failures(failures: Iterable[Failure], named: Named) -> Iterator[str]:
     rows: list[Sequence[str]] = [("", "if this step fails", "the stack becomes", "answers", "left behind")]
-    for group in _alike(failures):
+    groups = list(_alike(failures))
+    for group in groups:
         first, last = group[0], group[-1]
         steps = str(first.step) if first == last else f"{first.step} to {last.step}"
         what = _event(first, named) if first == last else "any of these steps"
         left = _counted(len(first.leftovers), "resource") if first.leftovers else "nothing"
         rows.append((steps, what, first.status, _serving(first.serving, named), left))
     yield from _aligned(rows)
-    for each in failures:
-        if each.leftovers:
-            left = _list_of(each.leftovers, named)
-            yield from _wrapped(f"  left behind by step {each.step}, {_event(each, named)}: {left}")
+    for group in groups:
+        if group[0].leftovers:
+            yield from _wrapped(f"  left behind by {_origin(group, named)}")
+
+
+def _origin(group: Sequence[Failure], named: Named) -> str:
+    first, last = group[0], group[-1]
+    steps = f"step {first.step}, {_event(first, named)}"
+    if first != last:
+        steps = f"any of steps {first.step} to {last.step}"
+    return f"{steps}: {_list_of(first.leftovers, named)}"
 
 
 def _alike(failures: Iterable[Failure]) -> Iterator[list[Failure]]:
-    """Failures after each other that end in the same way and leave nothing behind."""
-    for _, group in groupby(failures, lambda each: (each.event, each.status, sorted(each.serving.items()))):
-        found = list(group)
-        if any(each.leftovers for each in found):
-            yield from ([each] for each in found)
-        else:
-            yield found
+    """Failures after each other that end in the same way."""
+    for _, group in groupby(failures, _end):
+        yield list(group)
+
+
+def _end(failure: Failure) -> tuple[object, ...]:
+    left = [(each.logical_id, each.type) for each in failure.leftovers]
+    return failure.event, failure.status, sorted(failure.serving.items()), left
 
 
 def _list_of(leftovers: Iterable[Leftover], named: Named) -> str:

@@ -175,12 +175,14 @@ def failure_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
     outcome = sequence.outcome
     status = list(outcome.status.values())[-1]
     if status in ("ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED"):
-        yield _error(
-            "rehearse-rollback-fails",
-            logical_id,
-            f"if the step fails, the rollback ends as {status}: {outcome.reason}",
-            "fix the reason, then run `npx cdk rollback`; CloudFormation accepts no update before",
-        )
+        message = f"if the step fails, the rollback ends as {status}: {outcome.reason}"
+        fix = "fix the reason, then run `npx cdk rollback`; CloudFormation accepts no update before"
+        if _SCALED in outcome.reason:
+            fix = (
+                "deploy the change of the variant first, with endpoint.retain_instance_counts() in place of "
+                "its scaling, and add the scaling in the next deployment"
+            )
+        yield _error("rehearse-rollback-fails", logical_id, message, fix)
     yield from reader_problems(sequence, "if the step fails, after its rollback")
     yield from leftover_problems("if a step fails", outcome.leftovers)
 

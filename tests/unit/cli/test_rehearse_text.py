@@ -64,12 +64,31 @@ def test_reason_of_a_problem_is_printed_once() -> None:
 
 
 def test_steps_that_fail_alike_are_one_row() -> None:
-    """Steps with the same end and without leftovers are one row, other steps have their own."""
+    """Steps with the same end are one row, other steps have their own."""
     rolled_back = [Failure(number, MODEL, "fails", "UPDATE_ROLLBACK_COMPLETE") for number in (1, 2, 3)]
     other = Failure(4, MODEL, "fails", "UPDATE_ROLLBACK_FAILED", "no")
     lines = _text(Rehearsal({"Shop": "UPDATE_COMPLETE"}, failures=(*rolled_back, other)))
     assert "  1 to 3  any of these steps     UPDATE_ROLLBACK_COMPLETE  -        nothing" in lines
     assert f"  4       {MODEL}  UPDATE_ROLLBACK_FAILED    -        nothing" in lines
+
+
+def test_a_leftover_of_several_steps_is_named_once() -> None:
+    """Steps that leave the same resource are one row, whatever names the attempts gave to the resource."""
+    failures = [
+        Failure(
+            number,
+            MODEL,
+            "fails",
+            "ROLLBACK",
+            leftovers=(Leftover("Files", "AWS::S3::Bucket", f"b{number}"),),
+        )
+        for number in (1, 2, 3)
+    ]
+    lines = _text(Rehearsal({"Shop": "UPDATE_COMPLETE"}, failures=tuple(failures)))
+    assert "  1 to 3  any of these steps  ROLLBACK           -        1 resource" in lines
+    assert [line for line in lines if "left behind by" in line] == [
+        "  left behind by any of steps 1 to 3: Files (Bucket)"
+    ]
 
 
 def test_each_instance_type_has_its_quota() -> None:
