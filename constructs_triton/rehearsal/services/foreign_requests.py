@@ -31,7 +31,16 @@ def refusal(headers: Mapping[str, str | None]) -> bytes | None:
     wrong = foreign_header(*found)
     if wrong is None:
         return None
-    return json.dumps({"__type": "AccessDeniedException", "message": f"{wrong}; {_HINT}"}).encode()
+    return _fault("AccessDeniedException", f"{wrong}; {_HINT}")
+
+
+def _fault(name: str, message: str) -> bytes:
+    return json.dumps({"__type": name, "message": message}).encode()
+
+
+def _answer(start_response: Any, status: str, body: bytes) -> list[bytes]:
+    start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+    return [body]
 
 
 def _checking() -> Callable[..., Iterable[bytes]]:
@@ -40,11 +49,12 @@ def _checking() -> Callable[..., Iterable[bytes]]:
     def call(application: Any, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         body = refusal({name: environ.get(_variable(name)) for name in HEADERS})
         if body is None:
-            answer: Iterable[bytes] = original(application, environ, start_response)
+            try:
+                answer: Iterable[bytes] = original(application, environ, start_response)
+            except NotImplementedError as error:  # moto does not have this operation
+                return _answer(start_response, "501 Not Implemented", _fault("NotImplemented", str(error)))
             return answer
-        kind = ("Content-Type", "application/json")
-        start_response("403 Forbidden", [kind, ("Content-Length", str(len(body)))])
-        return [body]
+        return _answer(start_response, "403 Forbidden", body)
 
     return call
 

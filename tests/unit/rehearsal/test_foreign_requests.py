@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
+from botocore.exceptions import ClientError
 
 from constructs_triton.rehearsal import SimulatedAccount
 
@@ -51,6 +52,18 @@ def test_requests_of_foreign_pages_are_refused(aws: SimulatedAccount, headers: d
         (name,) = headers
         assert status == 403
         assert f'"{name}: must be ' in text
+
+
+def test_operation_that_is_not_simulated_is_an_answer(
+    aws: SimulatedAccount, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The caller gets one status that SDKs do not send again for, and the terminal no traceback."""
+    trail = aws.client("cloudtrail")
+    with pytest.raises(ClientError, match="lookup_events action has not been implemented") as raised:
+        trail.lookup_events()
+    found = raised.value.response["ResponseMetadata"]
+    assert (found["HTTPStatusCode"], found["RetryAttempts"]) == (501, 0)
+    assert "Traceback" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("headers", OWN, ids=str)
