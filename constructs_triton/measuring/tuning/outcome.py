@@ -148,6 +148,8 @@ class TuneResult:
             return f"No configuration that was tried holds any rate within {limit}."
         if self.is_interrupted:
             return f"Stopped: so far nothing holds more than your configuration, {rate}."
+        if len(self.trials) == 1:
+            return f"Your configuration holds {rate}. No other one was tried; raise the budget of time."
         others = [each for each in self.comparisons.values() if each.verdict != ComparisonVerdict.SLOWER]
         if not others:
             return f"Keep your configuration: it holds {rate}, and nothing that was tried holds more."

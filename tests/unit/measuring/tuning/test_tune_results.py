@@ -172,6 +172,14 @@ def test_a_difference_that_may_be_chance_keeps_the_present(tmp_path: Path) -> No
     assert not (tmp_path / "tuned" / "m" / "config.pbtxt").exists()
 
 
+def test_a_search_that_tried_nothing_else_says_so(tmp_path: Path) -> None:
+    """If the budget ends after the present configuration, the sentence does not recommend it."""
+    result = run(SimulatedModels({"m": fixed_per_batch}), tmp_path / "tuned")
+    ended = replace(result, best=PRESENT, rounds=[], comparisons={}, trials={PRESENT: result.trials[PRESENT]})
+    assert str(ended).endswith("No other one was tried; raise the budget of time.")
+    assert "Keep your configuration" not in str(ended)
+
+
 def test_simplest_of_equals_is_chosen() -> None:
     """Of two configurations within 3 percent of each other, the one with fewer instances is chosen."""
     one, two = Candidate.of(m=ModelSettings(1, 8)), Candidate.of(m=ModelSettings(2, 8))
