@@ -32,12 +32,16 @@ _NO_CAPACITY_HINT = (
     "a component that scales from zero starts its first copy within minutes; try again, or set wake_timeout "
     "on the client"
 )
+_NOT_TENSORS = (
+    "the endpoint runs with inference_type generate or generate_stream, so send text with infer_stream of "
+    "the client, or JSON with curl"
+)
 _MESSAGE_HINTS = {
     # Triton's, for requests that do not fit the endpoint's inference type.
     "doesn't support models with decoupled": "set inference_type to generate_stream on the endpoint, and "
     "call infer_stream",
-    "parameter 'inputs' has invalid type": "the endpoint runs with inference_type generate or "
-    "generate_stream, so call infer_stream",
+    "parameter 'inputs' has invalid type": _NOT_TENSORS,
+    "document root must not be followed by other values": _NOT_TENSORS,  # a binary request
     "Inference Component Name header is required": "set inference_component to one of the endpoint",
     "Inference Component Name header is not allowed": "remove inference_component: the endpoint has none",
     "Could not find inference component": "check the name; `aws sagemaker list-inference-components` lists "

@@ -119,7 +119,7 @@ def execute(model: ModelUnderCheck) -> Iterator[Problem]:
     severity=Severity.WARNING,
     source="tritonserver 2.51 waits forever for a model whose execute returns None",
     hint="return a list with one response for each request, "
-    "or set model_transaction_policy { decoupled: True }",
+    "or set model_transaction_policy { decoupled: true }",
     needs_files=True,
 )
 def execute_returns_none(model: ModelUnderCheck) -> Iterator[Problem]:

@@ -79,11 +79,12 @@ def test_unknown_endpoint_names_the_command_that_lists_endpoints() -> None:
             "HTTP end point doesn't support models with decoupled transaction policy",
             "set inference_type to",
         ),
-        ("parameter 'inputs' has invalid type. It should be either", "so call infer_stream"),
+        ("parameter 'inputs' has invalid type. It should be either", "send text with infer_stream"),
+        ("JSON buffer: The document root must not be followed by other values. at 9", "infer_stream"),
     ],
 )
 def test_a_request_of_the_other_inference_type_is_explained(said: str, fix: str) -> None:
-    """Both of Triton's errors name the method and the setting that fit."""
+    """Each of Triton's errors names the method and the setting that fit, also for a binary request."""
     error = build_invocation_error("demo", "it failed", status=400, model_message=said)
     assert fix in str(error)
 
