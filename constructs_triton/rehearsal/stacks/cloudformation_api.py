@@ -279,7 +279,11 @@ def _describe(stack: Stack) -> dict[str, Any]:
 
 
 def _describe_resources(stack: Stack) -> list[dict[str, Any]]:
-    last = {event.logical_id: event for event in stack.events}
+    # A replaced resource has events too. Its deletion is not the status of its successor.
+    present = {
+        (name, identifier) for name, each in stack.resources.items() for identifier in ("", each.physical.id)
+    }
+    last = {each.logical_id: each for each in stack.events if (each.logical_id, each.physical_id) in present}
     return [
         {
             "StackId": stack.id,

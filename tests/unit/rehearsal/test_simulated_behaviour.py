@@ -160,13 +160,15 @@ def test_update_needs_the_permissions_of_both_fleets(aws: SimulatedAccount, name
 
 
 def test_update_of_an_endpoint_may_fail(aws: SimulatedAccount, names: Iterator[str]) -> None:
-    """A failed update is rolled back, and the endpoint runs the old configuration."""
+    """A failed update is rolled back, and the endpoint runs the old configuration, which the stack lists."""
     name = next(names)
     stack = deploy(aws, name, served(OLD, "*"))
     before = endpoint_config(aws, stack)
     aws.behaviour = Behaviour(endpoint_update="fails")
     assert deploy(aws, name, served(NEW, "*")).status == "UPDATE_ROLLBACK_COMPLETE"
     assert endpoint_config(aws, stack) == before
+    listed = aws.client("cloudformation").list_stack_resources(StackName=name)["StackResourceSummaries"]
+    assert "DELETE_COMPLETE" not in [each["ResourceStatus"] for each in listed]
     assert aws.destroy(name).status == "DELETE_COMPLETE"
 
 
