@@ -53,13 +53,17 @@ def make_session(region: str | None = None, profile: str | None = None) -> boto3
 @contextmanager
 def reaching_aws() -> Iterator[None]:
     """Turn boto3's errors of configuration and connection into ``InvalidValueError``."""
-    from botocore.exceptions import BotoCoreError, NoRegionError
+    from botocore.exceptions import BotoCoreError, NoCredentialsError, NoRegionError
 
     try:
         yield
     except NoRegionError:
         raise InvalidValueError(
             "AWS: no Region is configured; set --region, or the variable AWS_DEFAULT_REGION"
+        ) from None
+    except NoCredentialsError:
+        raise InvalidValueError(
+            "AWS: no credentials were found; run `aws configure`, or set --profile or AWS_PROFILE"
         ) from None
     except BotoCoreError as error:
         raise InvalidValueError(f"AWS: cannot be reached ({error}); set --region or --profile") from error

@@ -101,27 +101,36 @@ def _boundary(steps: Iterable[RehearsedStep]) -> int | None:
 
 def _failures(failures: Iterable[Failure], named: Named) -> Iterator[str]:
     rows: list[Sequence[str]] = [("", "if this step fails", "the stack becomes", "answers", "left behind")]
+    left_behind = list[str]()
     for group in _alike(failures):
-        first, last = group[0], group[-1]
-        steps = str(first.step) if first == last else f"{first.step} to {last.step}"
-        what = _event(first, named) if first == last else "any of these steps"
+        first = group[0]
+        what = _event(first, named) if len(group) == 1 else "any of these steps"
         left = _counted(len(first.leftovers), "resource") if first.leftovers else "nothing"
-        rows.append((steps, what, first.status, _serving(first.serving, named), left))
+        rows.append((_numbers(group), what, first.status, _serving(first.serving, named), left))
+        if first.leftovers:
+            where = (
+                f"step {first.step}, {what}" if len(group) == 1 else f"each of the steps {_numbers(group)}"
+            )
+            left_behind.append(f"  left behind by {where}: {_list_of(first.leftovers, named)}")
     yield from _aligned(rows)
-    for each in failures:
-        if each.leftovers:
-            left = _list_of(each.leftovers, named)
-            yield from _wrapped(f"  left behind by step {each.step}, {_event(each, named)}: {left}")
+    for line in left_behind:
+        yield from _wrapped(line)
+
+
+def _numbers(group: Sequence[Failure]) -> str:
+    first, last = group[0].step, group[-1].step
+    return str(first) if first == last else f"{first} to {last}"
 
 
 def _alike(failures: Iterable[Failure]) -> Iterator[list[Failure]]:
-    """Failures after each other that end in the same way and leave nothing behind."""
-    for _, group in groupby(failures, lambda each: (each.event, each.status, sorted(each.serving.items()))):
-        found = list(group)
-        if any(each.leftovers for each in found):
-            yield from ([each] for each in found)
-        else:
-            yield found
+    """Yield failures after each other that end in the same way and leave the same resources behind."""
+    for _, group in groupby(failures, _ending):
+        yield list(group)
+
+
+def _ending(failure: Failure) -> tuple[object, ...]:
+    left = sorted((each.logical_id, each.type) for each in failure.leftovers)
+    return failure.event, failure.status, sorted(failure.serving.items()), left
 
 
 def _list_of(leftovers: Iterable[Leftover], named: Named) -> str:

@@ -64,12 +64,26 @@ def test_reason_of_a_problem_is_printed_once() -> None:
 
 
 def test_steps_that_fail_alike_are_one_row() -> None:
-    """Steps with the same end and without leftovers are one row, other steps have their own."""
+    """Steps with the same end and the same leftovers are one row, other steps have their own."""
     rolled_back = [Failure(number, MODEL, "fails", "UPDATE_ROLLBACK_COMPLETE") for number in (1, 2, 3)]
     other = Failure(4, MODEL, "fails", "UPDATE_ROLLBACK_FAILED", "no")
-    lines = _text(Rehearsal({"Shop": "UPDATE_COMPLETE"}, failures=(*rolled_back, other)))
+    leaving = [
+        Failure(
+            number,
+            MODEL,
+            "fails",
+            "ROLLBACK_COMPLETE",
+            leftovers=(Leftover("Log", "AWS::Logs::LogGroup", f"log-{number}"),),
+        )
+        for number in (5, 6, 7)
+    ]
+    lines = _text(Rehearsal({"Shop": "UPDATE_COMPLETE"}, failures=(*rolled_back, other, *leaving)))
     assert "  1 to 3  any of these steps     UPDATE_ROLLBACK_COMPLETE  -        nothing" in lines
     assert f"  4       {MODEL}  UPDATE_ROLLBACK_FAILED    -        nothing" in lines
+    assert "  5 to 7  any of these steps     ROLLBACK_COMPLETE         -        1 resource" in lines
+    assert [line for line in lines if "left behind by" in line] == [
+        "  left behind by each of the steps 5 to 7: Log (LogGroup)"
+    ]
 
 
 def test_each_instance_type_has_its_quota() -> None:
