@@ -144,9 +144,9 @@ def _prices(
     if not prices:
         session = open_session(arguments)
         if session.region_name is None:
-            example = f"--price {min(types)}=PRICE" if types else "--prices FILE"
             raise InvalidValueError(
-                f"--region: there is no default Region; set --region, or give prices, such as {example}"
+                "--region: there is no default Region; set --region, or give prices, such as "
+                f"--price {min(types, default='TYPE')}=PRICE"
             )
         return fetch_known_prices(session, sorted(types), unknown), unknown
     unknown += [
