@@ -63,7 +63,7 @@ def reaching_aws() -> Iterator[None]:
         ) from None
     except NoCredentialsError:
         raise InvalidValueError(
-            "AWS: no credentials are configured; run `aws configure`, or set --profile"
+            "AWS: no credentials were found; run `aws configure`, or set --profile or AWS_PROFILE"
         ) from None
     except BotoCoreError as error:
         raise InvalidValueError(f"AWS: cannot be reached ({error}); set --region or --profile") from error

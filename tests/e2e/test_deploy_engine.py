@@ -147,6 +147,9 @@ def test_changed_model_updates_the_endpoint(fresh: StackView, assemblies: Path, 
     assert deploy("changed_model", fresh.name).status == "UPDATE_COMPLETE"
     after = fresh.physical_ids()
     assert before["endpoint:Single"] == after["endpoint:Single"]
+    name = after["endpoint:Single"].rpartition("/")[2]
+    described = fresh.aws.client("sagemaker").describe_endpoint(EndpointName=name)
+    assert described["LastModifiedTime"] > described["CreationTime"]
     assert before["config:Single"] != after["config:Single"]
     assert before["model:Single"] != after["model:Single"]
     assert before["endpoint:Many"] == after["endpoint:Many"]

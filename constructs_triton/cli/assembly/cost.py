@@ -144,7 +144,10 @@ def _prices(
     if not prices:
         session = open_session(arguments)
         if session.region_name is None:
-            raise InvalidValueError("--region: there is no default Region; set --region, or give --prices")
+            raise InvalidValueError(
+                "--region: there is no default Region; set --region, or give prices, such as "
+                f"--price {min(types, default='TYPE')}=PRICE"
+            )
         return fetch_known_prices(session, sorted(types), unknown), unknown
     unknown += [
         f"{name}: no price was given; add --price {name}=PRICE" for name in sorted(types - prices.keys())

@@ -32,6 +32,10 @@ def serve(*, as_json: bool) -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit())
     with SimulatedAccount() as account:
+        local_up = f"constructs-triton local up --aws-endpoint-url {account.endpoint_url}"
+        account.runtime.refusal = (
+            f"the simulated account runs no models; run `{local_up}`, and call the address that it prints"
+        )
         if as_json:
             print_json(account.variables(), indent=None)
         else:
@@ -39,6 +43,7 @@ def serve(*, as_json: bool) -> NoReturn:
             print_note(
                 "A simulated AWS account is running. Paste these lines into another terminal, then run "
                 "`npx cdk bootstrap` and `npx cdk deploy`.",
+                f"The account runs no models. To call a deployed endpoint, run `{local_up}`.",
                 "Everything in the account is lost when you press Ctrl-C.",
             )
         noted: set[str] = set()

@@ -18,6 +18,7 @@ from typing import Any
 
 from moto.applicationautoscaling.models import applicationautoscaling_backends
 from moto.core.responses import ActionResult
+from moto.core.utils import utcnow
 from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.models import SageMakerModelBackend
 from moto.sagemaker.responses import SageMakerResponse
@@ -95,6 +96,7 @@ def _updating(fleets: Fleets, components: InferenceComponents) -> Callable[[Any]
             raise ValidationError(message=f"Update of endpoint {endpoint.endpoint_name} was rolled back")
         if fleets.api.behaviour.endpoint_update == "succeeds":
             endpoint.production_variants, endpoint.endpoint_config_name = variants, new
+            endpoint.last_modified_time = utcnow()
             if fleets.check.access.is_role(response):
                 fleets.end_update(endpoint.endpoint_name)
         return ActionResult({"EndpointArn": endpoint.arn})

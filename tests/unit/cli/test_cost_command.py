@@ -98,6 +98,15 @@ def test_what_is_not_known_is_named(run: Any) -> None:
     assert "no endpoint in the stacks" in run({"Resources": {"T": {"Type": "A::B::C"}}}, *PRICES, code=2)
 
 
+def test_without_a_price_and_a_region_an_option_is_named(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the option that replaces AWS's price list, with the instance type of the app."""
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    template = _template(_variant("Main", InstanceType="ml.c6i.large"))
+    assert "or give prices, such as --price ml.c6i.large=PRICE" in run(template, code=2)
+
+
 def test_table_shows_least_most_and_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The table has a row for each variant, and the text says what is not counted."""
     path = tmp_path / "Stack.template.json"

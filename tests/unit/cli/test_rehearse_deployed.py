@@ -114,5 +114,5 @@ def test_absent_credentials_are_one_sentence(
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     assert main(["rehearse", "--deployed", "Json", new]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "no credentials are configured" in line
+    assert "no credentials were found" in line
     assert "--profile" in line

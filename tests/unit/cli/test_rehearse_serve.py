@@ -11,13 +11,31 @@ import sys
 from urllib.parse import urlsplit
 
 import boto3
+import numpy as np
 import pytest
 
 from constructs_triton.cli import main
 from constructs_triton.cli.rehearse.serve import _shell_lines
+from constructs_triton_client import TritonClient
+from constructs_triton_client.errors import InvocationError
 
 COMMAND = [sys.executable, "-m", "constructs_triton.cli", "rehearse", "--serve", "--json"]
 TEMPLATE = {"Resources": {"Jobs": {"Type": "AWS::SQS::Queue"}, "News": {"Type": "AWS::SNS::Topic"}}}
+
+
+@pytest.mark.e2e
+def test_call_of_a_deployed_endpoint_says_how_to_run_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call in SageMaker's binary format is refused with the command that runs the models."""
+    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            for name, value in json.loads(process.stdout.readline()).items():
+                monkeypatch.setenv(name, value)
+            expected = f"run `constructs-triton local up --aws-endpoint-url {os.environ['AWS_ENDPOINT_URL']}`"
+            with pytest.raises(InvocationError, match=expected):
+                TritonClient.for_endpoint("digits").infer({"pixels": np.full((1, 64), 0.1, "float32")})
+        finally:
+            process.send_signal(signal.SIGINT)
 
 
 @pytest.mark.e2e

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from constructs_triton.operations.aws_reader import AwsReader, missing_permission
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.operations.aws_reader import AwsReader, make_session, missing_permission, reaching_aws
 
 
 class Pages(AwsReader):
@@ -52,3 +54,16 @@ def test_missing_permission_is_the_iam_action(
     """The name is what a policy has to allow, which is not always the operation."""
     error = ClientError({"Error": {"Code": code, "Message": message}}, operation)
     assert missing_permission("s3", error) == permission
+
+
+def test_missing_credentials_are_an_error_with_their_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without credentials the error is about them, and not about the Region."""
+    for name in [each for each in os.environ if each.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, "/dev/null")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    sagemaker = make_session("eu-west-1").client("sagemaker")
+    expected = "AWS: no credentials were found; run `aws configure`"
+    with pytest.raises(InvalidValueError, match=expected), reaching_aws():
+        sagemaker.describe_endpoint(EndpointName="digits")

@@ -1,4 +1,4 @@
-"""``InvokeEndpoint`` by the name of a component. The answer itself is moto's, or that of a patch."""
+"""``InvokeEndpoint``: checks the name of a component. The answer is moto's, or a refusal."""
 
 from __future__ import annotations
 
@@ -23,20 +23,42 @@ from .api import InferenceComponents
 __all__ = ["Runtime"]
 
 
+def _reading_binary_bodies() -> Callable[..., None]:
+    """Read bodies in SageMaker's binary format, which moto cannot decode."""
+    original = SageMakerRuntimeResponse.setup_class
+
+    def setup_class(
+        response: Any, request: Any, full_url: str, headers: Any, use_raw_body: bool = False
+    ) -> None:
+        original(response, request, full_url, headers, use_raw_body=True)
+        if isinstance(response.body, bytes) and not use_raw_body:
+            response.body = response.body.decode("utf-8", "surrogateescape")
+
+    return setup_class
+
+
 class _RefusedError(Exception):
     """A ``ValidationError`` of the runtime API."""
 
 
 class Runtime:
-    """``failures`` counts the calls of each component that found no copy: NoCapacityInvocationFailures."""
+    """Answers calls of endpoints.
+
+    ``failures`` counts the calls of each component that found no copy: NoCapacityInvocationFailures. Every
+    call is refused with the message ``refusal``, if it is set. Otherwise the answer is moto's fixed text.
+    """
 
     def __init__(self, components: InferenceComponents) -> None:
         self._components = components
         self.failures: Counter[str] = Counter()
+        self.refusal: str | None = None
 
     def patches(self) -> list[Any]:
         """All patches."""
-        return [replaced(SageMakerRuntimeResponse, "invoke_endpoint", self._invoking())]
+        return [
+            replaced(SageMakerRuntimeResponse, "setup_class", _reading_binary_bodies()),
+            replaced(SageMakerRuntimeResponse, "invoke_endpoint", self._invoking()),
+        ]
 
     def _invoking(self) -> Callable[[Any], Any]:
         original = SageMakerRuntimeResponse.invoke_endpoint
@@ -45,6 +67,8 @@ class Runtime:
             name = response.path.split("/")[2]
             try:
                 self._check(name, response.headers.get(COMPONENT_HEADER))
+                if self.refusal is not None:
+                    raise _RefusedError(self.refusal)
             except _RefusedError as error:
                 headers = {"status": 400, "x-amzn-errortype": "ValidationError"}
                 return 400, headers, json.dumps({"Message": str(error)})
