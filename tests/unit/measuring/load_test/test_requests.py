@@ -153,7 +153,9 @@ def test_runner_measures_in_one_process_or_several(server: NullServer, processes
     runner = StepRunner([request], Limits(latency_ms=60_000), processes=processes)
     settings = StepSettings(seconds=1, warm_up_seconds=0, constant=True)
     result = runner.measure(20, settings)
-    assert result.good == len(server.received) == 20 - processes
+    assert result.good == len(server.received)
+    # Whether the last request of each process, due as the step ends, is sent depends on rounding.
+    assert 20 - processes <= result.good <= 20
     assert result.cpu > 0
 
 
