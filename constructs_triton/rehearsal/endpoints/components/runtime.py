@@ -28,10 +28,11 @@ def _reading_binary_bodies() -> Callable[..., None]:
     original = SageMakerRuntimeResponse.setup_class
 
     def setup_class(
-        response: Any, request: Any, full_url: str, headers: Any, use_raw_body: bool = False
+        response: Any, request: Any, full_url: str, headers: Any, use_raw_body: bool | None = None
     ) -> None:
         original(response, request, full_url, headers, use_raw_body=True)
-        if isinstance(response.body, bytes) and not use_raw_body:
+        is_raw = response.use_raw_body if use_raw_body is None else use_raw_body
+        if isinstance(response.body, bytes) and not is_raw:
             response.body = response.body.decode("utf-8", "surrogateescape")
 
     return setup_class
