@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from constructs_triton_client.visible_text import visible, visible_lines
 
-__all__ = ["Finding", "Severity", "format_findings"]
+__all__ = ["Finding", "Severity", "Verdict", "format_findings"]
 
 
 class Severity(StrEnum):
@@ -40,6 +40,7 @@ class Finding:
         source: Where the rule comes from; may be empty.
         line: Line of the file, from 1; ``None`` if the finding has no place in a file.
         column: Column of the line, from 1; ``None`` if the finding has no place in a file.
+        rejects: Whether Triton refuses to load the model because of it; only of errors in model repositories.
     """
 
     code: str
@@ -50,6 +51,7 @@ class Finding:
     source: str = ""
     line: int | None = None
     column: int | None = None
+    rejects: bool = False
 
     @property
     def location(self) -> str:
@@ -67,8 +69,42 @@ class Finding:
         return f"{text}\n    hint: {visible(self.hint)}" if self.hint else text
 
     def to_dict(self) -> dict[str, str | int | None]:
-        """Return the finding as values that JSON can hold."""
-        return asdict(self)
+        """Return what commands print with ``--json``."""
+        values = asdict(self)
+        del values["rejects"]  # the verdict on the whole repository is beside the findings
+        return values
+
+
+class Verdict(StrEnum):
+    """What becomes of a model repository; the value of ``verdict`` in ``check --json``.
+
+    Everything that says whether a repository can be deployed takes it from here: the text and the JSON of
+    ``check``, its exit code, and the message of ``RepositoryError``.
+    """
+
+    LOADS = "loads"
+    CANNOT_BE_SERVED = "cannot-be-served"
+    REJECTED = "rejected"
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> Verdict:
+        """Return the verdict on a repository with these findings."""
+        errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+        if any(finding.rejects for finding in errors):
+            return cls.REJECTED
+        return cls.CANNOT_BE_SERVED if errors else cls.LOADS
+
+    @property
+    def words(self) -> str:
+        """The verdict as a summary and a message print it."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Verdict.LOADS: "Triton loads it",
+    Verdict.CANNOT_BE_SERVED: "it cannot be served",
+    Verdict.REJECTED: "Triton rejects it",
+}
 
 
 def format_findings(findings: Iterable[Finding]) -> str:

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from check_examples import EXAMPLES, Example, Files, code_of, write
 
+from constructs_triton.findings import Verdict
 from constructs_triton.model_config.checks import RULES
 from constructs_triton.model_config.rules import Rule
 from constructs_triton.model_config.target import Target
@@ -30,8 +31,40 @@ code of its check. The link of a code leads to an example: what `constructs-trit
 repository, and the change that fixes it. The project's tests run every example.
 
 - **error**: Triton rejects the model.
-- **error, although it loads**: Triton loads the model, but it can never serve requests on SageMaker.
+- **error, cannot be served**: Triton loads the model, but no endpoint of SageMaker can answer with it.
 - **warning**: the model loads and serves, but causes trouble later.
+
+## The verdict
+
+The worst finding decides the verdict on the repository. The last line of `constructs-triton check`, its JSON
+and the message of `RepositoryError` at synth all have the same verdict:
+
+| `verdict` of `--json` | last line | exit code | what to do |
+|---|---|---|---|
+"""
+#: What to do on each verdict.
+ADVICE = {
+    Verdict.REJECTED: "fix the errors: the container does not start, or the model does not load",
+    Verdict.CANNOT_BE_SERVED: "fix the errors: the deployment may succeed, but requests will fail",
+    Verdict.LOADS: "read the warnings and what was not checked, and deploy",
+}
+JSON = """
+If something was not checked, the last line says "Triton accepts what was checked" in place of "Triton loads
+it". In a script, use the exit code, or compare `verdict` with `loads`. The JSON has these fields:
+
+| field | content |
+|---|---|
+| `endpoint` | type of the endpoint that the check is for: `single`, `multi-model` or `none` |
+| `default_models` | models of single-model endpoints |
+| `verdict` | as above |
+| `findings` | each with `code`, `severity`, `path`, `line`, `column`, `message`, `hint` and `source` |
+| `not_checked` | what was not checked, each with the reason |
+| `server` | with `--server`, what the server says of each model; it does not change the verdict |
+
+The acceptance tests serve an example of each check whose verdict is `cannot-be-served` with Triton 24.10, and
+send the requests that fail. Four checks have only their source: `target-storage` needs SageMaker,
+`target-plan-of-several-gpus` needs GPUs, `tree-features` needs the FIL backend, and `text-size` is a limit of
+the check itself, which Triton does not have.
 """
 GROUP_HEAD = """# {title}
 
@@ -41,6 +74,7 @@ fixes it. Files without content are the same before and after the change.
 CHAPTERS = {
     "text": "Syntax of config.pbtxt",
     "layout": "Folders and versions",
+    "files": "All files of a repository",
     "backend": "Backend, platform and shared fields",
     "tensors": "Inputs and outputs",
     "batch_io": "Batch inputs and outputs",
@@ -76,7 +110,8 @@ def render() -> dict[str, str]:
 
 
 def _contents(groups: Mapping[str, Sequence[Rule]]) -> str:
-    parts = [HEAD]
+    verdicts = (f"| `{each}` | {each.words} | {int(each != 'loads')} | {ADVICE[each]} |\n" for each in ADVICE)
+    parts = [HEAD + "".join(verdicts) + JSON]
     for group, rules in groups.items():
         rows = [
             f"| [`{rule.code}`](checks/{group}.md#{rule.code}) | {_effect(rule)} | {_plain(rule.summary)} |"
@@ -99,7 +134,7 @@ def _plain(docstring: str) -> str:
 def _effect(rule: Rule) -> str:
     if rule.severity.value == "warning":
         return "warning"
-    return "error" if rule.rejects else "error, although it loads"
+    return "error" if rule.rejects else "error, cannot be served"
 
 
 def _section(rule: Rule) -> str:

@@ -19,7 +19,7 @@ from constructs_triton.cli.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton.cli.program.progress import show_work
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.facts.limits import RangeLimit
-from constructs_triton.findings import Finding, Severity
+from constructs_triton.findings import Finding, Severity, Verdict
 from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository.repository import ModelRepository
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         _print_json(checked, answers)
     else:
         _print_text(checked, Path(arguments.path), answers)
-    return EXIT_WRONG if checked.report.errors else EXIT_SUCCESS
+    return EXIT_SUCCESS if checked.report.verdict is Verdict.LOADS else EXIT_WRONG
 
 
 # --- the endpoint -----------------------------------------------------------------------------------------
@@ -179,10 +179,7 @@ def _check_each(
         own = {".", *repository.closure(name)}
         findings |= {each: None for each in report.findings if each.path.partition("/")[0] in own}
     not_checked = dict.fromkeys(line for report in reports.values() for line in report.not_checked)
-    is_rejected = any(report.verdict == "rejected" for report in reports.values())
-    merged = Report(
-        str(repository.path), tuple(findings), "rejected" if is_rejected else "loads", tuple(not_checked)
-    )
+    merged = Report(str(repository.path), tuple(findings), tuple(not_checked))
     return _Checked(merged, "single", tuple(names))
 
 
@@ -260,12 +257,10 @@ def _one_column_each(text: str) -> str:
 def _summary(checked: _Checked) -> str:
     report, where = checked.report, _where(checked)
     counts = f"{_plural(len(report.errors), 'error')}, {_plural(len(report.warnings), 'warning')}"
-    if report.verdict == "rejected":
-        return f"{counts}: Triton rejects it{where}"
-    if report.errors:
-        return f"{counts}: it cannot be served{where}"
     is_open = report.not_checked or any(each.code in _DEPENDS_ON_IMAGE for each in report.warnings)
-    return f"{counts}: Triton {'accepts what was checked' if is_open else 'loads it'}{where}"
+    if report.verdict is Verdict.LOADS and is_open:
+        return f"{counts}: Triton accepts what was checked{where}"
+    return f"{counts}: {report.verdict.words}{where}"
 
 
 def _where(checked: _Checked) -> str:

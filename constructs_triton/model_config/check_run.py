@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.checks import RULES
+from constructs_triton.model_config.checks.packing.files import POINTER_CODE, pointers_of
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
-from constructs_triton.model_config.report import Report, Verdict
+from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.rules import Problem, Rule
 from constructs_triton_client.spelling import limited_suggestions
 
@@ -37,24 +39,35 @@ def _rules_for(scopes: tuple[str, ...], fields: frozenset[str], local_files: boo
 
 
 def run_checks(context: RepositoryContext, repository: str) -> Report:
-    """Return all findings of a repository, sorted by place, with the server's verdict.
+    """Return all findings of a repository, sorted by place.
 
     An error in a model that the endpoint does not load becomes a warning: the endpoint starts without it.
     """
-    findings: list[Finding] = []
-    rejected = False
-    for rule, finding in _repository_findings(context):
-        findings.append(finding)
-        rejected = rejected or rule.rejects
+    findings = list(_repository_findings(context))
     for model in context.models.values():
         is_loaded = model.name in context.loaded
-        for rule, finding in _limited_model_findings(model):
-            rejected = rejected or (rule.rejects and is_loaded)
-            findings.append(finding if is_loaded else _as_not_loaded(finding))
+        found = _limited_model_findings(model)
+        findings += found if is_loaded else map(_as_not_loaded, found)
+    pointers = {path for model in context.models.values() for path in pointers_of(model)}
+    if pointers:
+        findings = _with_one_of_each(pointers, findings)
     findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))
     not_checked = tuple(line for name in sorted(context.loaded) for line in _not_checked(context, name))
-    verdict: Verdict = "rejected" if rejected else "loads"
-    return Report(repository, tuple(dict.fromkeys(findings)), verdict, not_checked)
+    return Report(repository, tuple(dict.fromkeys(findings)), not_checked)
+
+
+def _with_one_of_each(pointers: Collection[str], findings: Iterable[Finding]) -> list[Finding]:
+    """Return what was found without what the rules say of the text of a pointer, which would mislead.
+
+    Triton rejects a pointer if it rejects its text.
+    """
+    kept, rejected = [], set()
+    for each in findings:
+        if each.path not in pointers or each.code == POINTER_CODE:
+            kept.append(each)
+        elif each.rejects:
+            rejected.add(each.path)
+    return [replace(each, rejects=each.rejects or each.path in rejected) for each in kept]
 
 
 def _not_checked(context: RepositoryContext, name: str) -> tuple[str, ...]:
@@ -62,26 +75,28 @@ def _not_checked(context: RepositoryContext, name: str) -> tuple[str, ...]:
     return model.not_checked if model is not None else ()
 
 
-def _repository_findings(context: RepositoryContext) -> Iterator[tuple[Rule, Finding]]:
+def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
     for rule in _rules_for(("repository",), frozenset(), context.target.local_files):
-        for problem in rule.function(context):
-            yield rule, _finding(rule, problem, problem.path or ".", None)
+        problems = list(islice(rule.function(context), _MOST_PROBLEMS + 1))
+        problems[_MOST_PROBLEMS:] = [_MORE] * (len(problems) > _MOST_PROBLEMS)
+        for problem in problems:
+            yield _finding(rule, problem, problem.path or ".", None)
 
 
-def _limited_model_findings(model: ModelUnderCheck) -> list[tuple[Rule, Finding]]:
+def _limited_model_findings(model: ModelUnderCheck) -> list[Finding]:
     with limited_suggestions():
         found = list(_model_findings(model))
     model.forget_sources()
     return found
 
 
-def _model_findings(model: ModelUnderCheck) -> Iterator[tuple[Rule, Finding]]:
+def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:
     for rule in _rules_for(model.scopes, model.fields, model.target.local_files):
         for number, problem in enumerate(rule.function(model)):
             if number == _MOST_PROBLEMS:
-                yield rule, _finding_of(model, rule, _MORE)
+                yield _finding_of(model, rule, _MORE)
                 break
-            yield rule, _finding_of(model, rule, problem)
+            yield _finding_of(model, rule, problem)
 
 
 def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding:
@@ -93,7 +108,7 @@ def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding
 def _finding(rule: Rule, problem: Problem, path: str, place: tuple[int, int] | None) -> Finding:
     line, column = place or (problem.line, problem.column)
     message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem))
-    return Finding(rule.code, rule.severity, path, message, hint, rule.source, line, column)
+    return Finding(rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects)
 
 
 def _shortened(text: str) -> str:
@@ -103,6 +118,5 @@ def _shortened(text: str) -> str:
 def _as_not_loaded(finding: Finding) -> Finding:
     if finding.severity is Severity.WARNING:
         return finding
-    return replace(
-        finding, severity=Severity.WARNING, message=f"{finding.message} (this endpoint does not load it)"
-    )
+    message = f"{finding.message} (this endpoint does not load it)"
+    return replace(finding, severity=Severity.WARNING, message=message, rejects=False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ from constructs_triton.model_config.locations import FieldPath, Locations
 from constructs_triton.model_config.packed_environment import PackedEnvironment, read_environment
 from constructs_triton.model_config.text import TextFault, decode, read_text_fault, size_fault
 from constructs_triton.model_config.text_spellings import MAX_TEXT_BYTES
-from constructs_triton.untrusted.regular_files import file_type, read_regular
+from constructs_triton.untrusted.regular_files import file_type, open_regular, read_regular
 
-__all__ = ["CONFIG_FILE", "ModelFolder", "is_directory"]
+__all__ = ["CONFIG_FILE", "HEAD_BYTES", "ModelFolder", "is_directory"]
 
 CONFIG_FILE = "config.pbtxt"
+HEAD_BYTES = 1024
+"""The length of a file's beginning that checks of all files read."""
 _NO_VERSIONS = frozenset({"warmup", "initial_state", "configs"})
 _STOLL = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
 _INT64 = range(-(2**63), 2**63)
@@ -45,6 +48,7 @@ class ModelFolder:
         self.path = name if path is None else path
         self._environments: dict[tuple[str, ...], PackedEnvironment] = {}
         self._content: dict[tuple[str, ...], dict[str, bool | None]] = {}
+        self._heads: dict[tuple[str, ...], bytes] = {}
 
     def __repr__(self) -> str:
         return f"ModelFolder({self.name!r}, {self._directory!r})"
@@ -97,9 +101,25 @@ class ModelFolder:
     def read(self, *parts: str) -> bytes | None:
         """Return the content of a text file, or ``None`` if it cannot be read or is larger than 1 MiB."""
         try:
-            return read_regular(os.path.join(self._directory, *parts), MAX_TEXT_BYTES)
+            content = read_regular(os.path.join(self._directory, *parts), MAX_TEXT_BYTES)
         except (OSError, ValueError):
             return None
+        self._heads[parts] = content[:HEAD_BYTES]
+        return content
+
+    def head(self, *parts: str, smaller_than: int | None = None) -> bytes:
+        """Return the first ``HEAD_BYTES`` of a file, which is read once.
+
+        It is empty if the file cannot be read, or is not ``smaller_than`` that many bytes.
+        """
+        if parts not in self._heads:
+            path, content = os.path.join(self._directory, *parts), b""
+            with suppress(OSError, ValueError):
+                if smaller_than is None or os.stat(path).st_size < smaller_than:  # noqa: PTH116 - as above
+                    with open_regular(path) as file:
+                        content = file.read(HEAD_BYTES) or b""
+            self._heads[parts] = content
+        return self._heads[parts]
 
     @cached_property
     def inner_models(self) -> tuple[str, ...]:
@@ -114,16 +134,6 @@ class ModelFolder:
     def exists(self, *parts: str) -> bool:
         """Return whether a file or folder exists."""
         return os.path.exists(os.path.join(self._directory, *parts))
-
-    @cached_property
-    def total_bytes(self) -> int:
-        """Size of all files of the model, in bytes."""
-        total = 0
-        for root, _, files in os.walk(self._directory):
-            for file in files:
-                path = os.path.join(root, file)
-                total += os.path.getsize(path) if os.path.exists(path) else 0
-        return total
 
     def environment(self, *parts: str) -> PackedEnvironment:
         """Return the packed environment at a path in the folder; it is read once."""

@@ -66,7 +66,9 @@ def _under_check(folder: ModelFolder, target: Target) -> ModelUnderCheck:
 
 def _notes(model: ModelUnderCheck) -> tuple[str, ...]:
     faults = [
-        f"{model.place_of(file.path)}: {fault.message}" for file in model.model_files for fault in file.faults
+        f"{model.place_of(file.path.parent / (fault.file or file.path.name))}: {fault.message}"
+        for file in model.model_files
+        for fault in file.faults
     ]
     if faults:
         return tuple(faults)

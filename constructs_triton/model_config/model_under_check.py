@@ -16,6 +16,7 @@ from constructs_triton.model_config.cycles import find_cycles
 from constructs_triton.model_config.ensemble import EnsembleGraph
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.loaded_files import describe_file, files_to_load
+from constructs_triton.model_config.packing.packed_files import PackedFiles
 from constructs_triton.model_config.python_calls import ModelCalls
 from constructs_triton.model_config.python_source import PythonSource, is_over_budget
 from constructs_triton.model_config.target import ArchiveContent, Target
@@ -51,8 +52,8 @@ class RepositoryContext:
         Only the first bytes of each file, this many, are present; ``None`` means that files are complete.
     ``calls``
         The models that each Python model calls.
-    ``others``
-        The folders that are no models, by name.
+    ``others``, ``packed_files``
+        The folders that are no models, and the files of each model that are packed, by name.
     """
 
     folders: Mapping[str, ModelFolder]
@@ -68,6 +69,7 @@ class RepositoryContext:
     complete_bytes: int | None = None
     calls: Mapping[str, ModelCalls] = field(default_factory=dict)
     others: Mapping[str, ModelFolder] = field(default_factory=dict)
+    packed_files: Mapping[str, PackedFiles] = field(default_factory=dict)
 
     @cached_property
     def models(self) -> dict[str, ModelUnderCheck]:

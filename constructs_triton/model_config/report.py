@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 from constructs_triton.errors import RepositoryError
-from constructs_triton.findings import Finding, Severity
+from constructs_triton.findings import Finding, Severity, Verdict
 
-__all__ = ["Report", "Verdict"]
-
-Verdict = Literal["loads", "rejected"]
+__all__ = ["Report"]
 
 
 @dataclass(frozen=True)
 class Report:
-    """The findings of a repository, and whether Triton would load it.
+    """The findings of a repository, and the verdict on it.
 
     Args:
         repository: Path of the repository, for messages.
         findings: Errors and warnings. A model that loads but can never serve on SageMaker is an error too.
-        verdict: ``"rejected"`` if Triton would not load the repository, else ``"loads"``.
         not_checked: Model files whose content was not checked, each with the reason.
     """
 
     repository: str
     findings: tuple[Finding, ...]
-    verdict: Verdict
     not_checked: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether Triton loads the repository, and whether SageMaker can serve it."""
+        return Verdict.of(self.findings)
 
     @cached_property
     def errors(self) -> tuple[Finding, ...]:

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from constructs_triton.model_files.model_file import FileFault, ModelFile, ModelFormat
+from constructs_triton.model_files.git_lfs import pointer_fault
+from constructs_triton.model_files.model_file import FaultCode, FileFault, ModelFile, ModelFormat
 from constructs_triton.model_files.onnx_faults import not_a_model
 from constructs_triton.model_files.onnx_file import describe_onnx
 from constructs_triton.model_files.other_formats import (
@@ -30,6 +31,12 @@ _READERS: dict[ModelFormat, Callable[[Path, BinaryIO], ModelFile]] = {
     "torchscript": describe_torchscript,
     "openvino": describe_openvino,
     "tree": describe_tree,
+}
+_NOT_THE_FORMAT: dict[ModelFormat, FaultCode] = {
+    "onnx": "onnx-not-a-model",
+    "ort": "onnx-not-a-model",
+    "tensorrt_plan": "plan-not-a-plan",
+    "torchscript": "torchscript-not-a-model",
 }
 _SUFFIXES: dict[str, ModelFormat] = {
     ".onnx": "onnx",
@@ -86,13 +93,19 @@ def describe(
     with _opened(file_path) as file:
         if file is None:
             return ModelFile(file_path, used_format, faults=(_missing(file_path, used_format),))
-        if used_format in ("onnx", "ort"):
-            return _describe_onnx(file_path, file, image_version, has_op_library, on_cpu)
-        if used_format == "tensorrt_plan":
-            return describe_plan(file_path, file, image_version)
-        if used_format in _READERS:
-            return _READERS[used_format](file_path, file)
-        return describe_by_content(file_path, file, used_format)
+        pointer = pointer_fault(file, _NOT_THE_FORMAT.get(used_format, "model-file-format"))
+        reader = _READERS.get(used_format)
+        if pointer is not None:
+            described = ModelFile(file_path, used_format, faults=(pointer,))
+        elif used_format in ("onnx", "ort"):
+            described = _describe_onnx(file_path, file, image_version, has_op_library, on_cpu)
+        elif used_format == "tensorrt_plan":
+            described = describe_plan(file_path, file, image_version)
+        elif reader is not None:
+            described = reader(file_path, file)
+        else:
+            described = describe_by_content(file_path, file, used_format)
+        return described
 
 
 @contextmanager

@@ -57,11 +57,13 @@ class FileFault:
         code: Check that reports the fault.
         message: What is wrong.
         hint: How to fix it.
+        file: The file that is wrong, relative to the folder of the model file; ``None`` is the model file.
     """
 
     code: FaultCode
     message: str
     hint: str
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from constructs_triton.facts.onnxruntime import OnnxRuntime
+from constructs_triton.model_files.git_lfs import POINTER_BYTES, POINTER_HINT, POINTER_MESSAGE, is_pointer
 from constructs_triton.model_files.model_file import FileFault
 from constructs_triton.model_files.onnx_graph import OnnxGraph
 from constructs_triton.model_files.onnx_tensors import ExternalData
+from constructs_triton.untrusted.regular_files import open_regular
 
 __all__ = ["external_data_faults", "used_external_data"]
 
@@ -60,6 +62,8 @@ def _size_faults(folder: Path, external: ExternalData) -> Iterator[FileFault]:
         yield _external_fault(external, reason, _SAVE_AGAIN)
     elif external.offset is None or external.offset < 0:
         yield _external_fault(external, "has an offset that is not a number of bytes", _SAVE_AGAIN)
+    elif size < needed and _is_pointer(f"{folder}/{external.location}"):
+        yield FileFault("onnx-external-data", POINTER_MESSAGE, POINTER_HINT, external.location)
     elif size < needed:
         reason = f'ends at byte {needed} of "{external.location}", which has only {size} bytes'
         yield _external_fault(external, reason, f'copy the whole file "{external.location}" again')
@@ -71,6 +75,14 @@ def _file_size(path: str) -> int | None:
         return os.path.getsize(path) if os.path.isfile(path) else None  # noqa: PTH113, PTH202 - the slash
     except (OSError, ValueError):
         return None
+
+
+def _is_pointer(path: str) -> bool:
+    try:
+        with open_regular(path) as file:
+            return is_pointer(file.read(POINTER_BYTES) or b"")
+    except (OSError, ValueError):
+        return False
 
 
 _COPY = 'copy the model\'s data file to "{}" in the folder of the .onnx file; its name must not change'

@@ -121,9 +121,16 @@ def _operator_faults(model: OnnxModel, graph: OnnxGraph) -> Iterator[FileFault]:
                 f"No opset import for domain {domain or 'ai.onnx'} in a function of the model"
             )
             return
-    nodes = ((node, opsets) for node in graph.all_nodes())
-    faults = (_node_fault(model, *each) for each in chain(nodes, _nodes_of_functions(model, graph)))
+    outer = ((_as_read(node), opsets) for node in graph.nodes)
+    inner = ((node, opsets) for below in graph.graphs_below for node in below.all_nodes())
+    of_functions = ((_as_read(node), each) for node, each in _nodes_of_functions(model, graph))
+    faults = (_node_fault(model, *each) for each in chain(outer, inner, of_functions))
     yield from islice(filter(None, faults), 1)
+
+
+def _as_read(node: OnnxNode) -> OnnxNode:
+    """Return a Constant as the runtime reads it outside of subgraphs: the attribute may have any name."""
+    return node._replace(attributes=("value",)) if node.operator == "Constant" and node.attributes else node
 
 
 def _nodes_of_functions(model: OnnxModel, graph: OnnxGraph) -> Iterator[tuple[OnnxNode, Mapping[str, int]]]:
@@ -171,6 +178,8 @@ def _operator_fault(node: OnnxNode, domain: str, opsets: Mapping[str, int]) -> F
         return invalid_graph(f"the operator {node.operator} has no attribute hidden_size")
     if node.operator == "Constant" and not node.attributes:
         return invalid_graph(f'Constant node: "{node.name}" has no data attributes')
+    if node.operator == "Constant" and len(node.outputs) != 1:
+        return invalid_graph(f'Constant node: "{node.name}" has {len(node.outputs)} outputs, but needs one')
     return None
 
 
@@ -179,13 +188,9 @@ def _operator_fault(node: OnnxNode, domain: str, opsets: Mapping[str, int]) -> F
 
 def _graph_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     """Yield the first fault of the graph's names."""
-    produced = Counter(name for node in graph.nodes for name in node.outputs if name)
-    # The runtime turns each Constant into an initializer, where the same name twice is no error.
-    computed = Counter(name for node in _computing(graph) for name in node.outputs if name)
-    computed.update(_repeated(each.name for each in graph.inputs))
     given = {each.name for each in graph.inputs} | graph.initializers.keys()
-    known = given | produced.keys()
-    twice = [name for name, count in computed.items() if count > 1 or name in given]
+    known = given | {name for node in graph.nodes for name in node.outputs if name}
+    twice = _defined_twice(graph, given)
     unknown = [
         (node.operator, name) for node in graph.nodes for name in node.reads() if name and name not in known
     ]
@@ -206,28 +211,45 @@ def _graph_faults(graph: OnnxGraph) -> Iterator[FileFault]:
         yield invalid_graph("the graph is not acyclic")
 
 
+def _defined_twice(graph: OnnxGraph, given: Set[str]) -> list[str]:
+    # The runtime turns each Constant into an initializer, where the same name twice is no error.
+    names = [name for node in _computing(graph) for name in node.outputs if name]
+    names += _repeated(each.name for each in graph.inputs)
+    repeated = set(_repeated(names))
+    if not repeated and given.isdisjoint(names):
+        return []
+    return [name for name in dict.fromkeys(names) if name in repeated or name in given]
+
+
 def _computing(graph: OnnxGraph) -> Iterator[OnnxNode]:
     return (node for node in graph.nodes if node.operator != "Constant")
 
 
 def _repeated(names: Iterable[str]) -> list[str]:
-    return [name for name, count in Counter(names).items() if count > 1 and name]
+    listed = [name for name in names if name]
+    if len(set(listed)) == len(listed):
+        return []
+    return [name for name, count in Counter(listed).items() if count > 1]
 
 
 def _initializer_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     read = {name for node in graph.all_nodes() for name in node.reads()}
+    read |= {each.name for each in graph.outputs}
     for each in graph.all_graphs():
-        yield from _faults_of_initializers(each, read)
+        for name, tensor in each.initializers.items():
+            has_data = name in read and name not in each.sparse_initializers
+            yield from _tensor_faults(f'the initializer "{name}"', tensor, has_data=has_data)
+        for name, tensor in each.constants():
+            yield from _tensor_faults(f'the constant "{name}"', tensor, has_data=name in read)
 
 
-def _faults_of_initializers(graph: OnnxGraph, read: Set[str]) -> Iterator[FileFault]:
-    for name, tensor in graph.initializers.items():
-        if not 0 < tensor.data_type < _DATA_TYPES_END:
-            yield invalid_graph(f'the initializer "{name}" has no valid data type')
-        elif name in read and name not in graph.sparse_initializers:
-            reason = _data_fault(tensor)
-            if reason:
-                yield invalid_graph(f'the initializer "{name}" {reason}')
+def _tensor_faults(subject: str, tensor: OnnxTensor, *, has_data: bool) -> Iterator[FileFault]:
+    if not 0 < tensor.data_type < _DATA_TYPES_END:
+        yield invalid_graph(f"{subject} has no valid data type")
+    elif has_data:
+        reason = _data_fault(tensor)
+        if reason:
+            yield invalid_graph(f"{subject} {reason}")
 
 
 def _data_fault(tensor: OnnxTensor) -> str:

@@ -157,10 +157,11 @@ def _with_inference(described: ModelFile, inference: Inference) -> ModelFile:
     if shapes is not None:
         types = {name: _DATA_TYPES.get(number, "") for name, number in inference.types.items()}
         outputs = tuple(
-            replace(
-                each,
-                data_type=types.get(each.name, each.data_type),
-                shape=shapes.get(each.name, each.shape),
+            ModelTensor(
+                each.name,
+                types.get(each.name, each.data_type),
+                shapes.get(each.name, each.shape),
+                each.is_optional,
             )
             for each in outputs
         )

@@ -41,7 +41,8 @@ class OnnxValue(NamedTuple):
 class OnnxNode(NamedTuple):
     """An operator of a graph, with the names of its inputs, outputs and attributes.
 
-    ``captured`` are the names that its sub-graphs take from the graph around them.
+    ``captured`` are the names that its sub-graphs take from the graph around them. ``tensors`` are those of
+    its attributes.
     """
 
     operator: str
@@ -51,6 +52,7 @@ class OnnxNode(NamedTuple):
     captured: tuple[str, ...]
     attributes: tuple[str, ...]
     name: str = ""
+    tensors: tuple[OnnxTensor, ...] = ()
 
     def reads(self) -> tuple[str, ...]:
         """Return the names that the operator and its sub-graphs read."""
@@ -69,6 +71,12 @@ class OnnxGraph:
     external_data: list[ExternalData] = field(default_factory=list)
     nodes: list[OnnxNode] = field(default_factory=list)
     graphs_below: list[OnnxGraph] = field(default_factory=list)
+
+    def constants(self) -> Iterator[tuple[str, OnnxTensor]]:
+        """Yield the name and the tensor of each operator that has only a tensor."""
+        for node in self.nodes:
+            if node.operator == "Constant" and len(node.attributes) == len(node.tensors) == 1:
+                yield node.outputs[0] if node.outputs else "", node.tensors[0]
 
     def all_graphs(self) -> Iterator[OnnxGraph]:
         """Yield this graph and all graphs below it."""
@@ -213,6 +221,7 @@ def _node(message: MessageReader, graph: OnnxGraph, depth: int) -> OnnxNode:
     outputs: list[str] = []
     captured: list[str] = []
     attributes: list[str] = []
+    tensors: list[OnnxTensor] = []
     for each in message:
         if each.number == 1:
             inputs.append(message.text(each))
@@ -225,15 +234,17 @@ def _node(message: MessageReader, graph: OnnxGraph, depth: int) -> OnnxNode:
         elif each.number == 7:
             domain = message.text(each)
         elif each.number == 5:
-            name, below = _attribute(message.message(each), graph, depth)
+            name, below = _attribute(message.message(each), graph, depth, tensors)
             attributes.append(name)
             captured += below
-    return OnnxNode(
-        operator, domain, tuple(inputs), tuple(outputs), tuple(captured), tuple(attributes), own_name
-    )
+    graph.external_data += [each.external for each in tensors if each.external is not None]
+    names = tuple(inputs), tuple(outputs), tuple(captured), tuple(attributes)
+    return OnnxNode(operator, domain, *names, own_name, tuple(tensors))
 
 
-def _attribute(message: MessageReader, graph: OnnxGraph, depth: int) -> tuple[str, list[str]]:
+def _attribute(
+    message: MessageReader, graph: OnnxGraph, depth: int, tensors: list[OnnxTensor]
+) -> tuple[str, list[str]]:
     """Read an attribute: its name, and the names that its graphs take from the graph around them."""
     name = ""
     captured: list[str] = []
@@ -247,7 +258,7 @@ def _attribute(message: MessageReader, graph: OnnxGraph, depth: int) -> tuple[st
             message.keep(len(names))
             captured += names
         elif each.number in (5, 10):
-            _attribute_tensor(message.message(each), graph)
+            tensors.append(read_tensor(message.message(each)))
     return name, captured
 
 
@@ -257,12 +268,6 @@ def _names_from_outside(graph: OnnxGraph) -> list[str]:
     read = [name for node in graph.nodes for name in node.reads()]
     read += [each.name for each in graph.outputs]
     return [name for name in read if name and name not in inside]
-
-
-def _attribute_tensor(message: MessageReader, graph: OnnxGraph) -> None:
-    external = read_tensor(message).external
-    if external is not None:
-        graph.external_data.append(external)
 
 
 def _initializer(message: MessageReader, graph: OnnxGraph) -> None:
@@ -284,35 +289,37 @@ def _sparse_initializer(message: MessageReader, graph: OnnxGraph) -> None:
 _TYPES = {1: "tensor", 4: "sequence", 5: "map", 7: "opaque", 8: "sparse tensor", 9: "optional"}
 
 
+_Shape = tuple[int, ...] | None
+
+
 def _value(message: MessageReader) -> OnnxValue:
-    value = OnnxValue("", "untyped", 0, None)
+    name, type_name, element_type, shape = "", "untyped", 0, None
     for each in message:
         if each.number == 1:
-            value = value._replace(name=message.text(each))
+            name = message.text(each)
+        elif each.number == 2:  # protobuf merges several
+            type_name, element_type, shape = _type(message.message(each), type_name, element_type, shape)
+    return OnnxValue(name, type_name, element_type, shape)
+
+
+def _type(
+    message: MessageReader, type_name: str, element_type: int, shape: _Shape
+) -> tuple[str, int, _Shape]:
+    for each in message:
+        type_name = _TYPES.get(each.number, type_name)
+        if each.number == 1:
+            element_type, shape = _tensor_type(message.message(each), element_type, shape)
+    return type_name, element_type, shape
+
+
+def _tensor_type(message: MessageReader, element_type: int, shape: _Shape) -> tuple[int, _Shape]:
+    for each in message:
+        if each.number == 1:
+            element_type = each.value
         elif each.number == 2:
-            value = _with_type(message.message(each), value)
-    return value
-
-
-def _with_type(message: MessageReader, value: OnnxValue) -> OnnxValue:
-    for each in message:
-        if each.number in _TYPES:
-            value = value._replace(type_name=_TYPES[each.number])
-        if each.number == 1:
-            value = _with_tensor_type(message.message(each), value)
-    return value
-
-
-def _with_tensor_type(message: MessageReader, value: OnnxValue) -> OnnxValue:
-    for each in message:
-        if each.number == 1:
-            value = value._replace(element_type=each.value)
-        elif each.number == 2:
-            shape = message.message(each)
-            value = value._replace(
-                shape=tuple(_dimension(shape.message(dim)) for dim in shape if dim.number == 1)
-            )
-    return value
+            dims = message.message(each)
+            shape = tuple([_dimension(dims.message(dim)) for dim in dims if dim.number == 1])
+    return element_type, shape
 
 
 def _dimension(message: MessageReader) -> int:

@@ -1,6 +1,7 @@
 """Judges an ONNX model with the ``onnx`` package: its operators, types and output shapes.
 
-It runs in a process with limits, because the package's C++ code may take any time and memory.
+It runs in a process with limits, because the package's C++ code may take any time and memory. It imports the
+C++ code and the messages, not the package itself, which would import NumPy.
 """
 
 from __future__ import annotations
@@ -9,12 +10,11 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from functools import cache
 from typing import Any
 
-import onnx
-import onnx.checker
-import onnx.shape_inference
+from onnx import onnx_ml_pb2 as proto
+from onnx.onnx_cpp2py_export import checker, defs, shape_inference
 
 from constructs_triton.model_files.onnx_kernels import missing_kernel
 
@@ -25,14 +25,18 @@ _Shapes = Mapping[str, Shape]
 _LONGEST_REASON = 300
 _MOST_VALUES_OF_A_SHAPE = 128
 # These contain graphs, which the check of one operator does not know the names of.
-_WITH_GRAPHS = frozenset({"If", "Loop", "Scan"})
+_WITH_GRAPHS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+_NOT_CHECKED = _WITH_GRAPHS | {"Constant"}
 # Those whose operators the check finds under the name that the node has.
 _STANDARD_DOMAINS = frozenset({"", "ai.onnx.ml"})
+_CONTRADICT_EACH_OTHER = "the shapes of the model contradict each other"
+_DEPEND_ON_WEIGHTS = "they depend on weights, which are not read"
+_NOT_READ = "external tensors"  # in the error if inference needs elements that are in a file or were not read
 # Errors of strict inference that the runtime does not report: it sorts the operators, merges shapes that
 # contradict each other, and has an older onnx, which checks less.
 _CONTRADICTION = "Inferred shape and existing shape differ"
 _ACCEPTED = re.compile(
-    r"expected to have type but instead is null|external tensors|actual size|one-sided DFT"
+    r"expected to have type but instead is null|external tensors|one-sided DFT"
     r"|Dimension mismatch in unification|Input 1 expected to have rank 2|One and only one of the attributes"
     r"|dilations must only contain positive"
     r"|^(Conv|ConvInteger|QLinearConv)\b.*Input tensor must have at least 3"
@@ -54,9 +58,12 @@ _LESS_PRECISE = frozenset(
         "ReduceL1",
         "ReduceL2",
         "ReduceLogSumExp",
+        "SequenceMap",
     }
 )
-# The runtime takes its newest operator set; it reads sparse tensors.
+# The fields of a tensor that have its elements.
+_ELEMENTS = tuple(f"{kind}_data" for kind in ("double", "float", "int32", "int64", "raw", "string", "uint64"))
+# The runtime takes its newest operator set, and it reads sparse tensors.
 _UNKNOWN = re.compile(r"No opset import|sparse_tensor")
 _ERROR = re.compile(r"\[(?:Shape|Type)InferenceError\]")
 
@@ -72,7 +79,7 @@ def infer_shapes(request: bytes) -> bytes:
     """
     release, _, content = request.partition(b"\n")
     try:
-        answer = _judged(onnx.load_model_from_string(content), release.decode())
+        answer = _judged(_parsed(content), release.decode())
     except MemoryError:
         raise
     except Exception as error:  # the package and its C++ code raise errors of many types
@@ -85,18 +92,26 @@ def _shortened(error: Exception) -> str:
 
 
 def _judged(model: Any, release: str) -> dict[str, Any]:
-    if _is_newer(model):
-        return {"not_checked": f"the installed onnx {onnx.__version__} is older than the model; upgrade it"}
+    if any(each.version > _newest_opset(each.domain) for each in model.opset_import):
+        return {"not_checked": "the installed onnx is older than the model; upgrade it"}
+    for node in model.graph.node:
+        if node.op_type == "Constant":
+            del node.attribute[1:]  # the runtime reads the first only
     fault = _invalid_operator(model)
     return {"fault": fault} if fault else _inferred(model, release)
 
 
-def _is_newer(model: Any) -> bool:
-    known: dict[str, int] = {}
-    for domain, version in onnx.helper.OP_SET_ID_VERSION_MAP:
-        known[domain] = max(version, known.get(domain, 0))
-    known[""] = known["ai.onnx"]
-    return any(each.version > known.get(each.domain, each.version) for each in model.opset_import)
+def _parsed(content: bytes) -> Any:
+    model = proto.ModelProto()
+    model.ParseFromString(content)
+    return model
+
+
+@cache
+def _newest_opset(domain: str) -> float:
+    """Return the newest operator set that the package knows; any in a domain that it does not know."""
+    _, newest = defs.schema_version_map().get(domain if domain != "ai.onnx" else "", (0, math.inf))
+    return newest
 
 
 # Operators and types.
@@ -104,13 +119,14 @@ def _is_newer(model: Any) -> bool:
 
 def _invalid_operator(model: Any) -> str | None:
     """Return why an operator of the model is not valid, or ``None``."""
-    context = onnx.checker.C.CheckerContext()
-    context.ir_version = model.ir_version or onnx.IR_VERSION_2017_11_3
+    context = checker.CheckerContext()
+    context.ir_version = model.ir_version or proto.IR_VERSION_2017_11_3
     context.opset_imports = {each.domain: each.version for each in model.opset_import}
+    scope = checker.LexicalScopeContext()
     for node in _nodes_to_check(model):
         try:
-            onnx.checker.check_node(node, context)
-        except onnx.checker.ValidationError as error:
+            checker.check_node(_with_elements(node).SerializeToString(), context, scope)
+        except checker.ValidationError as error:
             return str(error).split("\n", 1)[0]
     return _missing_attribute(model)
 
@@ -121,7 +137,7 @@ def _missing_attribute(model: Any) -> str | None:
     for node in model.graph.node:
         if node.op_type in _WITH_GRAPHS and not node.domain and opset:
             given = {each.name for each in node.attribute}
-            schema = onnx.defs.get_schema(node.op_type, opset)
+            schema = defs.get_schema(node.op_type, opset)
             for name, attribute in schema.attributes.items():
                 if attribute.required and name not in given:
                     return f"Required attribute '{name}' is missing in operator {node.op_type}"
@@ -129,17 +145,59 @@ def _missing_attribute(model: Any) -> str | None:
 
 
 def _nodes_to_check(model: Any) -> Iterator[Any]:
-    """Yield the operators that the package knows; the runtime has further ones in the same domains."""
+    """Yield the operators that the package knows; the runtime has further ones in the same domains.
+
+    It does not check a Constant, but turns it into an initializer, which the check of a sparse one resembles.
+    """
     functions = {(each.domain, each.name) for each in model.functions}
     imported = {each.domain: each.version for each in model.opset_import}
     for node in model.graph.node:
-        is_known = node.domain in _STANDARD_DOMAINS & imported.keys() and node.op_type not in _WITH_GRAPHS
+        is_checked = node.op_type not in _NOT_CHECKED or any(map(_is_sparse, node.attribute))
+        is_known = node.domain in _STANDARD_DOMAINS & imported.keys() and is_checked
         is_function = (node.domain, node.op_type) in functions
-        is_external = any(_is_external(each.t) for each in node.attribute)  # the check would read the file
-        if not is_known or is_function or is_external:
+        if not is_known or is_function:
             continue
-        if onnx.defs.has(node.op_type, imported[node.domain], node.domain):
+        if defs.has_schema(node.op_type, imported[node.domain], node.domain):
             yield node
+
+
+def _with_elements(node: Any) -> Any:
+    """Return the operator with an element in each tensor whose own are in another file or were not read.
+
+    The check looks at them, and at the shape that they must fit.
+    """
+    if not any(_is_elsewhere(each) for each in node.attribute):
+        return node
+    filled = proto.NodeProto()
+    filled.CopyFrom(node)
+    for attribute in filled.attribute:
+        for tensor in filter(_is_external, (attribute.t, *attribute.tensors)):
+            _fill(tensor)
+        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+            if _is_external(sparse.values) or _is_external(sparse.indices):
+                _fill(sparse.values)
+                dims, data_type = sparse.values.dims, sparse.indices.data_type
+                first = proto.TensorProto(data_type=data_type, dims=dims[:1], int64_data=[0][: dims[0]])
+                sparse.indices.CopyFrom(first)
+    return filled
+
+
+def _is_sparse(attribute: Any) -> bool:
+    return bool(attribute.type == proto.AttributeProto.SPARSE_TENSOR)
+
+
+def _is_elsewhere(attribute: Any) -> bool:
+    sparse = (attribute.sparse_tensor, *attribute.sparse_tensors)
+    parts = (part for each in sparse for part in (each.values, each.indices))
+    return any(map(_is_external, (attribute.t, *attribute.tensors, *parts)))
+
+
+def _fill(tensor: Any) -> None:
+    """Give a tensor one element if a field has any, else none."""
+    size = int(any(getattr(tensor, name) for name in _ELEMENTS) and 0 not in tensor.dims)
+    tensor.dims[:] = [size] * (len(tensor.dims) or 1)
+    tensor.ClearField("data_location")
+    tensor.ClearField("external_data")
 
 
 # Shapes.
@@ -155,8 +213,8 @@ def _inferred(model: Any, release: str) -> dict[str, Any]:
     del model.graph.value_info[:]
     model.graph.value_info.extend(inner)
     try:
-        inferred, is_doubtful = _infer(model)
-    except onnx.shape_inference.InferenceError as error:
+        inferred, doubt = _infer(model)
+    except shape_inference.InferenceError as error:
         if _UNKNOWN.search(str(error)):
             raise
         return {"fault": _shortened(error)}
@@ -167,19 +225,19 @@ def _inferred(model: Any, release: str) -> dict[str, Any]:
     missing = missing_kernel(inferred, release) if release else None
     answer = {"types": {name: found[name] for name in found if not types[name]}, "missing_kernel": missing}
     shapes = {each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output}
-    reason = _unclear(model, declared, shapes, is_doubtful=is_doubtful)
+    reason = _unclear(model, declared, shapes, doubt)
     if reason is None:
         return {**answer, "shapes": shapes}
     unclear = [name for name in shapes if shapes[name] != declared[name]]
     return {**answer, "not_checked": reason, "unclear": unclear}
 
 
-def _unclear(model: Any, declared: _Shapes, merged: _Shapes, *, is_doubtful: bool) -> str | None:
+def _unclear(model: Any, declared: _Shapes, merged: _Shapes, doubt: str) -> str | None:
     """Return why the runtime may infer other shapes, or ``None``."""
     if any(_may_be_a_shape(each) for each in model.graph.initializer):
         return "they may depend on external data"
-    if is_doubtful or _has_contradicted_rank(model, declared, merged):
-        return "the shapes of the model contradict each other"
+    if doubt or _has_contradicted_rank(model, declared, merged):
+        return doubt or _CONTRADICT_EACH_OTHER
     imprecise = {node.op_type for node in model.graph.node} & _LESS_PRECISE
     if imprecise and (merged != declared or None in merged.values()):
         return f"ONNX Runtime infers other shapes of {min(imprecise)} than onnx"
@@ -197,11 +255,12 @@ def _has_contradicted_rank(model: Any, declared: _Shapes, merged: _Shapes) -> bo
 
 def _may_be_a_shape(tensor: Any) -> bool:
     """Return whether shape inference may need the values of a tensor, which are in another file."""
-    return _is_external(tensor) and math.prod(tensor.dims) <= _MOST_VALUES_OF_A_SHAPE
+    is_small = math.prod(tensor.dims) <= _MOST_VALUES_OF_A_SHAPE
+    return is_small and bool(_is_external(tensor) and tensor.external_data)
 
 
 def _is_external(tensor: Any) -> bool:
-    return bool(tensor.data_location == onnx.TensorProto.EXTERNAL)
+    return bool(tensor.data_location == proto.TensorProto.EXTERNAL)
 
 
 def _wrong_type(inferred: Any, types: Mapping[str, int]) -> str | None:
@@ -216,24 +275,30 @@ def _wrong_type(inferred: Any, types: Mapping[str, int]) -> str | None:
     return None
 
 
-def _infer(model: Any) -> tuple[Any, bool]:
-    """Return the model with inferred shapes, and whether inference has errors that the runtime has not."""
+def _infer(model: Any) -> tuple[Any, str]:
+    """Return the model with inferred shapes, and why the runtime may infer others or ""."""
     try:
-        return _strictly_inferred(model), False
-    except onnx.shape_inference.InferenceError as error:
+        return _with_shapes(model), ""
+    except shape_inference.InferenceError as error:
         text = str(error)
+    doubt = _DEPEND_ON_WEIGHTS if _NOT_READ in text else _CONTRADICT_EACH_OTHER
     if _CONTRADICTION in text:
-        # What follows from a wrong shape between two operators is no error of the runtime.
+        # A wrong shape between two operators is no error of the runtime.
         del model.graph.value_info[:]
-        with suppress(onnx.shape_inference.InferenceError):
-            return _strictly_inferred(model), True
-    elif _is_fault(text):
-        raise onnx.shape_inference.InferenceError(text)
-    return onnx.shape_inference.infer_shapes(model, check_type=True, data_prop=True), True
+        doubt = _CONTRADICT_EACH_OTHER
+        try:
+            return _with_shapes(model), doubt
+        except shape_inference.InferenceError as error:
+            text = str(error)
+    if _CONTRADICTION not in text and _is_fault(text):
+        raise shape_inference.InferenceError(text)
+    return _with_shapes(model, is_strict=False), doubt
 
 
-def _strictly_inferred(model: Any) -> Any:
-    return onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+def _with_shapes(model: Any, *, is_strict: bool = True) -> Any:
+    content = model.SerializeToString()
+    inferred = shape_inference.infer_shapes(content, check_type=True, strict_mode=is_strict, data_prop=True)
+    return _parsed(inferred)
 
 
 def _is_fault(text: str) -> bool:
@@ -244,7 +309,7 @@ def _is_fault(text: str) -> bool:
 
 
 def _type_fault(name: str, declared: int, produced: int) -> str:
-    given, wanted = (onnx.TensorProto.DataType.Name(each).lower() for each in (declared, produced))
+    given, wanted = (proto.TensorProto.DataType.Name(each).lower() for each in (declared, produced))
     return (
         f"Type Error: Type (tensor({given})) of output arg ({name}) does not match "
         f"expected type (tensor({wanted}))"

@@ -6,21 +6,33 @@ It runs in the process of ``onnx_inference``, on a model with inferred types.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-import onnx
+from onnx import onnx_ml_pb2 as proto
+from onnx.onnx_cpp2py_export import defs
 
 from constructs_triton.facts.onnx_kernels import has_kernel
 
 __all__ = ["missing_kernel"]
 
-_DOMAINS = {"": "ai.onnx", "ai.onnx": "ai.onnx", "ai.onnx.ml": "ai.onnx.ml"}
+_DOMAINS = {"": "ai.onnx", "ai.onnx.ml": "ai.onnx.ml"}
 # The runtime turns a Constant into an initializer before it looks for kernels.
 _WITHOUT_KERNEL = frozenset({"Constant"})
-_TENSORS = {number: name.lower() for name, number in onnx.TensorProto.DataType.items() if number}
+_TENSORS = {number: name.lower() for name, number in proto.TensorProto.DataType.items() if number}
 _FIRST_OPSET_WITH_CASTS = 6
 
 _Types = Mapping[str, str]
+
+
+class _Use(NamedTuple):
+    """An operator with the operator set of its domain, and the types of its tensors; "" is unknown."""
+
+    domain: str
+    operator: str
+    opset: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
 
 
 def missing_kernel(model: Any, release: str) -> str | None:
@@ -28,35 +40,37 @@ def missing_kernel(model: Any, release: str) -> str | None:
     opsets = {each.domain: each.version for each in model.opset_import}
     opsets.setdefault("", opsets.get("ai.onnx", 0))
     functions = {(each.domain, each.name) for each in model.functions}
-    known: set[tuple[object, ...]] = set()
     for node, types in _nodes(model.graph, {}):
-        use = (
-            node.domain,
-            node.op_type,
-            *(types.get(name, name) for name in (*node.input, "|", *node.output)),
-        )
-        if use in known:
+        if (node.domain, node.op_type) in functions:
             continue
-        known.add(use)
-        if (node.domain, node.op_type) not in functions and not _is_implemented(node, types, opsets, release):
-            since = _schema(node, opsets).since_version
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        use = _Use(
+            domain,
+            node.op_type,
+            opsets.get(domain, 0),
+            tuple([types.get(name, "") for name in node.input]),
+            tuple([types.get(name, "") for name in node.output]),
+        )
+        if not _is_implemented(use, opsets[""], release):
+            since = defs.get_schema(use.operator, use.opset, domain).since_version
             return f"Could not find an implementation for {node.op_type}({since})"
     return None
 
 
-def _is_implemented(node: Any, types: _Types, opsets: Mapping[str, int], release: str) -> bool:
+@lru_cache(maxsize=10_000)
+def _is_implemented(use: _Use, standard_opset: int, release: str) -> bool:
     """Return whether there is a kernel, or this is not known."""
-    schema = _schema(node, opsets)
+    schema = _schema(use)
     if schema is None:
         return True
-    bound = _bound_types(schema, node, types)
+    bound = _bound_types(schema, use)
     choices = [bound]
-    if "float16" in bound.values() and opsets[""] >= _FIRST_OPSET_WITH_CASTS:
+    if "float16" in bound.values() and standard_opset >= _FIRST_OPSET_WITH_CASTS:
         # The runtime casts to float where it has no kernel for float16.
         choices.append({name: "float" if given == "float16" else given for name, given in bound.items()})
-    operator = (_DOMAINS[node.domain], node.op_type, schema.since_version)
+    operator = (_DOMAINS[use.domain], use.operator, schema.since_version)
     is_kernel = any(has_kernel(*operator, each, release) for each in choices)
-    return is_kernel or _is_function(schema, opsets.get(node.domain, opsets[""]))
+    return is_kernel or _is_function(schema, use.opset)
 
 
 def _is_function(schema: Any, opset: int) -> bool:
@@ -69,13 +83,13 @@ def _is_function(schema: Any, opset: int) -> bool:
     written = max((since for since in schema.function_opset_versions if since <= opset), default=0)
     if not written:
         return False
-    body = onnx.FunctionProto()
+    body = proto.FunctionProto()
     body.ParseFromString(schema.get_function_with_opset_version(written))
     return all(_since(node.op_type, written) == _since(node.op_type, opset) for node in body.node)
 
 
 def _since(operator: str, opset: int) -> int:
-    return int(onnx.defs.get_schema(operator, opset).since_version)
+    return int(defs.get_schema(operator, opset).since_version)
 
 
 def _nodes(graph: Any, outside: _Types) -> Iterator[tuple[Any, _Types]]:
@@ -104,26 +118,23 @@ def _tensor_name(number: int) -> str:
     return _TENSORS.get(number, "")
 
 
-def _schema(node: Any, opsets: Mapping[str, int]) -> Any:
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    version = opsets.get(domain, 0)
-    if domain not in _DOMAINS or not version or node.op_type in _WITHOUT_KERNEL:
+def _schema(use: _Use) -> Any:
+    if use.domain not in _DOMAINS or not use.opset or use.operator in _WITHOUT_KERNEL:
         return None
     try:
-        return onnx.defs.get_schema(node.op_type, version, domain)
-    except onnx.defs.SchemaError:
+        return defs.get_schema(use.operator, use.opset, use.domain)
+    except defs.SchemaError:
         return None
 
 
-def _bound_types(schema: Any, node: Any, types: _Types) -> _Types:
-    """Return the known types of the node by type constraint and by argument."""
+def _bound_types(schema: Any, use: _Use) -> _Types:
+    """Return the known types by type constraint and by argument."""
     bound: dict[str, str] = {}
-    for arguments, names in ((schema.inputs, node.input), (schema.outputs, node.output)):
-        for index, name in enumerate(names):
+    for arguments, types in ((schema.inputs, use.inputs), (schema.outputs, use.outputs)):
+        for index, given in enumerate(types):
             argument = arguments[min(index, len(arguments) - 1)]
-            if not name or (not argument.is_homogeneous and index >= len(arguments) - 1):
+            if not given or (not argument.is_homogeneous and index >= len(arguments) - 1):
                 continue
-            if types.get(name):
-                bound.setdefault(argument.type_str, types[name])
-                bound.setdefault(argument.name, types[name])
+            bound.setdefault(argument.type_str, given)
+            bound.setdefault(argument.name, given)
     return bound

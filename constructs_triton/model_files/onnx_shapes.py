@@ -15,13 +15,14 @@ from importlib.util import find_spec
 from typing import Any
 
 from constructs_triton.model_files.protobuf_wire import Field, MessageReader, encode_varint
-from constructs_triton.untrusted.bounded_process import BoundedProcess
+from constructs_triton.processes.bounded_process import BoundedProcess
 from constructs_triton.untrusted.budget import OverBudgetError
 
 __all__ = ["Inference", "Shape", "infer"]
 
 Shape = tuple[int, ...] | None
 _LARGEST_KEPT_BYTES = 1024
+_LARGEST_TABLE_BYTES = 64 << 10
 _SMALL_FILE_BYTES = 256 << 10
 _LARGEST_SKELETON_BYTES = 32 << 20
 _MOST_MESSAGES_DEEP = 100
@@ -30,9 +31,13 @@ _SECONDS, _SECONDS_PER_MIB = 1, 1
 _MEMORY_BYTES, _MEMORY_PER_BYTE = 128 << 20, 32
 _NOT_CHECKED = "operators and output shapes not checked"
 # Fields of onnx.proto: those that lead to tensors, those that hold a tensor's elements, documentation.
+_DIMS, _DATA_TYPE = 1, 2
 _ELEMENTS = frozenset({4, 5, 6, 7, 9, 10, 11})
 _TENSOR: dict[int, Any] = {}
 _SPARSE_TENSOR = {1: _TENSOR, 2: _TENSOR}
+_INTEGERS = frozenset({6, 7})  # the types of shapes: int32 and int64
+_ONE_ELEMENT = bytes(16)  # at least one element of any type: the package checks which field has them
+_IS_ELSEWHERE = encode_varint(14 << 3) + encode_varint(1)  # data_location: EXTERNAL
 _GRAPH: dict[int, Any] = {5: _TENSOR, 15: _SPARSE_TENSOR}
 _ATTRIBUTE = {5: _TENSOR, 6: _GRAPH, 10: _TENSOR, 11: _GRAPH, 22: _SPARSE_TENSOR, 23: _SPARSE_TENSOR}
 _NODE = {5: _ATTRIBUTE}
@@ -58,7 +63,11 @@ class Inference:
     not_checked: str = ""
 
 
-_process = BoundedProcess("constructs_triton.model_files.onnx_inference:infer_shapes")
+_process = BoundedProcess(
+    "constructs_triton.model_files.onnx_inference:infer_shapes",
+    # `import onnx` takes four times as long as the modules that are used: it imports NumPy.
+    bare_packages=("onnx", "constructs_triton", "constructs_triton.model_files"),
+)
 
 
 def infer(message: MessageReader, cpu_release: str = "") -> Inference:
@@ -112,14 +121,12 @@ def _skeleton(message: MessageReader) -> bytes:
 
 
 def _copied(message: MessageReader, each: Field, schema: Mapping[int, Any], depth: int) -> bytes:
-    length = each.end - each.start
-    if schema is _TENSOR and each.number in _ELEMENTS and length > _LARGEST_KEPT_BYTES:
-        return b""
     below = schema.get(each.number)
-    if below is None or length <= _LARGEST_KEPT_BYTES:  # it contains no elements of a large tensor
+    if below is None or each.end - each.start <= _LARGEST_KEPT_BYTES:  # no elements of a large tensor
         return message.encoded(each)
-    content = _copied_message(message.message(each), below, depth + 1)
-    return encode_varint(each.number << 3 | 2) + encode_varint(len(content)) + content
+    reader = message.message(each)
+    content = _copied_tensor(reader) if below is _TENSOR else _copied_message(reader, below, depth + 1)
+    return _field(each.number, content)
 
 
 def _copied_message(message: MessageReader, schema: Mapping[int, Any], depth: int) -> bytes:
@@ -133,3 +140,27 @@ def _copied_message(message: MessageReader, schema: Mapping[int, Any], depth: in
                 f"the graph has more than {_LARGEST_SKELETON_BYTES >> 20} MiB without its weights"
             )
     return bytes(content)
+
+
+def _copied_tensor(message: MessageReader) -> bytes:
+    """Copy a tensor; if it loses its elements, it is marked as one whose data is elsewhere, in no file.
+
+    Then the package reads no elements. A list of integers keeps them, because it may be part of a shape.
+    """
+    content, mark = bytearray(), b""
+    rank = data_type = 0
+    for each in message:
+        length = each.end - each.start
+        rank += each.number == _DIMS
+        data_type = each.value if each.number == _DATA_TYPE else data_type
+        is_list = rank <= 1 and data_type in _INTEGERS and length <= _LARGEST_TABLE_BYTES
+        if each.number not in _ELEMENTS or length <= _LARGEST_KEPT_BYTES or is_list:
+            content += message.encoded(each)
+        else:
+            content += _field(each.number, _ONE_ELEMENT)
+            mark = _IS_ELSEWHERE
+    return bytes(content) + mark
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return encode_varint(number << 3 | 2) + encode_varint(len(content)) + content

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
+from constructs_triton.model_files.git_lfs import pointer_fault
 from constructs_triton.model_files.model_file import FileFault, ModelFile, ModelFormat
 from constructs_triton.model_files.wrong_content import recognize
 
@@ -86,4 +87,8 @@ def describe_saved_model(path: Path) -> ModelFile:
         hint = "copy the content of the folder that tf.saved_model.save wrote"
         return _faulty(path, "savedmodel", "the folder does not contain saved_model.pb", hint)
     with found.open("rb") as file:
+        pointer = pointer_fault(file, "model-file-format")
+        if pointer is not None:
+            fault = replace(pointer, file=f"{path.name}/{found.name}")
+            return ModelFile(path, "savedmodel", faults=(fault,))
         return describe_by_content(path, file, "savedmodel")

@@ -15,6 +15,7 @@ from constructs_triton.untrusted.budget import Budget, OverBudgetError
 __all__ = ["Field", "MessageFile", "MessageReader", "WireError", "encode_varint", "signed"]
 
 _BLOCK_BYTES = 64 * 1024
+_BLOCK_AFTER_JUMP_BYTES = 4 * 1024  # more weights may follow, which are not read
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LARGEST_VARINT_BYTES = 10
 _LONG_VARINT = 0x80
@@ -51,6 +52,9 @@ class Field(NamedTuple):
         return self.end >= 0
 
 
+_new = tuple.__new__  # what Field() calls
+
+
 class MessageFile:
     """A file that holds one message; keeps one block of it in memory."""
 
@@ -77,7 +81,8 @@ class MessageFile:
             raise OverBudgetError(f"a field has {length} bytes")
         offset = start - self.block_start
         if offset < 0 or offset + length > len(self.block):
-            self.block = os.pread(self._file.fileno(), max(length, _BLOCK_BYTES), start)
+            block = _BLOCK_BYTES if 0 <= offset <= len(self.block) else _BLOCK_AFTER_JUMP_BYTES
+            self.block = os.pread(self._file.fileno(), max(length, block), start)
             self.block_start, offset = start, 0
         data = self.block[offset : offset + length]
         if len(data) < length:
@@ -110,34 +115,17 @@ class MessageReader:
         self.end = end
 
     def __iter__(self) -> Iterator[Field]:
-        position = self.start
-        spend = self._file.budget.spend
-        while position < self.end:
+        file, position, end = self._file, self.start, self.end
+        spend = file.budget.spend
+        while position < end:
             spend()
-            field = self._short_field(position) or self._field(position)
+            field, offset = None, position - file.block_start
+            if 0 <= offset < len(file.block) - 2:
+                field = _short_field(file.block[offset : offset + 3], position, end)
+            if field is None:
+                field = self._field(position)
             position = field.after
             yield field
-
-    def _short_field(self, first: int) -> Field | None:
-        """Return the field at ``first`` if its tag has one byte, and its integer or length one or two.
-
-        Most fields do; this is the short way to read them.
-        """
-        block, offset = self._file.block, first - self._file.block_start
-        if offset < 0 or offset + 3 > len(block) or first + 2 > self.end:
-            return None
-        tag, value, start = block[offset], block[offset + 1], first + 2
-        if value >= _LONG_VARINT:
-            if block[offset + 2] >= _LONG_VARINT:
-                return None
-            value, start = value & 0x7F | block[offset + 2] << 7, first + 3
-        if not _FIRST_TAG <= tag < _LONG_VARINT:
-            return None
-        if tag & 7 == _VARINT and start <= self.end:
-            return Field(tag >> 3, value, -1, -1, first, start)
-        if tag & 7 != _BYTES or start + value > self.end:
-            return None
-        return Field(tag >> 3, 0, start, start + value, first, start + value)
 
     def _field(self, first: int) -> Field:
         file = self._file
@@ -208,6 +196,25 @@ class MessageReader:
             OverBudgetError: the file has too many.
         """
         self._file.budget.spend(values)
+
+
+def _short_field(head: bytes, first: int, end: int) -> Field | None:
+    """Return the field at ``first`` if its tag has one byte, and its integer or length one or two.
+
+    Most fields do; this is the short way to read them.
+    """
+    tag, value, more = head
+    start = first + 2
+    if value >= _LONG_VARINT:
+        if more >= _LONG_VARINT:
+            return None
+        value, start = value & 0x7F | more << 7, first + 3
+    if tag & 7 == _BYTES and _FIRST_TAG <= tag < _LONG_VARINT:
+        after = start + value
+        return _new(Field, (tag >> 3, 0, start, after, first, after)) if after <= end else None
+    if tag & 7 == _VARINT and _FIRST_TAG <= tag < _LONG_VARINT and start <= end:
+        return _new(Field, (tag >> 3, value, -1, -1, first, start))
+    return None
 
 
 def signed(value: int) -> int:

@@ -40,6 +40,7 @@ _XGBOOST_OBJECTIVE = re.compile(
 _XGBOOST_CLASSIFIERS = frozenset({b"binary", b"multi"})
 _LIGHTGBM_FEATURES = re.compile(rb"^max_feature_idx=(\d{1,9})\s*$", re.MULTILINE)
 _LIGHTGBM_OBJECTIVE = re.compile(rb"^objective=(\w+)", re.MULTILINE)
+_TREES = ("trees not checked",)
 _LIGHTGBM_CLASSIFIERS = frozenset({b"binary", b"multiclass", b"multiclassova"})
 
 
@@ -66,7 +67,7 @@ def describe_tree(path: Path, file: BinaryIO) -> ModelFile:
         inputs=inputs,
         is_classifier=is_classifier,
         versions=versions,
-        not_checked=(*described.not_checked, *_unpublished(versions)),
+        not_checked=(*(described.not_checked if features is None else _TREES), *_unpublished(versions)),
     )
 
 

@@ -23,7 +23,6 @@ ZIP = WrongContent(
     "a zip archive, as PyTorch and Keras write", "export the model in the format of the backend"
 )
 _SIGNATURES = {
-    b"version https://git-lfs.github.com/": WrongContent("a Git LFS pointer", "run `git lfs pull`"),
     b"\x1f\x8b\x08": _DECOMPRESS,
     b"BZh": _DECOMPRESS,
     b"\xfd7zXZ\0": _DECOMPRESS,

@@ -3,33 +3,33 @@
 Archives in folders of users are copies. Those in a cloud assembly, which no other program writes, are hard
 links, so that a synth copies nothing.
 
-Beside each archive is a small record of its inode, size, times and content. An archive that no longer matches
-its record is not used. If only its ctime differs, its content is hashed: deleting a link changes the ctime,
-but so does a program that writes into the archive and sets its modification time back.
+Beside each archive is its seal (see ``cache_contract``). A new link changes the ctime of an archive, and so
+does a program that writes into it and sets its modification time back: then its content is hashed again.
 
-The record's own modification time is when the archive was last used. When the cache exceeds its limit, the
+The seal's own modification time is when the archive was last used. When the cache exceeds its limit, the
 least recently used archives are deleted.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from blake3 import blake3
 
 from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
 from constructs_triton.model_repository.uncompressed.copying import copy_file
+from constructs_triton.untrusted.cache_contract import Seal, own_folder, set_time_back
 
 __all__ = ["ArchiveCache", "ArchiveKey"]
 
 _SMALL = 100  # an archive is small below the limit divided by this
 _EVICTION_SECONDS = 10
 _FORMAT = 1  # increase it when the same members give other bytes
+_FOLDER, _ARCHIVE, _COPY = "archives", "archive", "copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ class ArchiveCache:
     """
 
     def __init__(self, directory: Path, max_bytes: int, *, shares_files: bool = False) -> None:
-        self._directory = directory / "archives"
+        self._root = directory
+        self._directory = directory / _FOLDER
         self._max_bytes = max_bytes
         self._transfer = _link_or_copy if shares_files else copy_file
         self._shares_files = shares_files
@@ -66,13 +67,12 @@ class ArchiveCache:
         """Put the archive of ``key`` at ``destination``; return whether the cache contains it."""
         archive, record = self._paths(key)
         try:
-            known = _Record.read(record)
-            if not known.matches(archive):
-                return False
+            own_folder(self._root, _FOLDER)
+            seal = Seal.read(record, key.digest).checked({_ARCHIVE: archive}, digest_of=_hash)
             with partial_folder(destination.parent) as folder:
                 self._transfer(archive, folder / archive.name)
                 (folder / archive.name).replace(destination)
-            _Record.of(archive, destination, known.content).write(record)
+            self._note(seal, archive, destination, record)
         except (OSError, ValueError):
             return False
         return True
@@ -81,38 +81,48 @@ class ArchiveCache:
         """Whether ``destination`` already is the archive of ``key`` that this cache placed there."""
         archive, record = self._paths(key)
         try:
-            known = _Record.read(record)
-            found = _Record.of(archive, destination, known.content)
-            is_link = found.copy is None
-            is_own = self._shares_files if is_link else known.copy == found.copy
-            if not is_own or not known.matches(archive):
-                return False
-            if found == known:
-                os.utime(record)  # it was used now
+            own_folder(self._root, _FOLDER)
+            seal = Seal.read(record, key.digest)
+            paths = {_ARCHIVE: archive}
+            if archive.samefile(destination):
+                is_own = self._shares_files
             else:
-                found.write(record)
+                paths[_COPY] = destination
+                is_own = seal.note == str(destination.absolute())
+            if is_own:
+                seal.use(record, paths, digest_of=_hash, outside=(_COPY,))
         except (OSError, ValueError):
             return False
-        return True
+        return is_own
 
     def add(self, key: ArchiveKey, source: Path) -> None:
         """Keep the archive at ``source``. A cache that cannot be written keeps nothing; this is no error."""
         if source.stat().st_size > self._max_bytes:
             return
         archive, record = self._paths(key)
-        with suppress(OSError):
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(OSError, ValueError):
+            own_folder(self._root, _FOLDER, create=True)
             archive.parent.mkdir(exist_ok=True)
             remove_abandoned(self._directory)
             with partial_folder(self._directory) as folder:
-                self._transfer(source, folder / archive.name)
-                content = _hash(folder / archive.name)
-                # In this order: a record without an archive is detected, the opposite is not.
-                _Record.of(folder / archive.name, source, content).write(record)
-                (folder / archive.name).replace(archive)
-            _Record.of(archive, source, content).write(record)  # renaming has changed the ctime
+                draft = folder / archive.name
+                self._transfer(source, draft)
+                set_time_back(draft)
+                seal = Seal.of(key.digest, {_ARCHIVE: draft}, digest_of=_hash)
+                # In this order: a seal without an archive is detected, the opposite is not.
+                seal.write(record)
+                draft.replace(archive)
+            self._note(seal, archive, source, record)
             if source.stat().st_size * _SMALL >= self._max_bytes or self._eviction_is_due():
                 self._evict(keep=record)
+
+    def _note(self, seal: Seal, archive: Path, placed: Path, record: Path) -> None:
+        """Write the seal of an archive that was renamed, linked or copied, and of its copy."""
+        if archive.samefile(placed):
+            seal.moved({_ARCHIVE: archive}, None).write(record)
+        else:
+            copy = replace(seal, files={**seal.files, _COPY: seal.files[_ARCHIVE]})
+            copy.moved({_ARCHIVE: archive, _COPY: placed}, str(placed.absolute())).write(record)
 
     def _eviction_is_due(self) -> bool:
         """Not after every small archive: reading thousands of records would take longer than packing."""
@@ -145,53 +155,8 @@ def _archive_of(record: Path) -> Path:
     return record.with_suffix(".tar.gz")
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """The state and the hash of an archive, and the state of its last copy if it could not be linked."""
-
-    archive: list[int]
-    copy: list[int | str] | None
-    content: str
-
-    @classmethod
-    def of(cls, archive: Path, placed: Path, content: str) -> _Record:
-        is_link = archive.samefile(placed)
-        return cls(_state(archive), None if is_link else [str(placed.absolute()), *_state(placed)], content)
-
-    @classmethod
-    def read(cls, path: Path) -> _Record:
-        """Read a record.
-
-        Raises:
-            OSError: it does not exist.
-            ValueError: it was not written completely, or by another version.
-        """
-        try:
-            record = cls(**json.loads(path.read_bytes()))
-        except (TypeError, RecursionError) as error:
-            raise ValueError(f"{path}: is not a record") from error
-        if not isinstance(record.archive, list):
-            raise ValueError(f"{path}: is not a record")
-        return record
-
-    def write(self, path: Path) -> None:
-        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
-
-    def matches(self, archive: Path) -> bool:
-        """Whether the archive is unchanged."""
-        state = _state(archive)
-        if state == self.archive:
-            return True
-        return state[:-1] == self.archive[:-1] and _hash(archive) == self.content
-
-
 def _hash(archive: Path) -> str:
     return blake3(max_threads=blake3.AUTO).update_mmap(archive).hexdigest()
-
-
-def _state(archive: Path) -> list[int]:
-    status = archive.stat()
-    return [status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def _last_change(record: Path) -> int:

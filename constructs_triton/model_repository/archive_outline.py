@@ -1,14 +1,14 @@
 """Unpacks the outline of an archive that another tool created, so that it can be checked.
 
 Only the first MiB of each file is unpacked, the rest is a hole of the right size. Configurations and code are
-complete, and weights take no space. Outlines are kept in the user's cache until the archive changes. The
-least recently used ones are deleted, but none that a process has used within the last day: a repository reads
-its files only when they are needed.
+complete, and weights take no space. Outlines are kept in the user's cache, each with a seal, until the
+archive changes. The least recently used ones are deleted, but none that a process has used within the last
+day: a repository reads its files only when they are needed.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
 import shutil
 import time
 from contextlib import suppress
@@ -31,14 +31,14 @@ from constructs_triton.model_repository.temporary_folders import (
     remove_abandoned,
     scratch_directory,
 )
+from constructs_triton.untrusted.cache_contract import SMALL_BYTES, Seal, is_settled, own_folder, sha256_of
+from constructs_triton.untrusted.regular_files import open_regular
 
 __all__ = ["ArchiveOutline", "outline_archive"]
 
 _MOST_OUTLINES = 100
 _KEPT_SECONDS = 24 * 3600
-_REPOSITORY, _CONTENTS = "repository", "contents.json"
-_UNREADABLE = (OSError, ValueError, TypeError, KeyError, RecursionError)
-"""What reading an outline raises that does not exist or is incomplete."""
+_FOLDER, _REPOSITORY, _SEAL = "outlines", "repository", "seal"
 _IN_USE: set[Path] = set()
 """The outlines that this process has returned."""
 
@@ -57,16 +57,20 @@ def outline_archive(path: Path) -> ArchiveOutline:
     Raises:
         ArchiveError: it cannot be read, or :func:`inspect_archive` reports an error.
     """
-    folder = cache_directory() / "outlines" / _key(path)
-    with suppress(*_UNREADABLE):
+    key = _key(path)
+    if key is None:
+        return _write(path, scratch_directory() / "outline")
+    folder = cache_directory() / _FOLDER / key
+    with suppress(OSError, ValueError):
         return _read(folder, path)
     try:
-        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own_folder(cache_directory(), _FOLDER, create=True)
         remove_abandoned(folder.parent)
-    except OSError:  # the cache cannot be written
+    except OSError:  # the cache cannot be written, or is another user's
         return _write(path, scratch_directory() / "outline")
     with partial_folder(folder.parent) as draft:
-        _write(path, draft / folder.name)
+        outline = _write(path, draft / folder.name)
+        _seal(outline.archive, draft / folder.name)
         _put_in_place(draft / folder.name, folder, path)
     _evict(folder.parent)
     return _read(folder, path)
@@ -77,36 +81,62 @@ def _put_in_place(draft: Path, folder: Path, path: Path) -> None:
     try:
         draft.replace(folder)
     except OSError:
-        with suppress(*_UNREADABLE):
+        with suppress(OSError, ValueError):
             _read(folder, path)
             return
         shutil.rmtree(folder, ignore_errors=True)
         draft.replace(folder)
 
 
-def _key(path: Path) -> str:
+def _key(path: Path) -> str | None:
+    """Return what identifies the content; ``None`` if the archive was written seconds ago."""
     try:
         state = FileState.of(path.stat())
+        if state.size > SMALL_BYTES and not is_settled(state.mtime_ns, time.time_ns()):
+            return None
+        content = sha256_of(path) if state.size <= SMALL_BYTES else str(tuple(state))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ArchiveError(f"{path}: cannot be read ({reason}); give the path of a .tar.gz") from error
-    return blake3(f"1 {path.resolve()} {tuple(state)}".encode("utf-8", "surrogateescape")).hexdigest(16)
+    return blake3(f"{path.resolve()} {content}".encode("utf-8", "surrogateescape")).hexdigest(16)
 
 
 def _write(path: Path, folder: Path) -> ArchiveOutline:
     folder.mkdir(parents=True)
     archive = inspect_archive(path, outline_directory=folder / _REPOSITORY)
-    row = {**asdict(archive), "path": str(path)}
-    (folder / _CONTENTS).write_text(json.dumps(row), encoding="utf-8")
     return ArchiveOutline(archive, _repository(folder))
 
 
+def _seal(archive: InspectedArchive, folder: Path) -> None:
+    files, folders = _listing(folder)
+    note = [{**asdict(archive), "path": str(archive.path)}, folders]
+    Seal.of(folder.name, files, note=note, digest_of=_digest).write(folder / _SEAL)
+
+
 def _read(folder: Path, path: Path) -> ArchiveOutline:
-    row = json.loads((folder / _CONTENTS).read_text(encoding="utf-8"))
+    own_folder(cache_directory(), _FOLDER)
+    seal = Seal.read(folder / _SEAL, folder.name)
+    (row, expected), (files, folders) = seal.note, _listing(folder)
+    if files.keys() != seal.files.keys() or folders != expected:
+        raise ValueError(f"{folder}: is incomplete")
+    seal.use(folder / _SEAL, files, digest_of=_digest)
     archive = InspectedArchive(**{**row, "path": path, "models": tuple(row["models"])})
     folder.touch()
     _IN_USE.add(folder)
     return ArchiveOutline(archive, _repository(folder))
+
+
+def _listing(folder: Path) -> tuple[dict[str, Path], list[str]]:
+    """Return the files of an outline by name, and its folders."""
+    found = {str(path.relative_to(folder)): path for path in sorted((folder / _REPOSITORY).rglob("*"))}
+    folders = [name for name, path in found.items() if path.is_dir()]
+    return {name: path for name, path in found.items() if not path.is_dir()}, folders
+
+
+def _digest(path: Path) -> str:
+    """Return the SHA-256 of the part of a file that is no hole."""
+    with open_regular(path) as file:
+        return hashlib.sha256(file.read(OUTLINE_BYTES)).hexdigest()
 
 
 def _repository(folder: Path) -> ModelRepository:

@@ -178,7 +178,7 @@ class ModelRepositoryBuilder:
             (folder / str(model.version)).mkdir(parents=True)
             for path, source in model.files.items():
                 _copy(source, folder / path)
-            (folder / CONFIG_FILE).write_text(model.config.to_text(), encoding="utf-8")
+            (folder / CONFIG_FILE).write_text(model.config.to_text(), encoding="utf-8", newline="\n")
 
 
 # --- checking what is added -------------------------------------------------------------------------------

@@ -1,16 +1,18 @@
 """A repository whose checks and digests are cached until one of its files changes.
 
-Results are kept under a signature of the whole folder: name, size, inode and times of every file and folder.
-For an unchanged repository, only these are read. No configuration is parsed, no file is hashed and no rule
-runs.
+Results are kept under a signature of the whole folder: the content of small files, and size, inode and times
+of large ones. For an unchanged repository, only these are read. No configuration is parsed, no weights are
+hashed and no rule runs.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,16 +25,15 @@ from constructs_triton.model_repository.cache_location import cache_directory
 from constructs_triton.model_repository.members import MAX_DEPTH
 from constructs_triton.model_repository.packing import ArchiveIdentity, identify
 from constructs_triton.model_repository.report_cache import ReportCache
+from constructs_triton.untrusted.cache_contract import SMALL_BYTES, is_settled
+from constructs_triton.untrusted.regular_files import open_regular
 
 if TYPE_CHECKING:
     from constructs_triton.model_repository.repository import ModelRepository
 
 __all__ = ["CachedRepository", "CheckedFindings"]
 
-_EntryState = tuple[str, int, int, int, int, int, int]
 _PACKAGE = Path(__file__).parents[1]
-# A file system's clock may have this resolution, so a younger file could change and keep its mtime.
-_SETTLED_NS = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class CachedRepository:
 
 
 def _as_json(findings: Iterable[Finding]) -> list[dict[str, str | int | None]]:
-    return [finding.to_dict() for finding in findings]
+    return [asdict(finding) for finding in findings]
 
 
 def _finding(row: Mapping[str, Any]) -> Finding:
@@ -151,9 +152,8 @@ def _rules_signature() -> str:
     """Changes with another release, an edited rule or another ``onnx`` package."""
     identity = blake3()
     for folder in ("facts", "model_files", "model_config", "model_repository"):
-        for name, *state in _states(str(_PACKAGE / folder)):
-            if not name.endswith(".pyc"):
-                identity.update(f"{name} {state}\n".encode())
+        for entry in _entries(str(_PACKAGE / folder)):
+            identity.update(f"{entry.path} {_times(entry.stat())}\0".encode())
     identity.update(_onnx_version().encode())
     return identity.hexdigest()
 
@@ -169,17 +169,18 @@ def _onnx_version() -> str:
 
 
 def _signature(directory: Path) -> str | None:
-    """A digest of names, sizes, inodes and times; ``None`` if a file was written seconds ago."""
-    settled_before = time.time_ns() - _SETTLED_NS
+    """A digest of all files and folders; ``None`` if a large file was written seconds ago."""
+    begun_ns = time.time_ns()
     identity = blake3(os.path.realpath(directory).encode("utf-8", "surrogateescape"))
-    for name, *state, mtime_ns, ctime_ns in _states(str(directory)):
-        if max(mtime_ns, ctime_ns) >= settled_before:
+    for entry in _entries(str(directory)):
+        state, changed_ns = _state(entry)
+        if not is_settled(changed_ns, begun_ns):
             return None
-        identity.update(f"\0{name} {state} {mtime_ns} {ctime_ns}".encode("utf-8", "surrogateescape"))
+        identity.update(state)
     return identity.hexdigest()
 
 
-def _states(directory: str, above: tuple[str, ...] = ()) -> Iterator[_EntryState]:
+def _entries(directory: str, above: tuple[str, ...] = ()) -> Iterator[os.DirEntry[str]]:
     real = os.path.realpath(directory)
     if real in above or len(above) > MAX_DEPTH:
         return
@@ -191,22 +192,27 @@ def _states(directory: str, above: tuple[str, ...] = ()) -> Iterator[_EntryState
     for entry in entries:
         if entry.name == "__pycache__":
             continue
-        yield _state(entry)
+        yield entry
         if entry.is_dir():
-            yield from _states(entry.path, (*above, real))
+            yield from _entries(entry.path, (*above, real))
 
 
-def _state(entry: os.DirEntry[str]) -> _EntryState:
+def _state(entry: os.DirEntry[str]) -> tuple[bytes, int]:
+    """Return what changes with an entry, and when it was changed if only its times show that."""
     try:
         status = entry.stat()
     except OSError:
         status = entry.stat(follow_symlinks=False)
-    return (
-        entry.path,
-        status.st_mode,
-        status.st_dev,
-        status.st_ino,
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-    )
+    link = os.path.realpath(entry.path) if entry.is_symlink() else ""
+    name = f"{entry.path}\0{link}\0{status.st_mode} ".encode("utf-8", "surrogateescape")
+    if stat.S_ISDIR(status.st_mode):
+        return name, 0  # its entries follow
+    if stat.S_ISREG(status.st_mode) and status.st_size <= SMALL_BYTES:
+        # An error of reading is one when the file is read.
+        with suppress(OSError), open_regular(entry.path) as file:
+            return name + blake3(file.read(SMALL_BYTES)).digest(), 0
+    return name + f"{_times(status)}\0".encode(), max(status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _times(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -6,6 +6,7 @@ only if it is empty; other folders follow from their content.
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from blake3 import blake3
 
 from constructs_triton.model_repository.members import FileState, Member, changed_error, unreadable_error
+from constructs_triton.untrusted.cache_contract import SMALL_BYTES
 from constructs_triton.untrusted.regular_files import open_regular
 
 __all__ = ["ContentDigest", "digest_of", "hash_files"]
@@ -21,6 +23,7 @@ ContentDigest = bytes
 """BLAKE3 of one file's content, 32 bytes."""
 
 CHUNK_BYTES = 1 << 20
+_GROUP = 200
 _THREADED_HASH_BYTES = 32 << 20  # below this, one thread for each file is faster than several threads
 
 
@@ -52,19 +55,35 @@ def hash_files(members: Sequence[Member], workers: int) -> dict[str, ContentDige
         ArchiveError: a file cannot be read, or changed since it was listed.
     """
     files = [member for member in members if not member.is_directory]
+    # A task costs more than reading a small file.
+    small = [member for member in files if member.size <= SMALL_BYTES]
+    groups = [small[start : start + _GROUP] for start in range(0, len(small), _GROUP)]
+    groups += [[member] for member in files if member.size > SMALL_BYTES]
+    if len(groups) == 1:
+        return _hash_group(groups[0])
     with ThreadPoolExecutor(workers) as pool:
-        digests = pool.map(_hash_file, files)
-        return {member.name: digest for member, digest in zip(files, digests, strict=True)}
+        return {name: digest for found in pool.map(_hash_group, groups) for name, digest in found.items()}
+
+
+def _hash_group(members: Sequence[Member]) -> dict[str, ContentDigest]:
+    return {member.name: _hash_file(member) for member in members}
+
+
+def _read(file: io.FileIO, member: Member) -> blake3:
+    """Hash the content of an open file; a small one, of which there may be thousands, without a buffer."""
+    if member.size <= SMALL_BYTES:
+        return blake3(file.read(member.size + 1))
+    content = blake3(max_threads=blake3.AUTO if member.size >= _THREADED_HASH_BYTES else 1)
+    buffer = memoryview(bytearray(min(CHUNK_BYTES, member.size)))
+    while count := file.readinto(buffer):
+        content.update(buffer[:count])
+    return content
 
 
 def _hash_file(member: Member) -> ContentDigest:
-    threads = blake3.AUTO if member.size >= _THREADED_HASH_BYTES else 1
-    content = blake3(max_threads=threads)
-    buffer = memoryview(bytearray(min(CHUNK_BYTES, max(member.size, 1))))
     try:
         with open_regular(member.source) as file:
-            while count := file.readinto(buffer):
-                content.update(buffer[:count])
+            content = _read(file, member)
             state = FileState.of(os.fstat(file.fileno()))
     except OSError as error:
         raise unreadable_error(member.source, error) from error

@@ -1,7 +1,8 @@
 """Keeps the digests of files, so that an unchanged file is not read again.
 
-A digest is used only if path, device, inode, size, mtime and ctime are the same. The cache is one SQLite
-file, which several processes may use at the same time. A cache that cannot be used counts as empty.
+A digest is used only if path, device, inode, size, mtime and ctime are the same. Files of at most 16 KiB are
+read each time. The cache is one SQLite file, which several processes may use at the same time. A cache that
+cannot be used counts as empty, and a row whose own digest is wrong as missing.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from blake3 import blake3
+
 from constructs_triton.model_repository.content_digest import ContentDigest
 from constructs_triton.model_repository.members import Member
+from constructs_triton.untrusted.cache_contract import SMALL_BYTES, is_own, is_settled, own_folder
 
 __all__ = ["DigestCache"]
 
@@ -27,9 +31,9 @@ SELECT digest FROM digests WHERE path=? AND device=? AND inode=? AND size=? AND 
 """
 _ADD = "INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?, ?, ?, ?)"
 
+_VERSION = 2
 _MOST_PAGES = 32_768  # of 4 KiB: half a million digests
-# A file system's clock may have this resolution, so a younger file could change and keep its mtime.
-_SETTLED_NS = 2_000_000_000
+_CHECK_BYTES = 8
 _LOCK_TIMEOUT_SECONDS = 5.0
 
 
@@ -42,14 +46,17 @@ class DigestCache:
     def find(self, members: Sequence[Member]) -> dict[str, ContentDigest]:
         """Return the known digests of ``members`` by member name, without those of changed files."""
         found: dict[str, ContentDigest] = {}
-        files = [member for member in members if not member.is_directory]
+        files = [member for member in members if member.size > SMALL_BYTES]
 
         def look_up(database: sqlite3.Connection) -> None:
             for file in files:
-                if row := database.execute(_FIND, _key(file)).fetchone():
-                    found[file.name] = bytes(row[0])
+                key = _key(file)
+                if row := database.execute(_FIND, key).fetchone():
+                    digest = bytes(row[0])[:-_CHECK_BYTES]
+                    if _checked(key, digest) == row[0]:
+                        found[file.name] = digest
 
-        if self._path.is_file():
+        if files and self._path.is_file():
             self._use_database(look_up)
         return found
 
@@ -60,11 +67,13 @@ class DigestCache:
 
         Files that were less than two seconds old then are left out: a later write could have the same mtime.
         """
-        settled_before = read_since_ns - _SETTLED_NS
         rows = [
-            (*_key(member), digests[member.name])
+            (*_key(member), _checked(_key(member), digests[member.name]))
             for member in members
-            if member.state is not None and member.name in digests and member.state.mtime_ns < settled_before
+            if member.state is not None
+            and member.size > SMALL_BYTES
+            and member.name in digests
+            and is_settled(member.state.mtime_ns, read_since_ns)
         ]
 
         def insert(database: sqlite3.Connection) -> None:
@@ -78,14 +87,23 @@ class DigestCache:
     def _use_database(self, action: Callable[[sqlite3.Connection], None]) -> None:
         """Call ``action`` with the open database; an error of the database is ignored."""
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            own_folder(self._path.parent, create=True)
+            if self._path.exists() and not is_own(self._path.lstat()):
+                return
             with closing(sqlite3.connect(self._path, timeout=_LOCK_TIMEOUT_SECONDS)) as database:
-                database.execute(_TABLE)
+                _make_table(database)
                 action(database)
         except (OSError, sqlite3.OperationalError):
             pass  # read-only, locked for too long, or the directory cannot be created
         except sqlite3.DatabaseError:
             self._path.unlink(missing_ok=True)  # damaged: start again
+
+
+def _make_table(database: sqlite3.Connection) -> None:
+    if database.execute("PRAGMA user_version").fetchone() != (_VERSION,):
+        database.execute("DROP TABLE IF EXISTS digests")
+        database.execute(f"PRAGMA user_version = {_VERSION}")
+    database.execute(_TABLE)
 
 
 def _make_room(database: sqlite3.Connection) -> None:
@@ -97,7 +115,15 @@ def _make_room(database: sqlite3.Connection) -> None:
         database.execute("DELETE FROM digests")
 
 
-def _key(member: Member) -> tuple[str, str, str, int, int, int]:
+_Key = tuple[str, str, str, int, int, int]
+
+
+def _checked(key: _Key, digest: ContentDigest) -> bytes:
+    """Return a digest followed by one of itself and its key: SQLite does not notice changed bytes."""
+    return digest + blake3(repr(key).encode("utf-8", "surrogateescape") + digest).digest(_CHECK_BYTES)
+
+
+def _key(member: Member) -> _Key:
     assert member.state is not None
     device, inode, size, mtime_ns, ctime_ns = member.state
     return member.source, str(device), str(inode), size, mtime_ns, ctime_ns

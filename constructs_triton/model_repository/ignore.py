@@ -11,6 +11,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -23,7 +24,7 @@ from constructs_triton.untrusted.regular_files import read_regular
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-__all__ = ["CREDENTIAL_PATTERNS", "DEFAULT_PATTERNS", "IGNORE_FILE", "IgnoreRules"]
+__all__ = ["CREDENTIAL_PATTERNS", "DEFAULT_PATTERNS", "IGNORE_FILE", "IgnoreRules", "LeftOut"]
 
 IGNORE_FILE = ".tritonignore"
 _MAX_BYTES = 16 << 10
@@ -42,7 +43,9 @@ DEFAULT_PATTERNS = (
     ".idea",
     ".vscode",
     ".DS_Store",
+    "._*",
     "Thumbs.db",
+    "desktop.ini",
     "*~",
     "*.swp",
     IGNORE_FILE,
@@ -114,10 +117,18 @@ class IgnoreRules:
         """
         return IgnoreRules(_read_lines(path), f"{folder}/", self)._checked(path)
 
-    def leaves_out(self, path: str) -> bool:
-        """Whether ``path`` is left out. It is relative to the repository; a folder's path ends in ``/``."""
+    def leaves_out(self, path: str, beside: Container[str] = ()) -> bool:
+        """Whether ``path`` is left out. It is relative to the repository; a folder's path ends in ``/``.
+
+        ``beside`` are the names in its folder: bytecode is left out if its source is packed, because Python
+        then never reads it.
+        """
         decision = self._decision(path)
-        return _matches(path, DEFAULT_PATTERNS) if decision is None else decision
+        if decision is not None:
+            return decision
+        source = path.removesuffix("c")
+        is_bytecode = path.endswith(".pyc") and source.rpartition("/")[2] in beside
+        return _matches(path, DEFAULT_PATTERNS) or (is_bytecode and not self.leaves_out(source))
 
     def refuses(self, path: str) -> bool:
         """Whether ``path`` looks like a credential and no line of a ``.tritonignore`` matches it.
@@ -146,6 +157,43 @@ class IgnoreRules:
                 f"{path}: contains an invalid pattern ({error}); correct it, in the syntax of .gitignore"
             ) from error
         return self
+
+
+class LeftOut:
+    """Answers for single paths of a repository whether packing leaves them out.
+
+    An invalid ``.tritonignore`` counts as empty; packing reports it.
+    """
+
+    def __init__(self, repository: Path) -> None:
+        self._repository = repository
+        self._rules: dict[str, IgnoreRules] = {}
+
+    def __call__(self, path: str) -> bool:
+        """Whether ``path`` in a model's folder, or a folder above it, is left out; a folder ends in ``/``."""
+        parent, _, name = path.rstrip("/").rpartition("/")
+        if "/" in parent and self(f"{parent}/"):
+            return True
+        beside = (f"{name[:-1]}",) if name.endswith(".pyc") and self._has(f"{parent}/{name[:-1]}") else ()
+        return self._within(parent).leaves_out(path, beside)
+
+    def _within(self, folder: str) -> IgnoreRules:
+        if folder not in self._rules:
+            above = self._within(folder.rpartition("/")[0]) if folder else IgnoreRules()
+            try:
+                self._rules[folder] = self._read(folder, above)
+            except ArchiveError:
+                self._rules[folder] = above
+        return self._rules[folder]
+
+    def _read(self, folder: str, above: IgnoreRules) -> IgnoreRules:
+        if not folder:
+            return IgnoreRules.from_directory(self._repository)
+        own = f"{self._repository}/{folder}/{IGNORE_FILE}"
+        return above.below(Path(own), folder) if os.path.lexists(own) else above
+
+    def _has(self, path: str) -> bool:
+        return (self._repository / path).is_file()
 
 
 def _read_lines(path: Path) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -209,7 +209,10 @@ class _Walk:
             return
         entries = self._entries(source)
         rules = self._rules_within(entries, name, rules)
-        inside = [member for entry in entries for member in self._entry(entry, name, (*above, real), rules)]
+        names = {entry.name for entry in entries}
+        inside = [
+            member for entry in entries for member in self._entry(entry, name, (*above, real), rules, names)
+        ]
         if inside or not entries or name in self.version_directories or not above:
             yield Member(name, DIRECTORY_MODE)
         yield from inside
@@ -231,7 +234,12 @@ class _Walk:
             return above
 
     def _entry(
-        self, entry: os.DirEntry[str], parent: str, above: tuple[str, ...], rules: IgnoreRules
+        self,
+        entry: os.DirEntry[str],
+        parent: str,
+        above: tuple[str, ...],
+        rules: IgnoreRules,
+        beside: Container[str],
     ) -> Iterator[Member]:
         name = f"{parent}/{entry.name}"
         status = self._status(entry)
@@ -245,7 +253,7 @@ class _Walk:
                 )
             return
         is_directory = stat.S_ISDIR(status.st_mode)
-        if rules.leaves_out(_printable(f"{name}/" if is_directory else name)):
+        if rules.leaves_out(_printable(f"{name}/" if is_directory else name), beside):
             return
         if not self._accepts(entry, name, status, rules):
             return

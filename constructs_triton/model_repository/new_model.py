@@ -69,7 +69,7 @@ class NewModel:
                 destination.write_bytes(source)
             else:
                 place(source, destination)
-        (folder / CONFIG_FILE).write_text(self.config_text, encoding="utf-8")
+        (folder / CONFIG_FILE).write_text(self.config_text, encoding="utf-8", newline="\n")
 
 
 class _created:  # noqa: N801 - used like a function

@@ -209,10 +209,9 @@ class _Packing:
             path = self._path(digest)
             partial.replace(path)
         if caches is not None:
-            if (
-                caches.digests.find(self.members) != contents
-            ):  # writing the cache takes longer than packing a small model
-                caches.digests.add(self.members, contents, begun)
+            # Writing the cache takes longer than packing a small model.
+            known = caches.digests.find(self.members)
+            caches.digests.add([each for each in self.members if each.name not in known], contents, begun)
             caches.archives.add(self._key(digest), path)
         return self._archive(path, digest)
 

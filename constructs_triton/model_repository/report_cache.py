@@ -1,20 +1,21 @@
-"""Keeps the results of checks as small JSON files, by a digest of everything they depend on.
+"""Keeps the results of checks as small values, by a digest of everything they depend on.
 
 For an unchanged repository a synth then neither parses nor checks anything (``benchmarks/check.py``).
 """
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
+from constructs_triton.model_repository.temporary_folders import remove_abandoned
+from constructs_triton.untrusted.cache_contract import own_folder, read_value, write_value
 
 __all__ = ["ReportCache"]
 
+_FOLDER = "reports"
 _MOST_REPORTS = 500
 
 
@@ -25,27 +26,26 @@ class ReportCache:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory / "reports"
+        self._root = directory
+        self._directory = directory / _FOLDER
 
     def find(self, key: str) -> Any:
         """Return the value of ``key``, or ``None``."""
         path = self._path(key)
         try:
-            value = json.loads(path.read_bytes())
+            own_folder(self._root, _FOLDER)
+            found_key, value = read_value(path)
             os.utime(path)
-        except (OSError, ValueError, RecursionError):
+        except (OSError, ValueError):
             return None
-        return value
+        return value if found_key == key else None
 
     def add(self, key: str, value: Any) -> None:
         """Keep ``value`` under ``key``."""
         with suppress(OSError):
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            own_folder(self._root, _FOLDER, create=True)
             remove_abandoned(self._directory)
-            with partial_folder(self._directory) as folder:
-                draft = folder / "report.json"
-                draft.write_text(json.dumps(value))
-                draft.replace(self._path(key))
+            write_value(self._path(key), [key, value])
             self._evict()
 
     def _evict(self) -> None:

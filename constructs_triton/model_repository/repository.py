@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder, is_directory
+from constructs_triton.model_config.packing.packed_files import PackedFiles
 from constructs_triton.model_config.target import ArchiveContent, Target
 from constructs_triton.model_repository.composition import Composition, CompositionOptions
+from constructs_triton.model_repository.ignore import LeftOut
 from constructs_triton_client.spelling import did_you_mean, quoted
 
 if TYPE_CHECKING:
@@ -248,8 +250,20 @@ class ModelRepository:
             is_archive=is_archive,
             complete_bytes=self._complete_bytes,
             others={name: ModelFolder(name, self.path / name) for name in self.stray_directories},
+            packed_files=self._packed_files(models, is_archive),
         )
         return run_checks(context, str(self.path))
+
+    def _packed_files(self, models: Mapping[str, ModelFolder], is_archive: bool) -> dict[str, PackedFiles]:
+        """The files of each model that are packed. An archive is deployed as it is."""
+        is_given = is_archive or self._complete_bytes is not None
+        leaves_out = (lambda _: False) if is_given else LeftOut(self.path)
+        return {name: PackedFiles(folder, leaves_out, self._follows) for name, folder in models.items()}
+
+    def _follows(self, link: str) -> bool:
+        """Whether packing follows a link to a folder."""
+        target = os.path.realpath(link)
+        return target in self.linked_files or target.startswith(f"{os.path.realpath(self.path)}{os.sep}")
 
     def errors_after_packing(self, report: Report) -> tuple[Finding, ...]:
         """Return the errors of a check that the packed archives still have.

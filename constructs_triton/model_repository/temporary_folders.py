@@ -17,11 +17,12 @@ from functools import cache
 from pathlib import Path
 
 from constructs_triton.errors import ArchiveError
+from constructs_triton.untrusted.cache_contract import DRAFT_PREFIX
 
 __all__ = ["output_folder", "partial_folder", "remove_abandoned", "scratch_directory"]
 
-_PREFIX = ".constructs-triton-"
 _SHARE = 10
+_DRAFT_SECONDS = 3600
 _listed_again_at: dict[Path, float] = {}
 """When a folder may be listed again, in processor time."""
 
@@ -70,11 +71,14 @@ def remove_abandoned(directory: Path) -> None:
     if begun < _listed_again_at.get(directory, 0):
         return
     with os.scandir(directory) as entries:
-        found = [Path(entry.path) for entry in entries if entry.name.startswith(_PREFIX)]
+        found = [Path(entry.path) for entry in entries if entry.name.startswith(DRAFT_PREFIX)]
     now = time.process_time()
     _listed_again_at[directory] = now + _SHARE * (now - begun)
     for folder in found:
         with suppress(OSError):
+            if folder.is_file():
+                _remove_old(folder)
+                continue
             descriptor = os.open(folder, os.O_RDONLY)
             try:
                 if _lock(descriptor, wait=False):
@@ -83,9 +87,15 @@ def remove_abandoned(directory: Path) -> None:
                 os.close(descriptor)
 
 
+def _remove_old(file: Path) -> None:
+    """Delete the draft of a small file, which is not locked: it is written in a moment."""
+    if file.stat().st_mtime < time.time() - _DRAFT_SECONDS:
+        file.unlink()
+
+
 def _locked_folder(parent: Path) -> tuple[Path, int]:
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        folder = Path(tempfile.mkdtemp(prefix=DRAFT_PREFIX, dir=parent))
         with suppress(FileNotFoundError):  # another run may delete it before it is locked
             descriptor = os.open(folder, os.O_RDONLY)
             _lock(descriptor, wait=True)

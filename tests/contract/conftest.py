@@ -13,6 +13,7 @@ def cases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """Unpack the repositories."""
     oracle: Path = request.module.ORACLE
     directory = tmp_path_factory.mktemp(oracle.name)
-    with tarfile.open(oracle / "cases.tar.gz") as archive:
+    (packed,) = oracle.glob("cases.tar.*")
+    with tarfile.open(packed) as archive:
         archive.extractall(directory, filter="data")
     return directory

@@ -12,6 +12,7 @@ from check_examples import (
     config,
     endpoint,
     ensembles,
+    files,
     generation,
     model_files,
     onnx,
@@ -25,6 +26,7 @@ __all__ = ["EXAMPLES", "Example", "Files", "code_of", "write"]
 
 EXAMPLES: dict[str, Example] = {
     **config.EXAMPLES,
+    **files.EXAMPLES,
     **tensors.EXAMPLES,
     **scheduling.EXAMPLES,
     **python_backend.EXAMPLES,

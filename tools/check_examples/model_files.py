@@ -30,11 +30,7 @@ OLD = Target(default_model="m", image_version="24.05", gpu_count=1)
 T4 = Target(default_model="m", gpu_count=1, gpu_model="T4", compute_capability="7.5")
 L40S = Target(default_model="m", gpu_count=1, gpu_model="L40S", compute_capability="8.9")
 PLANS = f'{PLAN}cc_model_filenames {{ key: "7.5" value: "t4.plan" }}\n'
-POINTER = (
-    "version https://git-lfs.github.com/spec/v1\n"
-    "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
-)
-
+WEB_PAGE = "<!DOCTYPE html>\n<title>Sign in</title>\n"
 
 STATE_DICT = described(
     zipped({"data.pkl": b"\x80\x02}.", "version": b"3\n"}), "torch.save(model.state_dict())"
@@ -85,7 +81,7 @@ LIGHTGBM_REGRESSION = _parameters(model_type="lightgbm", output_class="false")
 JSON_REGRESSION = _parameters(model_type="xgboost_json", output_class="false")
 
 EXAMPLES: dict[str, Example] = {
-    "plan-not-a-plan": _files(PLAN, "model.plan", POINTER, plan()),
+    "plan-not-a-plan": _files(PLAN, "model.plan", WEB_PAGE, plan()),
     "plan-version": Example(
         _one(PLAN, "model.plan", plan("8.6.1.6")), _one(PLAN, "model.plan", plan("10.0.1.6")), OLD
     ),
@@ -131,7 +127,7 @@ EXAMPLES: dict[str, Example] = {
     "torchscript-arguments": _files(
         TORCH, "model.pt", torchscript("X: Tensor, scale: float", "X * scale"), torchscript()
     ),
-    "model-file-format": _files('backend: "dali"\n' + IO, "model.dali", POINTER, b"\x0a\x01"),
+    "model-file-format": _files('backend: "dali"\n' + IO, "model.dali", WEB_PAGE, b"\x0a\x01"),
     "model-file-format: weights of OpenVINO": Example(
         _one(OPENVINO, "model.xml", CONSTANT),
         _one(OPENVINO, "model.xml", CONSTANT, **{"m/1/model.bin": b"\0"}),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from onnx import TensorProto, external_data_helper, helper
 
-from check_examples.model_files import POINTER
+from check_examples.model_files import WEB_PAGE
 from check_examples.onnx_models import ModelBytes, model, node, relu, tensor, with_default
 from check_examples.repositories import ONNX, Example, Files, X, Y
 from constructs_triton.model_config.target import Target
@@ -115,7 +115,7 @@ EXAMPLES: dict[str, Example] = {
         {"m/config.pbtxt": ONNX + 'default_model_filename: "Resnet.onnx"\n', "m/1/resnet.onnx": relu()},
         {"m/config.pbtxt": ONNX + 'default_model_filename: "resnet.onnx"\n', "m/1/resnet.onnx": relu()},
     ),
-    "onnx-not-a-model": models(POINTER),
+    "onnx-not-a-model": models(WEB_PAGE),
     "onnx-version": Example(onnx(ONNX, relu(opset=23)), onnx(ONNX, relu(opset=21)), OLD),
     "onnx-operator": models(UNKNOWN),
     "onnx-invalid-graph": models(CYCLE),

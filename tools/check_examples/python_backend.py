@@ -107,7 +107,7 @@ EXAMPLES: dict[str, Example] = {
         lzma.compress(packed("bin/activate")), gzip.compress(packed("./bin/activate"))
     ),
     "python-environment-content: no archive": _environment(
-        b"version https://git-lfs.github.com/spec/v1\n", gzip.compress(packed("bin/activate"))
+        b"<!DOCTYPE html>\n", gzip.compress(packed("bin/activate"))
     ),
     "python-environment-elsewhere": Example(
         one(HEAD + ENVIRONMENT % "/opt/env.tar.gz"),

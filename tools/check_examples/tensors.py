@@ -8,14 +8,19 @@ from __future__ import annotations
 from check_examples.repositories import (
     HEAD,
     IMAGE_INPUT,
+    IO,
+    ONE_STEP,
     PLAN,
     Example,
     X,
     Y,
     added,
     foreign,
+    graph,
     one,
+    pipe,
     reshaped,
+    step,
     tensor_example,
 )
 
@@ -47,9 +52,14 @@ EXAMPLES: dict[str, Example] = {
         PLAN.replace(X, NON_LINEAR % "4"), PLAN.replace(X, NON_LINEAR % "3, 4, 4"), "model.plan"
     ),
     "tensor-duplicate-input": added(f"input [ {X} ]\n", ""),
+    "tensor-duplicate-optional-input": added(f"input [ {X.replace('dims', 'optional: true dims')} ]\n", ""),
     "tensor-duplicate-output": added(f"output [ {Y} ]\n", ""),
+    "tensor-duplicate-output: ensemble": graph(
+        pipe(step("a", "X", "Y"), io=f"{IO}output [ {Y} ]\n"), ONE_STEP
+    ),
     "tensor-missing": Example(one(f'backend: "python"\ninput [ {X} ]\n'), one(HEAD)),
     "tensor-data-type-number": tensor_example(X.replace("TYPE_FP32", "99"), X),
+    "tensor-data-type-number-output": Example(one(HEAD.replace(Y, Y.replace("TYPE_FP32", "99"))), one(HEAD)),
     "tensor-batch-axis": Example(one(HEAD.replace("[ 4 ]", "[ 8, 4 ]")), one(HEAD)),
     "tensor-label-file": Example(
         one(HEAD + 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "l.txt" } ]\n'),

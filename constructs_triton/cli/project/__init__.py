@@ -20,7 +20,7 @@ _REPOSITORIES = Path("assets", "model_repositories")
 _NAME = "triton-project"
 _NAMED_FILES = ("README.md", "app.py", "package.json")
 # Without the dot, Git and the build of the package would obey these files.
-_WITH_DOT = ("github", "gitignore")
+_WITH_DOT = ("gitattributes", "github", "gitignore")
 _LONGEST_STACK_NAME = 128
 
 

@@ -106,7 +106,10 @@ class DerivedConfig:
         Raises:
             InvalidValueError: Triton does not load the file.
         """
-        lines = [f"{self.file.path}: {fault.message}; {fault.hint}" for fault in self.file.faults]
+        lines = [
+            f"{self.file.path.parent / (fault.file or self.file.path.name)}: {fault.message}; {fault.hint}"
+            for fault in self.file.faults
+        ]
         if lines:
             raise InvalidValueError("\n".join(lines))
 

@@ -25,6 +25,7 @@ from constructs_triton.model_config.checks import (
 )
 from constructs_triton.model_config.checks.environments import environment_packages, environment_use
 from constructs_triton.model_config.checks.generation import gpu_memory, tensorrt_llm, vllm
+from constructs_triton.model_config.checks.packing import files
 from constructs_triton.model_config.rules import RULES
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "ensemble_steps",
     "environment_packages",
     "environment_use",
+    "files",
     "gpu_memory",
     "instances",
     "layout",

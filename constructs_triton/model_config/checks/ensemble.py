@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
+from constructs_triton.model_config.checks.tensors import declared_twice, has_too_many_inputs
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton_client.spelling import did_you_mean, quoted
@@ -170,16 +170,15 @@ def writes_input(model: ModelUnderCheck) -> Iterator[Problem]:
 @rule(
     "ensemble-duplicate-tensor",
     "ensemble",
-    source="triton core ValidateEnsembleConfig",
+    source="observed with triton server 2.51",
     rejects=False,
     hint="remove one of the two",
 )
 def duplicate_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
-    """An ensemble declares each input and each output once.
+    """An ensemble declares each input once.
 
-    Triton loads duplicates, but then no request can name all of them.
+    Triton loads duplicates, but then every request has the wrong number of inputs. It answers with an output
+    that is declared twice, which ``tensor-duplicate-output`` reports.
     """
-    for kind, names in (("input", model.graph.inputs), ("output", model.graph.outputs)):
-        for name, count in Counter(names).items():
-            if count > 1:
-                yield Problem(f'{kind} "{name}" is declared {count} times', (kind, names.index(name) + 1))
+    if has_too_many_inputs(model.config):
+        yield from declared_twice("input", model.config.input)

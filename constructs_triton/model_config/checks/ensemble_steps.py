@@ -160,14 +160,17 @@ class Declaration(NamedTuple):
 def declarations(model: ModelUnderCheck) -> Iterator[tuple[str, Declaration]]:
     """Yield every tensor with each of its declarations, in the order in which Triton reads them.
 
-    Those of the ensemble come first. Triton applies ``reshape`` only to them.
+    Those of the ensemble come first. Triton applies ``reshape`` only to them, and uses the first one of two
+    inputs or outputs with the same name.
     """
     batching = model.config.max_batch_size > 0
     for field in ("input", "output"):
+        known: set[str] = set()
         for index, tensor in enumerate(getattr(model.config, field)):
             dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
-            if tensor.dims:
+            if tensor.dims and tensor.name not in known:
                 yield tensor.name, _declaration("the ensemble", tensor, dims, batching, (field, index))
+            known.add(tensor.name)
     for step, step_model in steps(model):
         if step_model.completes_tensors and step_model.final_config.max_batch_size == 0:
             continue  # the backend may enable batching, so its shapes are unknown

@@ -24,7 +24,7 @@ def _problems(model: ModelUnderCheck, code: FaultCode) -> Iterator[Problem]:
     for file in model.model_files:
         for fault in file.faults:
             if fault.code == code:
-                path = model.place_of(file.path)
+                path = model.place_of(file.path.parent / (fault.file or file.path.name))
                 yield Problem(fault.message, hint=fault.hint, path=path)
 
 

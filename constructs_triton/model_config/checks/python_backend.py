@@ -168,8 +168,8 @@ def cpu_only_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
 def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
     """A Python model has inputs and outputs, in ``config.pbtxt`` or by ``auto_complete_config``.
 
-    Without them the model loads and ``/ping`` succeeds, but every request fails. The cause is often an empty,
-    missing or misnamed ``config.pbtxt``.
+    Without them the model loads and ``/ping`` succeeds, but a request with a tensor fails, and the response
+    to one without has no outputs. The cause is often an empty, missing or misnamed ``config.pbtxt``.
     """
     config = model.config
     if model.folder.config_fault is not None or model.backend != "python" or model.completes_tensors:

@@ -12,6 +12,7 @@ from functools import partial
 from constructs_triton.facts.images import image_packages
 from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Severity
+from constructs_triton.model_config.checks.packing.files import pointer_path
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.packed_environment import ACTIVATE, PackedEnvironment
 from constructs_triton.model_config.python_source import Import
@@ -120,7 +121,8 @@ def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
         message = (
             f"{PARAMETER}: archive_read_open_filename() failed: the file is not an archive, or is damaged"
         )
-        yield Problem(message, PLACE, "pack the environment again, or download the file again")
+        hint = "pack the environment again, or download the file again"
+        yield Problem(message, PLACE, hint, path=pointer_path(model, *_parts(model)))
     elif found.is_complete and found.activate != ACTIVATE:
         message = f'{PARAMETER}: "{ACTIVATE}" does not exist at the root of the environment'
         if found.activate is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from constructs_triton.model_config.checks.packing.files import pointer_path
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
@@ -74,7 +75,9 @@ def initial_file(model: ModelUnderCheck) -> Iterator[Problem]:
             if start.WhichOneof("state_data") == "data_file":
                 fault = file_fault(model, "initial_state", start.data_file, start)
                 if fault:
-                    yield Problem(*fault[:1], (*place, "initial_state", "data_file"), fault[1])
+                    pointer = pointer_path(model, "initial_state", *start.data_file.split("/"))
+                    field = (*place, "initial_state", "data_file")
+                    yield Problem(fault[0], field, fault[1], path=pointer)
 
 
 def file_fault(model: ModelUnderCheck, folder: str, file: str, tensor: Any) -> tuple[str, str] | None:

@@ -160,14 +160,13 @@ def _has_backend(model: ModelUnderCheck) -> bool:
 
 @rule(
     "target-tensorrt-without-gpu",
-    rejects=False,
     source="triton tensorrt_backend, ModelInstanceState",
     hint="use an instance type with a GPU, or convert the model to ONNX",
 )
 def tensorrt_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     """A TensorRT model needs an instance with a GPU.
 
-    The configuration is valid, but the backend cannot read a plan without a GPU.
+    The configuration is valid, but the backend refuses every instance that is not on a GPU.
     """
     if model.backend == "tensorrt" and model.target.gpu_count == 0:
         place = ("backend",) if model.config.backend else ("platform",)
@@ -306,8 +305,8 @@ def storage(context: RepositoryContext) -> Iterator[Problem]:
     limit = context.target.storage_gb
     if limit is None:
         return
-    sizes = {name: context.folders[name].total_bytes for name in context.loaded if name in context.folders}
-    largest = max(sizes.values(), default=0) if context.target.mode == "multi-model" else sum(sizes.values())
+    sizes = [files.size_bytes for name, files in context.packed_files.items() if name in context.loaded]
+    largest = max(sizes, default=0) if context.target.mode == "multi-model" else sum(sizes)
     if largest > limit * 10**9:
         yield Problem(f"the models need {largest / 1e9:.1f} GB of storage, got {limit} GB")
 

@@ -170,30 +170,49 @@ def tensorrt_only(model: ModelUnderCheck) -> Iterator[Problem]:
 def duplicate_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each input is declared once.
 
-    A model with two inputs of the same name loads, but every request has the wrong number of inputs.
+    A model with two inputs of the same name loads, but every request has the wrong number of inputs. If a
+    Python model may do without one of them, ``tensor-duplicate-optional-input`` reports it.
     """
-    if model.folder.is_ensemble:
-        return
-    names = [tensor.name for tensor in model.config.input]
-    for name, count in Counter(names).items():
-        if name and count > 1:
-            second = names.index(name, names.index(name) + 1)
-            yield Problem(f'input "{name}" is declared {count} times', ("input", second))
+    if not model.folder.is_ensemble and (model.backend != "python" or has_too_many_inputs(model.config)):
+        yield from declared_twice("input", model.config.input)
+
+
+@rule(
+    "tensor-duplicate-optional-input", severity=Severity.WARNING, source=_OBSERVED, hint="rename one of them"
+)
+def duplicate_optional_input(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Each optional input of a Python model or an ensemble is declared once.
+
+    Triton counts the inputs that a request must have, so it accepts a request that leaves out optional ones.
+    No request can contain two tensors of the same name.
+    """
+    is_known = model.folder.is_ensemble or model.backend == "python"
+    if is_known and not has_too_many_inputs(model.config):
+        yield from declared_twice("input", model.config.input)
 
 
 @rule("tensor-duplicate-output", severity=Severity.WARNING, source=_OBSERVED, hint="rename one of them")
 def duplicate_output(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each output is declared once.
 
-    Triton uses the last of two outputs with the same name.
+    The response contains it once. Of two outputs with the same name Triton uses the last one, and in an
+    ensemble the first one.
     """
-    if model.folder.is_ensemble:
-        return
-    names = [tensor.name for tensor in model.config.output]
+    yield from declared_twice("output", model.config.output)
+
+
+def has_too_many_inputs(config: Any) -> bool:
+    """Whether a model requires more inputs than a request, which has each name once, can contain."""
+    return sum(not each.optional for each in config.input) > len({each.name for each in config.input})
+
+
+def declared_twice(field: str, tensors: Sequence[Any]) -> Iterator[Problem]:
+    """Yield each name that several inputs, or several outputs, have."""
+    names = [tensor.name for tensor in tensors]
     for name, count in Counter(names).items():
         if name and count > 1:
             second = names.index(name, names.index(name) + 1)
-            yield Problem(f'output "{name}" is declared {count} times', ("output", second))
+            yield Problem(f'{field} "{name}" is declared {count} times', (field, second))
 
 
 @rule(
@@ -214,19 +233,33 @@ def one_sided(model: ModelUnderCheck) -> Iterator[Problem]:
     yield Problem(f"the model has no {missing}", (present,), f"add {missing} with at least one tensor")
 
 
-@rule(
-    "tensor-data-type-number",
-    rejects=False,
-    source=_OBSERVED,
-    hint="write the name of a data type, for example TYPE_FP32",
-)
-def enum_number(model: ModelUnderCheck) -> Iterator[Problem]:
+_WRITE_NAME = "write the name of a data type, for example TYPE_FP32"
+
+
+@rule("tensor-data-type-number", rejects=False, source=_OBSERVED, hint=_WRITE_NAME)
+def input_type_number(model: ModelUnderCheck) -> Iterator[Problem]:
     """A data type that is given by number is in the schema.
 
-    Any number parses and loads, but then no request can have the right data type.
+    Any number parses and loads, but then no request can have the right data type. For an output of a Python
+    model this is a warning, ``tensor-data-type-number-output``.
     """
+    yield from _unknown_types(model, is_ignored=False)
+
+
+@rule("tensor-data-type-number-output", severity=Severity.WARNING, source=_OBSERVED, hint=_WRITE_NAME)
+def output_type_number(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The data type of a Python model's output that is given by number is in the schema.
+
+    Triton responds with the type that the model returns, whatever the configuration says.
+    """
+    yield from _unknown_types(model, is_ignored=True)
+
+
+def _unknown_types(model: ModelUnderCheck, *, is_ignored: bool) -> Iterator[Problem]:
+    """Yield the unknown types that the Python backend ignores, or all others."""
     for field, index, tensor in model.tensors:
-        if tensor.data_type not in range(15):
+        is_returned = field == "output" and model.backend == "python"
+        if is_returned is is_ignored and tensor.data_type not in range(15):
             message = f"{title(field, index, tensor)}: unknown data type, got {tensor.data_type}"
             yield Problem(message, (field, index, "data_type"))
 

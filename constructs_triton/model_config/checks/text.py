@@ -35,7 +35,8 @@ def size(model: ModelUnderCheck) -> Iterator[Problem]:
     """``config.pbtxt`` has at most 1 MiB, 100,000 words, signs and lines, and 50,000 backslashes.
 
     At most 100 backslashes follow each other. Reading a larger file would take seconds or minutes. The
-    largest configurations of public repositories have some thousand words.
+    largest configurations of public repositories have some thousand words. Triton has no such limit and may
+    serve the model, but nothing else of it is checked, so the constructs refuse it.
     """
     return _fault("text-size", model)
 

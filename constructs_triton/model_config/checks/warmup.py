@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from constructs_triton.model_config.checks.packing.files import pointer_path
 from constructs_triton.model_config.checks.state import file_fault
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
@@ -55,7 +56,9 @@ def data_file(model: ModelUnderCheck) -> Iterator[Problem]:
         if value.WhichOneof("input_data_type") == "input_data_file":
             fault = file_fault(model, "warmup", value.input_data_file, value)
             if fault:
-                yield Problem(fault[0], (*place, "value", "input_data_file"), fault[1])
+                pointer = pointer_path(model, "warmup", *value.input_data_file.split("/"))
+                field = (*place, "value", "input_data_file")
+                yield Problem(fault[0], field, fault[1], path=pointer)
 
 
 @rule("warmup-input", when=("model_warmup",), source=_SOURCE)

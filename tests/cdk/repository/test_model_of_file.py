@@ -108,8 +108,8 @@ def test_findings_name_the_users_file(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError) as error:
         serve(ModelSource.from_model_file(path), tmp_path / "out")
     (finding,) = error.value.findings
-    assert (finding.code, finding.path) == ("onnx-not-a-model", str(path))
-    accepted = RepositoryCheck.on(acknowledge=["onnx-not-a-model"])
+    assert (finding.code, finding.path) == ("file-git-lfs-pointer", str(path))
+    accepted = RepositoryCheck.on(acknowledge=["file-git-lfs-pointer"])
     serve(ModelSource.from_model_file(path), tmp_path / "out", check=accepted)
 
 

@@ -172,7 +172,8 @@ def test_synth_never_builds(models: Path, environment: PythonEnvironment) -> Non
     """A missing archive stops the synthesis with the command that builds it."""
     environment.find_archive().unlink()
     with pytest.raises(
-        InvalidValueError, match=r"was not built on this machine; run `constructs-triton env build"
+        InvalidValueError,
+        match=r"was not built on this machine, or was changed.*; run `constructs-triton env build",
     ):
         repository(make_stack(), models, environment)
 

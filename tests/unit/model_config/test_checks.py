@@ -43,12 +43,11 @@ def test_registered_rule_can_still_be_called() -> None:
 
 @pytest.mark.parametrize("key", sorted(EXAMPLES))
 def test_failing_example_trips_only_its_rule(key: str, tmp_path: Path) -> None:
-    """Only its own rule reports the failing example, and the verdict is the rule's."""
+    """Only its own rule reports the failing example, with the rule's severity."""
     example, rule = EXAMPLES[key], RULES[code_of(key)]
     report = _check(example.failing, example.target, tmp_path)
     assert {finding.code for finding in report.findings} == {rule.code}
-    assert report.findings[0].severity is rule.severity
-    assert report.verdict == ("rejected" if rule.rejects else "loads")
+    assert {finding.severity for finding in report.findings} == {rule.severity}
 
 
 @pytest.mark.parametrize("key", sorted(EXAMPLES))

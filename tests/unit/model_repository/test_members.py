@@ -10,6 +10,7 @@ import pytest
 from sample_repositories import write_repository
 
 from constructs_triton.errors import ArchiveError
+from constructs_triton.model_repository.ignore import LeftOut
 from constructs_triton.model_repository.members import collect_members
 
 MODEL = {"m/config.pbtxt": b"", "m/1/model.py": b""}
@@ -149,6 +150,9 @@ def test_files_of_tools_are_left_out(root: Path) -> None:
         {
             "m/.git/HEAD": b"",
             "m/.DS_Store": b"",
+            "m/desktop.ini": b"",
+            "m/1/._model.py": b"",
+            "m/1/model.pyc": b"",
             "m/1/__pycache__/model.cpython-311.pyc": b"",
             "m/1/.ipynb_checkpoints/a.ipynb": b"",
             "m/1/gone/__pycache__/a.pyc": b"",
@@ -156,6 +160,26 @@ def test_files_of_tools_are_left_out(root: Path) -> None:
     )
     names = [member.name for member in collect_members(root, ["m"])]
     assert names == ["m", "m/1", "m/1/model.py", "m/config.pbtxt"]
+
+
+@pytest.mark.parametrize(
+    ("files", "is_packed"),
+    [
+        ({}, True),
+        ({"m/1/code.py": b""}, False),
+        ({"m/1/code.py": b"", "m/1/.tritonignore": b"code.py\n"}, True),
+        ({"m/1/code.py": b"", ".tritonignore": b"!*.pyc\n"}, True),
+        ({"m/code.py": b""}, True),
+    ],
+    ids=["alone", "beside its source", "source left out", "asked for", "source elsewhere"],
+)
+def test_bytecode_is_packed_if_python_may_import_it(
+    files: dict[str, bytes], is_packed: bool, root: Path
+) -> None:
+    """Python reads ``code.pyc`` only if there is no ``code.py``, so that alone it is the module."""
+    write_repository(root, {**files, "m/1/code.pyc": b""})
+    assert ("m/1/code.pyc" in files_of(root)) is is_packed
+    assert LeftOut(root)("m/1/code.pyc") is not is_packed
 
 
 def test_version_directory_is_kept_when_its_content_is_left_out(root: Path) -> None:
@@ -237,11 +261,15 @@ def bytes_for_rules(path: Path) -> None:
     path.write_bytes(b"\xff\xfe")
 
 
+def long_rules(path: Path) -> None:
+    path.write_text("#\n" * 10_000)
+
+
 @pytest.mark.parametrize("folder", ["", "m/1"])
 @pytest.mark.parametrize(
     ("break_it", "reason"),
-    [(bytes_for_rules, "cannot be read"), (pipe_for_rules, "cannot be read")],
-    ids=["bytes", "pipe"],
+    [(bytes_for_rules, "cannot be read"), (pipe_for_rules, "cannot be read"), (long_rules, "cannot be read")],
+    ids=["bytes", "pipe", "long"],
 )
 def test_unreadable_rules_are_an_error(root: Path, folder: str, break_it, reason: str) -> None:  # type: ignore[no-untyped-def]
     """A ``.tritonignore`` that is not text is an error with its path in any folder; it is not ignored."""

@@ -54,7 +54,7 @@ def test_nothing_is_left_after_an_error(
 ) -> None:
     """An error of the checks or of the disk leaves no folder, not even a new repository."""
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(RepositoryError, match="net: 1 error found"):
+    with pytest.raises(RepositoryError, match="net: 1 error, "):
         NewModel("net", CONFIG.replace("TYPE_FP32", "TYPE_INVALID", 1), net.files).write_to(
             tmp_path / "a" / "models"
         )

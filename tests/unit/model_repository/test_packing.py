@@ -239,7 +239,7 @@ def test_archive_is_still_used_after_a_link_to_it_was_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Deleting a link changes the ctime too: the content is read once, and not packed again."""
-    repository = write_repository(tmp_path / "r", NET)
+    repository = write_repository(tmp_path / "r", {**NET, "net/1/weights.bin": os.urandom(100_000)})
     pack(repository, ["net"], tmp_path / "a", shares_files=True).path.unlink()
     kept = pack(repository, ["net"], tmp_path / "b", shares_files=True)
     assert kept.path.stat().st_nlink == 2

@@ -31,16 +31,6 @@ def test_least_recently_used_value_is_deleted_first(tmp_path: Path, monkeypatch:
     assert [cache.find(key) for key in "abc"] == ["a", None, "c"]
 
 
-def test_damaged_value_is_replaced(tmp_path: Path) -> None:
-    """A file that is not valid JSON, for example after a full disk, counts as missing."""
-    cache = ReportCache(tmp_path)
-    cache.add("key", [1])
-    (tmp_path / "reports/key.json").write_bytes(b'{"errors": [')
-    assert cache.find("key") is None
-    cache.add("key", [2])
-    assert cache.find("key") == [2]
-
-
 def test_cache_that_cannot_be_written_is_empty(tmp_path: Path) -> None:
     """If the cache directory cannot be created, nothing is kept, and there is no error."""
     (tmp_path / "reports").write_bytes(b"")

@@ -133,7 +133,7 @@ def test_five_mistakes_are_reported_in_one_run(tmp_path: Path) -> None:
         ("text-unknown-field", "e/config.pbtxt"),
         ("ensemble-unknown-model", "pipe/config.pbtxt"),
     }
-    with pytest.raises(RepositoryError, match="errors found"):
+    with pytest.raises(RepositoryError, match="errors, Triton rejects it"):
         report.raise_for_errors()
 
 

@@ -12,6 +12,7 @@ import pytest
 from sample_repositories import ENSEMBLE_CONFIG, write_repository
 
 from constructs_triton.errors import ArchiveError
+from constructs_triton.model_repository import digest_cache
 from constructs_triton.model_repository.uncompressed import copying, staging
 from constructs_triton.model_repository.uncompressed.copying import copy_file
 from constructs_triton.model_repository.uncompressed.names import name_problems
@@ -23,7 +24,8 @@ FILES = {"net/config.pbtxt": b"", "net/1/model.onnx": LARGE, "net/1/labels.txt":
 
 @pytest.fixture(autouse=True)
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file is large above 1,000 bytes."""
+    """A file is large above 1,000 bytes, and its digest is kept."""
+    monkeypatch.setattr(digest_cache, "SMALL_BYTES", 0)
     monkeypatch.setattr(staging, "LARGE_FILE_BYTES", 1_000)
 
 

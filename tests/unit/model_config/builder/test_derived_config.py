@@ -186,7 +186,7 @@ REFUSED: dict[str, tuple[bytes, str, dict[str, Any], str]] = {
         b"version https://git-lfs.github.com/spec/v1\n",
         "net.onnx",
         {},
-        "net.onnx: Protobuf parsing failed: it is a Git LFS pointer; run `git lfs pull`",
+        "net.onnx: is a Git LFS pointer, not the file itself; run `git lfs install` and `git lfs pull`",
     ),
     "unknown ending": (b"", "net.h5", {}, 'net.h5: the format of the model is unknown, got ".h5"'),
     "dynamic batching without batches": (
@@ -298,7 +298,9 @@ def test_trees_say_their_features_and_objective(
     write: Write, name: str, content: bytes, output_class: str
 ) -> None:
     """The number of features and the objective come from the file, so nothing has to be added."""
-    config = ModelConfig.from_model_file(write(content, name))
+    path = write(content, name)
+    assert describe(path).not_checked == ("trees not checked",)
+    config = ModelConfig.from_model_file(path)
     assert [(each.name, each.data_type, each.dims) for each in config.input] == [
         ("input__0", "TYPE_FP32", (30,))
     ]

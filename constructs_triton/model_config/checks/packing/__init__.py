@@ -1,0 +1,1 @@
+"""Rules about the files that packing puts into archives."""

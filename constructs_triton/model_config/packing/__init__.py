@@ -1,0 +1,1 @@
+"""The files of models that packing puts into archives."""

@@ -1,0 +1,79 @@
+"""The verdict on every example of a check: text, JSON, exit code and the message at synth agree."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from check_examples import EXAMPLES, Example, code_of, write
+
+from constructs_triton.cdk.repository.contents import check_source_models
+from constructs_triton.cdk.repository.loaded_models import PackedModels
+from constructs_triton.cdk.repository.repository_check import RepositoryCheck
+from constructs_triton.cli import check, main
+from constructs_triton.errors import RepositoryError
+from constructs_triton.findings import Severity
+from constructs_triton.model_config.checks import RULES
+from constructs_triton.model_config.target import Target
+from constructs_triton.model_repository import ModelRepository
+
+WORDS = {
+    "rejected": ("Triton rejects it",),
+    "cannot-be-served": ("it cannot be served",),
+    "loads": ("Triton loads it", "Triton accepts what was checked"),
+}
+#: Packing creates version folders of ensembles, follows links, and leaves out folders that are no models.
+FIXED_BY_PACKING = {
+    "layout-no-version: ensemble",
+    "sagemaker-archive-link",
+    "sagemaker-archive-order: stray folder",
+}
+
+
+def _expected(code: str) -> str:
+    rule = RULES[code]
+    if rule.severity is Severity.WARNING:
+        return "loads"
+    return "rejected" if rule.rejects else "cannot-be-served"
+
+
+def _run(example: Example, folder: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    """Run the command for the example's endpoint, of which options set only a part."""
+    target = example.target
+    monkeypatch.setattr(check, "_target", lambda _: target or Target())
+    return main(["check", str(folder), "--endpoint", target.mode if target else "none", *words])
+
+
+@pytest.mark.parametrize("key", sorted(EXAMPLES))
+def test_text_json_and_exit_code_agree(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The summary, the JSON and the exit code of ``check`` are those of the rule's verdict."""
+    folder, expected = write(EXAMPLES[key].failing, tmp_path / "models"), _expected(code_of(key))
+    exit_code = 0 if expected == "loads" else 1
+    assert _run(EXAMPLES[key], folder, monkeypatch) == exit_code
+    summary = next(line for line in capsys.readouterr().out.splitlines() if line[:1].isdigit())
+    assert summary.partition(": ")[2].startswith(WORDS[expected])
+    assert _run(EXAMPLES[key], folder, monkeypatch, "--json") == exit_code
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] == expected
+    assert {each["severity"] for each in document["findings"]} == {RULES[code_of(key)].severity}
+
+
+@pytest.mark.parametrize("key", sorted(EXAMPLES))
+def test_message_at_synth_agrees(key: str, tmp_path: Path) -> None:
+    """A construct raises an error with the same verdict, unless packing fixes the example."""
+    example, expected = EXAMPLES[key], _expected(code_of(key))
+    models = PackedModels(ModelRepository.from_directory(write(example.failing, tmp_path / "models")))
+    if expected == "loads" or key in FIXED_BY_PACKING:
+        check_source_models(models, example.target, RepositoryCheck.on())
+        return
+    with pytest.raises(RepositoryError) as raised:
+        check_source_models(models, example.target, RepositoryCheck.on())
+    (words,) = WORDS[expected]
+    first, _, findings = str(raised.value).partition("\n")
+    assert first.endswith(words)
+    assert raised.value.verdict == expected
+    assert f"error[{code_of(key)}]: " in findings
+    assert {each.code for each in raised.value.findings} == {code_of(key)}

@@ -1,0 +1,116 @@
+"""Our verdict and ONNX Runtime's on files of real exporters, small and above 256 KiB."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from onnx_exports import IMAGES, ORACLE, RECORDED, faults, said
+
+from constructs_triton.model_config.target import Target
+from constructs_triton.model_repository import ModelRepository
+
+__all__ = ["ORACLE"]
+
+CASES: dict[str, dict[str, Any]] = RECORDED["cases"]
+LARGE_BYTES = 256 << 10
+
+MISSED = {
+    "quantized": "ONNX Runtime 1.19 merges operators to one that it does not implement",
+    "quantized_operators": "the types behind operators of com.microsoft are not inferred",
+}
+"""What ONNX Runtime 1.19 rejects and we do not; 1.28 loads it."""
+
+UNREAD = {
+    "lightgbm_classes_large": "the nodes of its trees are more values than are read",
+    "xgboost_value_large": "the nodes of its trees are more values than are read",
+}
+"""Models whose shapes are not inferred, so that a wrong size in the configuration is not found."""
+
+_TYPES = {
+    "tensor(float)": "TYPE_FP32",
+    "tensor(float16)": "TYPE_FP16",
+    "tensor(double)": "TYPE_FP64",
+    "tensor(int32)": "TYPE_INT32",
+    "tensor(int64)": "TYPE_INT64",
+    "tensor(string)": "TYPE_STRING",
+}
+
+
+def _loads(image: str, name: str) -> bool:
+    return "error" not in CASES[name][image]
+
+
+def _missed(image: str) -> set[str]:
+    return {f"{kind}_{size}" for kind in MISSED for size in ("small", "large")} if image == "24.10" else set()
+
+
+@pytest.mark.parametrize("hidden", [(), ("onnx",)], ids=["with onnx", "without onnx"])
+@pytest.mark.parametrize("image", IMAGES)
+def test_verdict_equals_that_of_onnx_runtime(cases: Path, image: str, hidden: tuple[str, ...]) -> None:
+    """No model is refused that ONNX Runtime loads, and only the listed ones are accepted that it refuses."""
+    found = said(cases, image, *hidden)
+    assert found.keys() == CASES.keys()
+    refused = {name: reasons for name, each in found.items() if (reasons := faults(each))}
+    assert {name: refused[name] for name in refused if _loads(image, name)} == {}
+    assert {name for name in CASES if not _loads(image, name)} - refused.keys() == _missed(image)
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_shapes_are_those_of_onnx_runtime(cases: Path, image: str) -> None:
+    """Where shapes are inferred they are those of ONNX Runtime, which is so for nine models of ten."""
+    found = said(cases, image)
+    inferred = {name: each for name, each in found.items() if each["is_inferred"] and _loads(image, name)}
+    differences = {}
+    for name, each in inferred.items():
+        ours = {output: shape for output, _, shape in each["outputs"]}
+        theirs = {output: shape for output, _, shape in CASES[name][image]["outputs"]}
+        if {output: shape or [] for output, shape in ours.items()} != theirs:
+            differences[name] = (ours, theirs)
+    assert differences == {}
+    assert len(inferred) >= 0.8 * sum(_loads(image, name) for name in CASES)
+
+
+def test_each_kind_has_a_file_of_real_size(cases: Path) -> None:
+    """Each model is there twice, and once above the size from which on weights are not read."""
+    kinds = Counter(name.rpartition("_")[0] for name in CASES)
+    assert set(kinds.values()) == {2}
+    large = (name for name in CASES if name.endswith("_large"))
+    sizes = {name: max(path.stat().st_size for path in (cases / name).iterdir()) for name in large}
+    assert {name: size for name, size in sizes.items() if size <= LARGE_BYTES} == {}
+
+
+def _config(signature: dict[str, Any], wrong_by: int) -> str:
+    """Return a configuration with ONNX Runtime's signature; the last dim of the first output may be wrong."""
+    sides = []
+    for side in ("inputs", "outputs"):
+        for name, type_name, dims in signature[side]:
+            shown = [*dims[:-1], dims[-1] + (wrong_by if side == "outputs" else 0)]
+            sides.append(f'{side[:-1]} [{{ name: "{name}" data_type: {_TYPES[type_name]} dims: {shown} }}]')
+    return "\n".join(['backend: "onnxruntime"', "max_batch_size: 0", *sides])
+
+
+def _with_known_size(name: str) -> bool:
+    """Return whether all inputs and outputs are tensors that Triton knows, and all outputs end in a size."""
+    signature = CASES[name]["24.10"]
+    tensors = [each for side in ("inputs", "outputs") for each in signature.get(side, ())]
+    known = all(type_name in _TYPES and dims for _, type_name, dims in tensors)
+    return bool(tensors) and known and all(dims[-1] > 0 for _, _, dims in signature["outputs"])
+
+
+@pytest.mark.parametrize(
+    "name", [each for each in CASES if each.endswith("_large") and _with_known_size(each)]
+)
+def test_configuration_is_compared_with_the_inferred_shape(cases: Path, name: str, tmp_path: Path) -> None:
+    """The shapes of ONNX Runtime are accepted in the configuration, and another output size is not."""
+    folder = tmp_path / "models" / "m"
+    folder.mkdir(parents=True)
+    (folder / "1").symlink_to(cases / name)
+    target = Target(mode="single", gpu_count=0, image_version="24.10")
+    for wrong_by in (0, 1):
+        (folder / "config.pbtxt").write_text(_config(CASES[name]["24.10"], wrong_by))
+        report = ModelRepository.from_directory(folder.parent).check(target, is_packed=False)
+        is_found = wrong_by and name not in UNREAD
+        assert report.verdict == ("rejected" if is_found else "loads"), report.findings

@@ -1,0 +1,43 @@
+"""Describes models as `check` does, and prints the result of each as JSON.
+
+The packages after the folder are hidden: neither ONNX Runtime nor, in one pass, ``onnx`` can be imported.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from typing import Any
+
+
+class _Visible(PathFinder):
+    """Finds all modules but those that are hidden."""
+
+    hidden: frozenset[str] = frozenset()
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Return where a module is, or ``None`` if it is hidden."""
+        return None if name.partition(".")[0] in cls.hidden else super().find_spec(name, path, target)
+
+
+def main(folder: Path, image_version: str, hidden: frozenset[str]) -> None:
+    """Describe the model in each folder."""
+    _Visible.hidden = hidden
+    sys.meta_path[:] = [_Visible if each is PathFinder else each for each in sys.meta_path]
+    from constructs_triton.model_files import describe  # noqa: PLC0415 - after the packages are hidden
+
+    found = {}
+    for path in sorted(folder.glob("*/model.onnx")):
+        model = describe(path, image_version, on_cpu=True)
+        outputs = [[each.name, each.data_type, each.shape] for each in model.outputs]
+        faults = [[fault.code, fault.message] for fault in model.faults]
+        shapes = {"faults": faults, "outputs": outputs, "not_checked": model.not_checked}
+        found[path.parent.name] = {**shapes, "is_inferred": model.has_inferred_shapes}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], frozenset(sys.argv[3:]))
