@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import aws_cdk as cdk
@@ -19,10 +20,15 @@ from constructs_triton import (
     TritonEnvironment,
     TritonModelRepository,
     TritonMultiModelEndpoint,
+    TritonVariant,
 )
 
 REPOSITORIES = Path(__file__).parent / "assets" / "model_repositories"
 LATENCY_OBJECTIVE = cdk.Duration.millis(200)
+# Each Python model starts with 8 MiB of shared memory and gets more by 1 MiB; 16 threads answer requests.
+PYTHON_MODELS = TritonEnvironment(
+    shm_default_byte_size=cdk.Size.mebibytes(8), shm_growth_byte_size=cdk.Size.mebibytes(1), thread_count=16
+)
 
 
 class DemoStack(cdk.Stack):
@@ -42,13 +48,26 @@ class DemoStack(cdk.Stack):
                 self, "DigitsModels", source=ModelSource.from_directory(REPOSITORIES / "digits")
             ),
             ensemble="digits",
-            instance_type=InstanceType.of("ml.g5.xlarge"),
+            # One request in ten goes to a cheaper type of GPU, so that both can be compared.
+            variants=[
+                TritonVariant(
+                    variant_name="a10g",
+                    instance_type=InstanceType.of("ml.g5.xlarge"),
+                    initial_variant_weight=9,
+                ),
+                TritonVariant(
+                    variant_name="t4",
+                    instance_type=InstanceType.of("ml.g4dn.xlarge"),
+                    initial_variant_weight=1,
+                ),
+            ],
+            environment=PYTHON_MODELS,
             endpoint_name="digits",
         )
-        # A load test found that one instance answers 50 requests a second within the objective.
-        digits.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_invocations_per_instance(
-            "Calls", max_requests_per_second=50
-        )
+        for variant in digits.variants:
+            # One instance answers 50 requests a second within the objective, as a load test found.
+            scaling = variant.auto_scale_instance_count(min_capacity=1, max_capacity=5)
+            scaling.scale_on_invocations_per_instance("Calls", max_requests_per_second=50)
         alarms = digits.add_alarms(actions=[self._on_call], model_latency_objective=LATENCY_OBJECTIVE)
         digits.add_rollback_alarms(*alarms.rollback_alarms)
         digits.add_dashboard(model_latency_objective=LATENCY_OBJECTIVE)
@@ -61,13 +80,7 @@ class DemoStack(cdk.Stack):
                 self, "CatalogModels", source=ModelSource.from_directory(REPOSITORIES / "catalog")
             ),
             instance_type=InstanceType.of("ml.g5.xlarge"),
-            # Python models of 8 MiB of shared memory each, and 16 threads that answer requests.
-            environment=TritonEnvironment(
-                shm_default_byte_size=cdk.Size.mebibytes(8),
-                shm_growth_byte_size=cdk.Size.mebibytes(1),
-                thread_count=16,
-                model_load_gpu_limit=0.9,
-            ),
+            environment=replace(PYTHON_MODELS, model_load_gpu_limit=0.9),
             endpoint_name="catalog",
         )
         catalog.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
+from typing import NamedTuple
 
 from constructs_triton.facts.published import load
 
@@ -24,11 +25,19 @@ class Rank(IntEnum):
     NOTE = 2
 
 
+class OtherText(NamedTuple):
+    """How other releases of Triton word the same message."""
+
+    releases: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """One entry of the catalogue.
 
     ``where`` is where the message occurs. ``pattern`` recognizes it, and ``example`` is such a message.
+    ``other_texts`` are the messages of releases that word it differently.
     ``causes`` are ordered by likelihood. ``{name}`` in ``causes`` and ``fix`` is a group of the pattern, or
     one of ``unknown_values``.
     ``keywords`` are this library's properties, checks and commands that help. ``evidence`` says how the
@@ -40,6 +49,7 @@ class Failure:
     rank: Rank
     pattern: re.Pattern[str]
     example: str
+    other_texts: tuple[OtherText, ...]
     causes: tuple[str, ...]
     fix: str
     keywords: tuple[str, ...]
@@ -57,6 +67,7 @@ def known_failures() -> tuple[Failure, ...]:
             rank=Rank[row["rank"].upper()],
             pattern=re.compile(row["pattern"]),
             example=row["example"],
+            other_texts=tuple(OtherText(**each) for each in row.get("other_texts", ())),
             causes=tuple(row["causes"]),
             fix=row["fix"],
             keywords=tuple(row["keywords"]),

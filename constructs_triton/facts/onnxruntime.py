@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from constructs_triton.facts.published import load
 from constructs_triton.facts.versions import parse_version
@@ -28,6 +29,7 @@ class OnnxRuntime:
     external_data_outside_folder: bool
 
 
+@cache
 def onnx_runtime(image_version: str | None) -> OnnxRuntime:
     """Return the ONNX Runtime of an image; of the newest release for ``None``.
 

@@ -144,8 +144,9 @@ def _applies(failure: Failure, line: str, is_log: bool) -> bool:
 
 
 def _diagnosis(failure: Failure, groups: Mapping[str, str | None], message: Message) -> Diagnosis:
-    named = {name: _short(value or "unknown") for name, value in groups.items()}
-    values = {**unknown_values(), **_image_values(message.triton_version), **named}
+    named = {name: _short(value) for name, value in groups.items() if value}
+    values = {**dict.fromkeys(groups, "unknown"), **unknown_values(), **_image_values(message.triton_version)}
+    values |= named
     cause, *others = (text.format(**values) for text in failure.causes)
     return Diagnosis(
         id=failure.id,

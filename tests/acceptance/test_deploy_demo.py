@@ -37,15 +37,15 @@ def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedAccount]:
 
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
-    """A copy of app.py and its models, whose first endpoint is updated in batches."""
+    """A copy of app.py and its models, whose first endpoint is updated with a canary."""
     shutil.copytree(PROJECT / "assets", tmp_path / "assets")
     shutil.copy(PROJECT / "cdk.json", tmp_path)
     text = (PROJECT / "app.py").read_text()
     text = text.replace("import (\n", "import (\n    CapacitySize,\n    Deployment,\n", 1)
-    rolling = "deployment=Deployment.rolling(maximum_batch_size=CapacitySize.percent(50))"
+    canary = "deployment=Deployment.blue_green_canary(canary_size=CapacitySize.percent(50))"
     name = f'endpoint_name="{ENDPOINT}",'
     assert name in text
-    (tmp_path / "app.py").write_text(text.replace(name, f"{name}\n{rolling}, initial_instance_count=2,"))
+    (tmp_path / "app.py").write_text(text.replace(name, f"{name}\n{canary}, initial_instance_count=2,"))
     return tmp_path
 
 
@@ -61,13 +61,14 @@ def change_models(app: Path, version: str) -> None:
         config.write_text(f"{config.read_text()}# {version}\n")
 
 
-def running(aws: SimulatedAccount) -> tuple[str, str]:
-    """The configuration that the endpoint runs, and the archive of its model."""
+def running(aws: SimulatedAccount) -> tuple[str, set[str]]:
+    """The configuration that the endpoint runs, and the archives of its variants."""
     sagemaker = aws.client("sagemaker")
     config = sagemaker.describe_endpoint(EndpointName=ENDPOINT)["EndpointConfigName"]
-    (variant,) = sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
-    model = sagemaker.describe_model(ModelName=variant["ModelName"])
-    return config, model["PrimaryContainer"]["ModelDataUrl"]
+    variants = sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
+    assert len(variants) == 2
+    models = [sagemaker.describe_model(ModelName=variant["ModelName"]) for variant in variants]
+    return config, {model["PrimaryContainer"]["ModelDataUrl"] for model in models}
 
 
 def updates(aws: SimulatedAccount) -> list[dict[str, Any]]:
@@ -88,7 +89,7 @@ def test_app_is_deployed_updated_rolled_back_and_destroyed(aws: SimulatedAccount
     assert first[0] != second[0]
     assert first[1] != second[1]
     (request,) = updates(aws)
-    assert "RollingUpdatePolicy" in json.dumps(request)
+    assert "CANARY" in json.dumps(request)
 
     change_models(app, "third version")
     aws.behaviour = replace(UNFRIENDLY, endpoint_update="fails")

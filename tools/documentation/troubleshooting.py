@@ -64,6 +64,8 @@ def _section(failure: Failure) -> Iterator[str]:
     yield f'<a id="{failure.id}"></a>\n\n## {_code(_heading(failure))}\n'
     if _heading(failure) != failure.example:
         yield f"```text\n{failure.example}\n```\n"
+    for other in failure.other_texts:
+        yield f"Triton {other.releases}:\n\n```text\n{other.text}\n```\n"
     yield f"Where: {failure.where}.\n"
     yield "\n".join(["Causes:\n", *(f"1. {_filled(each, failure)}" for each in failure.causes)]) + "\n"
     yield f"Fix: {_filled(failure.fix, failure)}.\n"

@@ -26,8 +26,9 @@ def first_match(text: str) -> str | None:
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.id)
 def test_the_first_entry_that_matches_an_example_is_its_own(failure: Failure) -> None:
-    """No earlier pattern matches the example, and none matches an empty line."""
-    assert first_match(failure.example) == failure.id
+    """No earlier pattern matches a text of the entry in any release, and none matches an empty line."""
+    texts = (failure.example, *(other.text for other in failure.other_texts))
+    assert {first_match(text) for text in texts} == {failure.id}
     assert failure.pattern.search("") is None
 
 
