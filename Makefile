@@ -23,7 +23,7 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo bench docs docs-pages docs-update dist release-check test acceptance account-check examples mutants fuzz numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
+.PHONY: help system demo bench docs docs-pages docs-update findings dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint types pytest coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -95,6 +95,10 @@ docs-pages: $(INSTALLED) ## write the pages and pictures of docs/ that are gener
 	$(BIN)/python tools/generate_checks_doc.py
 	$(BIN)/python tools/generate_coverage_doc.py
 
+# A test compares the file. Read the difference that this prints: it shows in which repositories the checks find something else.
+findings: $(INSTALLED) ## write what all checks find in a fixed corpus, and print the difference
+	$(BIN)/python tools/findings_ledger.py --write
+
 # VERSION_TAG=v0.1.0 fails if the tag is not that of the version in both pyproject.toml.
 VERSION = $(patsubst v%,%,$(VERSION_TAG))
 dist: $(INSTALLED) ## build the wheels and source distributions of both packages in dist/
@@ -123,8 +127,25 @@ numpy2: $(INSTALLED) ## the tests of client/ with NumPy 2, in an environment wit
 		$(BIN)/python -m pip --python $(NUMPY2)/bin/python install --quiet --disable-pip-version-check $(CLIENT_PACKAGES)
 	$(NUMPY2)/bin/pytest -q -p no:cacheprovider tests/unit/client
 
+# Rows of SECURITY.md depend on what these packages do, and users may have any version that is allowed.
+OLDEST := $(VENV)/oldest
+OLDEST_TESTS := tests/unit/artifacts tests/unit/client \
+	tests/unit/local/gateway tests/unit/measuring/load_test tests/unit/rehearsal/test_simulated_stack.py \
+	tests/unit/rehearsal/test_simulated_requests.py tests/unit/rehearsal/test_foreign_requests.py
+oldest: $(INSTALLED) ## the tests of what uses uv, moto, urllib3 and aiohttp, with their oldest allowed versions
+	$(PYTHON) -m venv --clear --without-pip $(OLDEST)
+	$(BIN)/python tools/oldest_versions.py > $(OLDEST)/constraints.txt
+	$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python -c $(OLDEST)/constraints.txt \
+		-e ./client -e '.[env,load,rehearse,testing]' hypothesis pytest-xdist
+	$(OLDEST)/bin/python -m pytest -q -n 2 --dist loadgroup -p no:cacheprovider $(OLDEST_TESTS)
+
 examples: $(INSTALLED) $(NODE_INSTALLED) ## the tests of examples/, with the checks and the real server
 	$(PYTEST) tests/cdk/test_examples.py tests/unit/published_systems tests/acceptance/test_published_*.py
+
+# Each exporter and each ONNX Runtime is installed in an environment of its own, below build/onnx_corpus, once. Models
+# that are there are not exported again. The archive and the verdicts in tests/contract/onnx_exporters are at most 5 MB.
+onnx-corpus: $(INSTALLED) ## write ONNX models with real exporters, and record ONNX Runtime's verdicts for the tests
+	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m onnx_corpus
 
 # SEED draws another sample. Results are kept in .mutants/, so that an interrupted run can be resumed.
 COUNT ?= 300

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from constructs_triton.findings import Finding, format_findings
+from constructs_triton.findings import Finding, Verdict, format_findings
 from constructs_triton_client.errors import (
     CodecError,
     ConstructsTritonError,
@@ -95,8 +95,10 @@ class RepositoryError(ConstructsTritonError):
 
     def __init__(self, repository: str, findings: Sequence[Finding]) -> None:
         count = f"{len(findings)} error{'s' if len(findings) != 1 else ''}"
-        super().__init__(f"{repository}: {count} found\n{format_findings(findings)}")
+        verdict = Verdict.of(findings)
+        super().__init__(f"{repository}: {count}, {verdict.words}\n{format_findings(findings)}")
         self.repository = repository
+        self.verdict = verdict
         self.findings = tuple(findings)
 
 

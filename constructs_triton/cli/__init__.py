@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -22,6 +23,7 @@ from constructs_triton.cli.program.exit_codes import (
     exit_code_of,
 )
 from constructs_triton.cli.program.parser import CommandParser, WrongArgumentsError
+from constructs_triton.cli.program.signals import ending_with_signals
 from constructs_triton.errors import ConstructsTritonError, RepositoryError
 from constructs_triton.untrusted.terminal import print_error, print_json, print_note
 
@@ -108,23 +110,31 @@ _CHECK_PATH = "check the path, its permissions and the free space of the disk"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: see ``constructs_triton.cli.program.exit_codes``."""
     words = list(sys.argv[1:] if argv is None else argv)
+    with ending_with_signals():
+        try:
+            return _main(words)
+        except KeyboardInterrupt:
+            return EXIT_INTERRUPTED
+        except BrokenPipeError:
+            return EXIT_SUCCESS
+        finally:
+            _close_output()
+
+
+def _main(words: Sequence[str]) -> int:
     try:
         return _run(words)
     except WrongArgumentsError as error:
-        print_note(*error.usage.splitlines(), f"{error.program}: error: {error}")
+        _report(*error.usage.splitlines(), f"{error.program}: error: {error}")
         raise SystemExit(_fail(error, words)) from None  # as argparse does
     except ConstructsTritonError as error:
-        print_error(error)
+        _report_error(error)
         return _fail(error, words)
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has closed the pipe. Without this, Python reports the error again when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_SUCCESS
+        raise
     except OSError as error:
         message = f"{_where(error, words)}: {_reason(error)}; {_CHECK_PATH}"
-        print_error(message)
+        _report_error(message)
         return _fail(error, words, message)
     except Exception as error:  # a bug of this package: a traceback helps its maintainers only
         return _end_after_bug(error, words)
@@ -135,10 +145,25 @@ def _run(words: Sequence[str]) -> int:
     if not words:
         print_note(*parser.format_help().splitlines())
         return EXIT_NOT_DONE
-    arguments = parser.parse_args(words)
+    try:
+        arguments = parser.parse_args(words)
+    except SystemExit:  # after --help or --version
+        sys.stdout.flush()
+        raise
     code = int(COMMANDS[arguments.command].load().run(arguments))
     sys.stdout.flush()  # here, because an error that Python meets when it exits cannot be caught
     return code
+
+
+def _report(*lines: str) -> None:
+    """Print on standard error, which may be a full disk too; the exit code then says it alone."""
+    with suppress(OSError):
+        print_note(*lines)
+
+
+def _report_error(message: object) -> None:
+    with suppress(OSError):
+        print_error(message)
 
 
 def _fail(error: Exception, words: Sequence[str], message: str = "") -> int:
@@ -146,8 +171,18 @@ def _fail(error: Exception, words: Sequence[str], message: str = "") -> int:
     if "--json" in words:
         found = error.findings if isinstance(error, RepositoryError) else ()
         failure = {"error": message or str(error), "findings": [each.to_dict() for each in found]}
-        print_json(failure, indent=None)
+        with suppress(OSError):  # such as a full disk, which standard error has reported
+            print_json(failure, indent=None)
     return exit_code_of(error)
+
+
+def _close_output() -> None:
+    """Write what is left of the output, or drop it: Python would report the error again when it exits."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _end_after_bug(error: Exception, words: Sequence[str]) -> int:
@@ -161,7 +196,7 @@ def _end_after_bug(error: Exception, words: Sequence[str]) -> int:
         f"{words[0]}: ended with an error of constructs-triton itself ({type(error).__name__}); remove what "
         f"others must not see from {path}, and attach this file to a report"
     )
-    print_error(message)
+    _report_error(message)
     return _fail(error, words, message)
 
 

@@ -16,6 +16,7 @@ from constructs_triton.planning.recommender import read_recommendations, write_m
 from constructs_triton.planning.recommender_request import MULTI_MODEL_REASON, Phase, RecommenderRequest
 from constructs_triton.untrusted.json_files import read_json
 from constructs_triton.untrusted.terminal import print_lines, print_note
+from constructs_triton.untrusted.whole_files import write_whole
 
 __all__ = ["add_arguments", "run"]
 
@@ -144,7 +145,7 @@ def _request(arguments: argparse.Namespace) -> int:
         duration_seconds=arguments.duration_seconds,
         container=_container(arguments),
     ).to_request()
-    arguments.output.write_text(json.dumps(request, indent=2) + "\n", encoding="utf-8")
+    write_whole(arguments.output, json.dumps(request, indent=2) + "\n")
     print_note(f"wrote {arguments.output}")
     print_lines(
         f"aws sagemaker create-inference-recommendations-job --cli-input-json file://{arguments.output}",

@@ -6,30 +6,42 @@ Source of the layout: the cloud assembly schema of aws-cdk (manifest.json, ``*.a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from constructs_triton.cloud_assembly.evaluation_budget import EvaluationBudget
 from constructs_triton.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT, PLACEHOLDER_REGION
 from constructs_triton.cloud_assembly.shapes import MANIFEST, METADATA, check_shape
 from constructs_triton.cloud_assembly.synthesized_stack import AssetManifest, SynthesizedStack
 from constructs_triton.cloud_assembly.template import Template, read_json_object
 from constructs_triton.errors import TemplateError
 
-__all__ = ["Assembly"]
+__all__ = ["MOST_STACKS", "Assembly"]
 
 _ASSETS, _STAGE, _STACK = "cdk:asset-manifest", "cdk:cloud-assembly", "aws:cloudformation:stack"
 _LOGICAL_ID = "aws:cdk:logicalId"
+_Found = TypeVar("_Found")
 _HINT = "run `npx cdk synth`, and pass the folder that it wrote"
+#: The quota of CloudFormation for an account in a Region.
+MOST_STACKS = 2000
+_TOO_MANY = (
+    f"has more than {MOST_STACKS:,} stacks, nested ones and those of stages included; pass the folder of a "
+    "stage"
+)
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """A cloud assembly in a directory. Its methods raise ``TemplateError`` for a file that cannot be read."""
+    """A cloud assembly in a directory. Its methods raise ``TemplateError`` for a file that cannot be read.
+
+    ``budget`` bounds the evaluation of all its stacks.
+    """
 
     directory: Path
+    budget: EvaluationBudget = field(default_factory=EvaluationBudget, compare=False)
 
     def stacks(self) -> list[str]:
         """Return the IDs of the stacks of this folder, each after the stacks that it depends on."""
@@ -39,22 +51,40 @@ class Assembly:
     def stages(self) -> list[Assembly]:
         """Return the assemblies of the stages in this one."""
         nested = (name for name, each in self._artifacts.items() if each["type"] == _STAGE)
-        return [Assembly(self.directory / self._property(name, "directoryName")) for name in nested]
+        return [
+            Assembly(self.directory / self._property(name, "directoryName"), self.budget) for name in nested
+        ]
 
-    def all_stacks(self, outer: frozenset[str] = frozenset()) -> Iterator[SynthesizedStack]:
-        """Yield the stacks with their nested stacks, then those of stages.
+    def all_stacks(self) -> Iterator[SynthesizedStack]:
+        """Yield the stacks with their nested stacks, then those of stages."""
+        yield from self._bounded(self._all_stacks())
 
-        ``outer`` are the folders of the stages that it is in.
-        """
+    def artifacts(self) -> Iterator[tuple[Assembly, str]]:
+        """Yield the assembly and the ID of each stack, first those of this folder, then those of stages."""
+        assemblies = self._bounded(self._with_stages(frozenset()))
+        yield from self._bounded((each, artifact) for each in assemblies for artifact in each.stacks())
+
+    def _all_stacks(self) -> Iterator[SynthesizedStack]:
+        for assembly, artifact in self.artifacts():
+            stack = assembly.stack(artifact)
+            yield stack
+            yield from stack.nested(assembly.directory, assembly._read)
+
+    def _with_stages(self, outer: frozenset[str]) -> Iterator[Assembly]:
+        """Yield this assembly and those of its stages; ``outer`` are the folders that it is in."""
         here = os.path.realpath(self.directory)
         if here in outer:
             raise TemplateError(f"{self.directory}: a stage contains itself; {_HINT}")
-        for artifact in self.stacks():
-            stack = self.stack(artifact)
-            yield stack
-            yield from stack.nested(self.directory)
+        yield self
         for stage in self.stages():
-            yield from stage.all_stacks(outer | {here})
+            yield from stage._with_stages(outer | {here})
+
+    def _bounded(self, found: Iterable[_Found]) -> Iterator[_Found]:
+        """Stages and nested stacks can share files, so a few files can stand for any number of stacks."""
+        for number, each in enumerate(found):
+            if number == MOST_STACKS:
+                raise TemplateError(f"{self.directory}: {_TOO_MANY}")
+            yield each
 
     def stack(self, artifact: str) -> SynthesizedStack:
         """Return a stack by its ID in the manifest."""
@@ -68,6 +98,7 @@ class Assembly:
             account=PLACEHOLDER_ACCOUNT if account in ("", "unknown-account") else account,
             names=frozenset({name, artifact, self._artifacts[artifact].get("displayName", name)}),
             outputs=self,
+            budget=self.budget,
         )
 
     def exported(self, name: str, region: str) -> Any:
@@ -84,7 +115,7 @@ class Assembly:
 
     def template(self, artifact: str) -> Template:
         """Return the template of a stack."""
-        return Template.read(self.directory / self._property(artifact, "templateFile"))
+        return self._read(self.directory / self._property(artifact, "templateFile"))
 
     def stack_name(self, artifact: str) -> str:
         """Return the name of a stack in AWS."""
@@ -119,6 +150,16 @@ class Assembly:
         found = (name for name, each in self._artifacts.items() if each["type"] == _ASSETS)
         return [AssetManifest.read(self.directory / self._property(name, "file")) for name in found]
 
+    def _read(self, path: Path) -> Template:
+        """Read a template once, because a small manifest can name a large one many times."""
+        if path not in self._templates:
+            self._templates[path] = Template.read(path)
+        return self._templates[path]
+
+    @cached_property
+    def _templates(self) -> dict[Path, Template]:
+        return {}
+
     @cached_property
     def _stacks(self) -> list[SynthesizedStack]:
         return list(map(self.stack, self.stacks()))
@@ -149,6 +190,7 @@ class Assembly:
         waiting = [artifact]
         while waiting:
             direct = set(self._artifacts.get(waiting.pop(), {}).get("dependencies") or ())
+            self.budget.spend(1 + len(direct))
             waiting += direct - found
             found |= direct
         return found

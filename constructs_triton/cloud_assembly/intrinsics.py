@@ -1,7 +1,7 @@
 """Evaluates CloudFormation's intrinsic functions and conditions.
 
 What only a deployment decides comes from a ``Resolver``: placeholders if nothing is deployed, the values of
-a simulated account in a rehearsal.
+a simulated account in a rehearsal. Each function and condition is evaluated once, within a budget.
 """
 
 from __future__ import annotations
@@ -10,11 +10,17 @@ import base64
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from constructs_triton.cloud_assembly.template import SUBSTITUTION, Template
+from constructs_triton.cloud_assembly.evaluation_budget import (
+    EvaluationBudget,
+    Results,
+    TemplateBudgetError,
+    too_deep,
+)
+from constructs_triton.cloud_assembly.template import Template, substitutions
 from constructs_triton.errors import TemplateError
+from constructs_triton_client.bounded_json import parse_bounded_json
 
 __all__ = ["Evaluator", "Resolver", "number_of", "text_of"]
 
@@ -41,12 +47,18 @@ class Resolver(Protocol):
         """Return the Availability Zones of a Region."""
 
 
-@dataclass(frozen=True)
 class Evaluator:
-    """Evaluates the values of one template; an unknown intrinsic function is an error."""
+    """Evaluates the values of one template; an unknown intrinsic function is an error.
 
-    template: Template
-    resolver: Resolver
+    The values of ``resolver`` must stay the same. ``budget`` is that of all evaluators of one operation.
+    """
+
+    def __init__(
+        self, template: Template, resolver: Resolver, budget: EvaluationBudget | None = None
+    ) -> None:
+        self.template, self.resolver = template, resolver
+        self._budget = budget or EvaluationBudget()
+        self._results = Results(self._budget)
 
     def evaluate(self, value: Any) -> Any:
         """Return a value without intrinsic functions, and without what ``AWS::NoValue`` removes."""
@@ -62,10 +74,12 @@ class Evaluator:
         """Return whether the condition of this name is true."""
         if name not in self.template.conditions:
             raise TemplateError(f"condition {name}: is not declared; add it to Conditions")
-        return self.holds(self.template.conditions[name])
+        expression = self.template.conditions[name]
+        return bool(self._results.of(f"condition {name}", name, lambda: self.holds(expression)))
 
     def holds(self, expression: Any) -> bool:
         """Return whether a condition function is true."""
+        self._budget.spend(1)
         if isinstance(expression, Mapping) and len(expression) == 1:
             ((name, operand),) = expression.items()
             if name in _CONDITIONS:
@@ -78,10 +92,10 @@ class Evaluator:
     def _hold(self, name: str, operand: Any) -> bool:
         try:
             return _CONDITIONS[name](self, operand)
-        except TemplateError:
+        except (TemplateError, TemplateBudgetError):
             raise
         except RecursionError:
-            raise TemplateError(f"condition function {name}: refers to itself; remove the circle") from None
+            raise too_deep(f"condition function {name}") from None
         except (IndexError, KeyError, TypeError, ValueError) as error:
             raise TemplateError(
                 f"condition function {name}: its operands have the wrong form ({error}), "
@@ -93,11 +107,13 @@ class Evaluator:
 
     def _walk(self, value: Any, call: Callable[[dict[str, Any]], Any]) -> Any:
         if isinstance(value, list):
+            self._budget.spend(len(value))
             return [each for each in (self._walk(item, call) for item in value) if each is not _NO_VALUE]
         if not isinstance(value, dict):
             return value
         if any(name == "Ref" or name.startswith("Fn::") for name in value):
             return call(value)
+        self._budget.spend(len(value))
         walked = {name: self._walk(each, call) for name, each in value.items()}
         return {name: each for name, each in walked.items() if each is not _NO_VALUE}
 
@@ -109,13 +125,11 @@ class Evaluator:
                 f"use a literal value, or one of {', '.join(_FUNCTIONS)} on its own"
             )
         try:
-            return _FUNCTIONS[name](self, argument)
-        except TemplateError:
+            return self._results.of(name, value, lambda: _FUNCTIONS[name](self, argument))
+        except (TemplateError, TemplateBudgetError):
             raise
         except RecursionError:
-            raise TemplateError(
-                f"{name}: refers to itself, got {argument!r:.200}; remove the circle"
-            ) from None
+            raise too_deep(name) from None
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise TemplateError(
                 f"{name}: its argument has the wrong form ({error}), got {argument!r:.200}; "
@@ -137,20 +151,29 @@ class Evaluator:
 
     def _sub(self, argument: Any) -> str:
         text, variables = (argument, {}) if isinstance(argument, str) else argument
+        pieces: list[str] = []
+        length = end = 0
+        for match in substitutions(text):
+            pieces += text[end : match.start()], self._substituted(match, variables)
+            length, end = length + len(pieces[-1]), match.end()
+            self._budget.spend(1)
+            self._budget.expect_text("Fn::Sub", length)
+        return "".join([*pieces, text[end:]])
 
-        def substitute(match: re.Match[str]) -> str:
-            literal, name = match.groups()
-            if literal:
-                return f"${{{name}}}"
-            if name in variables:
-                return text_of(self._value(variables[name]))
-            return text_of(self._get_att(name) if "." in name else self._ref(name))
-
-        return SUBSTITUTION.sub(substitute, text)
+    def _substituted(self, match: re.Match[str], variables: Mapping[str, Any]) -> str:
+        literal, name = match.groups()
+        if literal:
+            return f"${{{name}}}"
+        if name in variables:
+            return text_of(self._value(variables[name]))
+        return text_of(self._get_att(name) if "." in name else self._ref(name))
 
     def _join(self, argument: Any) -> str:
-        separator, parts = argument
-        return str(separator).join(map(text_of, self._value(parts)))
+        separator, given = argument
+        parts = [text_of(each) for each in self._value(given)]
+        between = len(str(separator)) * max(0, len(parts) - 1)
+        self._budget.expect_text("Fn::Join", sum(map(len, parts)) + between)
+        return str(separator).join(parts)
 
     def _split(self, argument: Any) -> list[str]:
         separator, text = argument
@@ -160,7 +183,8 @@ class Evaluator:
         index, values = int(self._value(argument[0])), self._value(argument[1])
         if not 0 <= index < len(values):
             raise TemplateError(
-                f"Fn::Select: the list has no element {index}, got {values!r}; change the index or the list"
+                f"Fn::Select: the list has no element {index}, got {values!r:.200}; "
+                "change the index or the list"
             )
         return values[index]
 
@@ -234,6 +258,6 @@ def text_of(value: Any) -> str:
 def number_of(value: Any) -> Any:
     """Return a number, which CloudFormation also accepts as a string; leave other values as they are."""
     try:
-        return json.loads(value) if isinstance(value, str) else value
+        return parse_bounded_json(value) if isinstance(value, str) else value
     except ValueError:
         return value

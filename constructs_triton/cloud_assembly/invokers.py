@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton.untrusted.wildcards import matches_wildcards
 
 __all__ = ["invokers_of"]
 
@@ -49,7 +49,7 @@ def _allows(statement: Mapping[str, Any], own: set[str]) -> bool:
     if statement.get("Effect") != "Allow":
         return False
     actions = [str(each) for each in _listed(statement.get("Action"))]
-    if not any(fnmatchcase(_CALL, each) or each.startswith(_CALL) for each in actions):
+    if not any(matches_wildcards(each, _CALL) or each.startswith(_CALL) for each in actions):
         return False
     return any(_covers(str(each).lower(), own) for each in _listed(statement.get("Resource")))
 
@@ -57,7 +57,7 @@ def _allows(statement: Mapping[str, Any], own: set[str]) -> bool:
 def _covers(resource: str, own: set[str]) -> bool:
     """Return whether a resource of a policy is the endpoint: by its ARN, by a reference, or by a pattern."""
     name = resource.rpartition(":endpoint/")[2]
-    return any(fnmatchcase(each, name) for each in own)
+    return any(matches_wildcards(name, each) for each in own)
 
 
 def _listed(value: Any) -> Sequence[Any]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
+from constructs_triton.cloud_assembly.evaluation_budget import EvaluationBudget
 from constructs_triton.cloud_assembly.intrinsics import Evaluator
 from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.custom_resource_handlers.adoption import ADOPTED_TYPE
@@ -56,7 +58,7 @@ class Placeholders:
     """The resolver of a stack that is not deployed.
 
     ``parameters`` are the values that a parent stack passes to a nested stack. ``outputs`` are those of the
-    other stacks of the app.
+    other stacks of the app. ``budget`` bounds the evaluation of all of them.
     """
 
     template: Template
@@ -65,11 +67,12 @@ class Placeholders:
     account: str = PLACEHOLDER_ACCOUNT
     parameters: Mapping[str, Any] = field(default_factory=dict)
     outputs: StackOutputs | None = None
+    budget: EvaluationBudget = field(default_factory=EvaluationBudget, compare=False)
 
-    @property
+    @cached_property
     def evaluator(self) -> Evaluator:
         """Evaluates the template with these values."""
-        return Evaluator(self.template, self)
+        return Evaluator(self.template, self, self.budget)
 
     def ref(self, name: str) -> Any:
         """Return a pseudo parameter, the name of a resource, or the value or default of a parameter."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton.untrusted.wildcards import matches_wildcards
 
 __all__ = ["RolePermissions", "role_permissions"]
 
@@ -93,13 +94,7 @@ def _names(statement: Mapping[str, Any], key: str, value: str, form: Any) -> boo
 
 
 def _matches(patterns: Iterable[str], value: str, form: Any) -> bool:
-    return any(_pattern(form(each)).fullmatch(value) for each in patterns)
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    """Return the pattern for IAM's wildcards."""
-    escaped = re.escape(re.sub(r"\*+", "*", text))
-    return re.compile(escaped.replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
+    return any(matches_wildcards(form(each), value) for each in patterns)
 
 
 def _texts(value: Any) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from constructs_triton.cloud_assembly.intrinsics import text_of
 from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton.custom_resource_handlers.scaling_guard import POLICY_TYPE, TARGET_TYPE
 
@@ -68,17 +69,25 @@ def scalable_targets(stack: SynthesizedStack) -> list[DeclaredTarget]:
 def scaling_policies(stack: SynthesizedStack) -> list[DeclaredPolicy]:
     """Return the scaling policies of a stack; values that only a deployment decides are as declared."""
     targets = {each.logical_id: each for each in scalable_targets(stack)}
-    alarms = [stack.known_properties(each) for each in stack.created(_ALARM)]
+    alarms = _alarms_by_action(stack)
     policies = {each: stack.known_properties(each) for each in stack.created(*_POLICIES)}
     return [
         DeclaredPolicy(
             logical_id,
             policy,
             targets.get(str(policy.get("ScalingTargetId"))) or DeclaredTarget(logical_id, policy),
-            [alarm for alarm in alarms if logical_id in alarm.get("AlarmActions", ())],
+            alarms.get(logical_id, []),
         )
         for logical_id, policy in policies.items()
     ]
+
+
+def _alarms_by_action(stack: SynthesizedStack) -> dict[str, list[Mapping[str, Any]]]:
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for alarm in map(stack.known_properties, stack.created(_ALARM)):
+        for action in dict.fromkeys(text_of(each) for each in alarm.get("AlarmActions") or ()):
+            found.setdefault(action, []).append(alarm)
+    return found
 
 
 def limited_quotient(total: str, number: str, limit: int) -> str:

@@ -74,7 +74,9 @@ class _Reader:
     def __init__(self, stack: SynthesizedStack) -> None:
         self._stack = stack
         self._scaled = {each.resource_id: each.properties for each in scalable_targets(stack)}
-        self._policies = scaling_policies(stack)
+        self._policies: dict[str, list[DeclaredPolicy]] = {}
+        for policy in scaling_policies(stack):
+            self._policies.setdefault(policy.target.resource_id, []).append(policy)
 
     def parts(self) -> Iterator[Node | Edge]:
         for endpoint in declared_endpoints(self._stack, is_complete=False):
@@ -87,7 +89,7 @@ class _Reader:
         for name in invokers_of(self._stack, endpoint.name, endpoint.logical_id):
             yield Node(f"caller {name}", "caller", (name,))
             yield Edge(f"caller {name}", key, "may call")
-        declared = {each["VariantName"]: each for each in _variants(endpoint.config)}
+        declared = {str(each["VariantName"]): each for each in _variants(endpoint.config)}
         shares = _shares(endpoint.variants)
         for variant in endpoint.variants:
             yield from self._variant(endpoint, variant, declared, shares.get(variant.name, ""))
@@ -126,7 +128,7 @@ class _Reader:
         bounds = self._scaled.get(resource_id)
         if bounds is None:
             return
-        policies = [each for each in self._policies if each.target.resource_id == resource_id]
+        policies = self._policies.get(resource_id, [])
         least, most = text_of(bounds.get("MinCapacity")), text_of(bounds.get("MaxCapacity"))
         lines = (f"{least} to {most} {unit}", *(_target(each) for each in policies))
         yield Node(f"scaling {scaled}", "scaling", lines)

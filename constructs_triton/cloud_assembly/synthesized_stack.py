@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from constructs_triton.cloud_assembly.evaluation_budget import EvaluationBudget, TemplateBudgetError
 from constructs_triton.cloud_assembly.placeholders import (
     PLACEHOLDER_ACCOUNT,
     PLACEHOLDER_REGION,
@@ -71,7 +73,7 @@ class SynthesizedStack:
 
     ``names`` are all names by which it can be selected. ``manifests`` have its assets, and may have those of
     other stacks. ``parameters`` are the values that a parent stack passes to a nested stack. ``outputs`` are
-    those of the other stacks of the app.
+    those of the other stacks of the app. ``budget`` bounds the evaluation of all of them.
     """
 
     name: str
@@ -82,6 +84,7 @@ class SynthesizedStack:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
     outputs: StackOutputs | None = None
+    budget: EvaluationBudget = field(default_factory=EvaluationBudget, compare=False)
 
     @classmethod
     def read(cls, path: Path, name: str | None = None) -> SynthesizedStack:
@@ -95,17 +98,24 @@ class SynthesizedStack:
 
     def properties(self, logical_id: str) -> dict[str, Any]:
         """Return the properties of a resource without intrinsic functions."""
-        given = self.template.resources[logical_id].properties
-        try:
-            found = self._placeholders.evaluator.evaluate(given)
-        except TemplateError as error:
-            raise TemplateError(f"{self.name}/{logical_id}: {error}") from None
-        return self._checked(logical_id, found)
+        if logical_id not in self._complete:
+            given = self.template.resources[logical_id].properties
+            try:
+                with self._located(logical_id):
+                    found = self._placeholders.evaluator.evaluate(given)
+            except TemplateError as error:
+                raise TemplateError(f"{self.name}/{logical_id}: {error}") from None
+            self._complete[logical_id] = self._checked(logical_id, found)
+        return self._complete[logical_id]
 
     def known_properties(self, logical_id: str) -> dict[str, Any]:
         """Return the properties of a resource; what is known only at deployment is as declared."""
-        given = self.template.resources[logical_id].properties
-        return self._checked(logical_id, self._placeholders.evaluator.evaluate_known(given))
+        if logical_id not in self._known:
+            given = self.template.resources[logical_id].properties
+            with self._located(logical_id):
+                found = self._placeholders.evaluator.evaluate_known(given)
+            self._known[logical_id] = self._checked(logical_id, found)
+        return self._known[logical_id]
 
     def _checked(self, logical_id: str, properties: Any) -> dict[str, Any]:
         shape = PROPERTIES.get(self.template.resources[logical_id].type, {})
@@ -116,7 +126,10 @@ class SynthesizedStack:
 
     def name_of(self, logical_id: str) -> str:
         """Return the name of a resource: that of the template, else the logical ID."""
-        return self._placeholders.name_of(logical_id)
+        if logical_id not in self._names:
+            with self._located(logical_id):
+                self._names[logical_id] = self._placeholders.name_of(logical_id)
+        return self._names[logical_id]
 
     def output(self, name: str) -> Any:
         """Return the value of an output."""
@@ -130,19 +143,47 @@ class SynthesizedStack:
 
     def created(self, *types: str) -> list[str]:
         """Return the logical IDs of the resources of these types, without those of a false condition."""
+        with self._located(types[0]):
+            self.budget.spend(len(self.template.resources))
         return [name for name, each in self.template.resources_of_type(*types).items() if self._exists(each)]
+
+    @cached_property
+    def _complete(self) -> dict[str, dict[str, Any]]:
+        """The properties without functions that were asked for before. Readers do not change them."""
+        return {}
+
+    @cached_property
+    def _known(self) -> dict[str, dict[str, Any]]:
+        """The properties that were asked for before. Readers do not change them."""
+        return {}
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """The names that were asked for before."""
+        return {}
 
     @cached_property
     def _placeholders(self) -> Placeholders:
         return Placeholders(
-            self.template, self.name, self.region, self.account, self.parameters, self.outputs
+            self.template, self.name, self.region, self.account, self.parameters, self.outputs, self.budget
         )
 
     def _exists(self, resource: Resource) -> bool:
+        if resource.condition is None:
+            return True
         try:
-            return resource.condition is None or self._placeholders.evaluator.condition(resource.condition)
+            with self._located(resource.logical_id):
+                return self._placeholders.evaluator.condition(resource.condition)
         except TemplateError:
             return True  # decided by a parameter without a default
+
+    @contextmanager
+    def _located(self, place: str) -> Iterator[None]:
+        """Name the resource or type in the error of a template that takes too much work."""
+        try:
+            yield
+        except TemplateBudgetError as error:
+            raise TemplateBudgetError(f"{self.name}/{place}: {error}") from None
 
     # Its assets and nested stacks.
 
@@ -158,17 +199,21 @@ class SynthesizedStack:
 
     @cached_property
     def _assets(self) -> dict[str, Path]:
-        return {
+        found = {
             place["objectKey"]: asset.path
             for asset in self.file_assets()
             if asset.path is not None
             for place in asset.destinations.values()
         }
+        self.budget.spend(len(found))  # many stacks can share one manifest
+        return found
 
-    def nested(self, directory: Path, outer: frozenset[str] = frozenset()) -> Iterator[SynthesizedStack]:
+    def nested(
+        self, directory: Path, read: Callable[[Path], Template], outer: frozenset[str] = frozenset()
+    ) -> Iterator[SynthesizedStack]:
         """Yield its nested stacks, and theirs; ``directory`` is the folder of their templates.
 
-        ``outer`` are the templates that they are nested in.
+        ``read`` returns the template in a file. ``outer`` are the templates that they are nested in.
         """
         for logical_id in self.created("AWS::CloudFormation::Stack"):
             file = self.template.resources[logical_id].metadata.get("aws:asset:path")
@@ -180,12 +225,12 @@ class SynthesizedStack:
             stack = replace(
                 self,
                 name=f"{self.name}/{logical_id}",
-                template=Template.read(directory / file),
+                template=read(directory / file),
                 parameters={name: each for name, each in given.items() if not isinstance(each, dict)},
                 names=self.names | {f"{self.name}/{logical_id}"},
             )
             yield stack
-            yield from stack.nested(directory, outer | {file})
+            yield from stack.nested(directory, read, outer | {file})
 
 
 def _manifests(template: Path) -> Iterator[AssetManifest]:

@@ -14,10 +14,9 @@ from constructs_triton.cloud_assembly.shapes import STRING, TEMPLATE, check_shap
 from constructs_triton.errors import TemplateError
 from constructs_triton.untrusted.json_files import read_json
 
-__all__ = ["SUBSTITUTION", "Resource", "Template", "read_json_object", "references", "value_at"]
+__all__ = ["Resource", "Template", "read_json_object", "references", "substitutions", "value_at"]
 
-SUBSTITUTION = re.compile(r"\$\{(!?)([^}]*)\}")
-"""A name in ``Fn::Sub``. With the exclamation mark it is a literal."""
+_SUBSTITUTION = re.compile(r"\$\{(!?)([^}]*)\}")
 
 _HINT = "pass a template that `npx cdk synth` wrote, such as cdk.out/Shop.template.json"
 
@@ -143,9 +142,15 @@ def _references(value: Any) -> Iterator[str]:
                 yield from _references(each)
 
 
+def substitutions(text: str) -> Iterator[re.Match[str]]:
+    """Yield the names in the text of ``Fn::Sub``, each after an exclamation mark if it is a literal."""
+    # Behind the last brace, every beginning of a name would be searched to the end of the text.
+    return _SUBSTITUTION.finditer(text, 0, text.rfind("}") + 1)
+
+
 def _substituted(text: str, variables: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names in the text of ``Fn::Sub`` that are not variables of its own."""
-    for literal, name in SUBSTITUTION.findall(text):
+    for literal, name in (each.groups() for each in substitutions(text)):
         if not literal and name not in variables:
             yield name.split(".")[0]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +14,8 @@ from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.gateway_query import ask_gateway
 from constructs_triton.local.model_statistics import ModelStatistics, parse_statistics, statistics_since
 from constructs_triton.local.options import LocalRunOptions, command_line, takes_run_options
+from constructs_triton.processes.children import PIPE, Child, python_command
+from constructs_triton.processes.environments import own_environment
 
 __all__ = ["LocalEndpoint", "Statistics", "SynthesizableApp", "read_statistics"]
 
@@ -57,7 +57,7 @@ class LocalEndpoint:
     def __init__(self, arguments: list[str]) -> None:
         self._arguments = arguments
         #: The gateway's process inside the block.
-        self.process: subprocess.Popen[str] | None = None
+        self.process: Child[str] | None = None
         self._ready: dict[str, Any] = {}
         # A file, because the gateway would block on a pipe that is full.
         self._messages: IO[bytes] | None = None
@@ -132,14 +132,15 @@ class LocalEndpoint:
 
     def _command(self) -> list[str]:
         program = "from constructs_triton.cli import main; raise SystemExit(main())"
-        return [sys.executable, "-c", program, *self._arguments]
+        return python_command(program, *self._arguments)
 
     def __enter__(self) -> Self:
         self._messages = tempfile.TemporaryFile()
-        self.process = subprocess.Popen(
+        self.process = Child(
             self._command(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            environment=own_environment(),
+            stdin=PIPE,
+            stdout=PIPE,
             stderr=self._messages,
             text=True,
         )
@@ -165,9 +166,8 @@ class LocalEndpoint:
         process.stdin.close()
         try:
             process.wait(_STOP_TIMEOUT_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        except TimeoutError:
+            process.end()
         process.stdout.close()
         messages = self.messages
         assert self._messages is not None

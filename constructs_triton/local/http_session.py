@@ -13,6 +13,8 @@ __all__ = ["READ_BUFFER_BYTES", "open_session", "read_body", "read_statistics"]
 READ_BUFFER_BYTES = 4 * 2**20
 #: Statistics of a model have a few kilobytes, and its entry of the index about 100 bytes.
 _MAXIMUM_STATISTICS_BYTES = 4 * 2**20
+#: Of all models of a server.
+_MAXIMUM_ALL_STATISTICS_BYTES = 64 * 2**20
 _STATISTICS_TIMEOUT = aiohttp.ClientTimeout(total=15.0)
 _INDEX_PATH = "repository/index"
 
@@ -39,14 +41,22 @@ async def read_statistics(session: aiohttp.ClientSession, url: str) -> tuple[Mod
     """
     # Each model is asked for by itself: with --model-namespacing, which SageMaker's start script sets,
     # models/stats is an error, because the server does not find a model whose name has its namespace.
-    paths = statistics_paths(await _ask(session, "POST", f"{url}/{_INDEX_PATH}"))
-    return decode_statistics([await _ask(session, "GET", f"{url}/{path}") for path in paths])
+    index = await _ask(session, "POST", f"{url}/{_INDEX_PATH}", _MAXIMUM_STATISTICS_BYTES)
+    answers, left = list[bytes](), _MAXIMUM_ALL_STATISTICS_BYTES
+    for path in statistics_paths(index):
+        limit = min(left, _MAXIMUM_STATISTICS_BYTES)
+        answers.append(await _ask(session, "GET", f"{url}/{path}", limit))
+        left -= len(answers[-1])
+        if left <= 0:
+            most = _MAXIMUM_ALL_STATISTICS_BYTES >> 20
+            raise LocalEndpointError(f"statistics: the server's answers have {most} MiB; use another server")
+    return decode_statistics(answers)
 
 
-async def _ask(session: aiohttp.ClientSession, method: str, url: str) -> bytes:
+async def _ask(session: aiohttp.ClientSession, method: str, url: str, limit: int) -> bytes:
     try:
         async with session.request(method, url, timeout=_STATISTICS_TIMEOUT) as response:
-            return await read_body(response, _MAXIMUM_STATISTICS_BYTES)
+            return await read_body(response, limit)
     except (aiohttp.ClientError, TimeoutError) as error:
         raise LocalEndpointError(
             f"statistics: the server does not answer ({type(error).__name__}); wait until it is ready"

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,8 @@ from constructs_triton.local.gateway.listener import HOST, listen, serving
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
+from constructs_triton.local.interruptible import run_in_thread
 from constructs_triton.local.options import DEFAULT_WAKE_SECONDS, RunOptions
-from constructs_triton.local.readiness import finish
 from constructs_triton.local.running_container import ContainerRunner, RunningContainer
 from constructs_triton.local.sources.sources import read_source
 from constructs_triton.local.sources.specs import ComponentSpec, EndpointSpec, VariantSpec, variants_of
@@ -82,8 +83,8 @@ class LocalRun:
         page = self._page()
         temporary = tempfile.TemporaryDirectory(prefix="constructs-triton-", ignore_cleanup_errors=True)
         scratch = Path(stack.enter_context(temporary))
-        specs = await finish(asyncio.create_task(asyncio.to_thread(self._read_specs, scratch)))
-        runner = await finish(asyncio.create_task(asyncio.to_thread(self._runner, scratch, specs)))
+        specs = await run_in_thread(partial(self._read_specs, scratch))
+        runner = await run_in_thread(partial(self._runner, scratch, specs))
         listener = stack.enter_context(listen(options.port))
         servers = await stack.enter_async_context(AsyncExitStack())
         endpoints = await self._start_endpoints(specs, runner, servers)
@@ -123,7 +124,7 @@ class LocalRun:
             newer = await stack.enter_async_context(AsyncExitStack())
             try:
                 folder = Path(tempfile.mkdtemp(dir=scratch))
-                specs = await finish(asyncio.create_task(asyncio.to_thread(self._read_specs, folder)))
+                specs = await run_in_thread(partial(self._read_specs, folder))
                 started = await self._start_endpoints(specs, runner, newer)
             except ConstructsTritonError as error:
                 await newer.aclose()

@@ -15,7 +15,6 @@ import os
 import re
 import select
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -39,6 +38,8 @@ from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_config.text import format_model_config
 from constructs_triton.model_repository import ModelRepository
+from constructs_triton.processes.children import PIPE, Child, run_child
+from constructs_triton.processes.environments import foreign_environment
 
 __all__ = ["ask_server"]
 
@@ -49,7 +50,7 @@ BACKENDS = frozenset(
 
 _KIND_GPU = 1
 _SOCKET_NAME = "http.sock"
-_START_SECONDS, _LOAD_SECONDS = 60.0, 30.0
+_START_SECONDS, _LOAD_SECONDS, _COMPILE_SECONDS = 60.0, 30.0, 60.0
 # Of an ensemble, the steps are unloaded too.
 _BODIES = {"load": b"{}", "unload": b'{"parameters": {"unload_dependents": true}}'}
 # The only required function. It responds without outputs, because a warm-up waits for a response.
@@ -122,10 +123,9 @@ class _CheckRun:
         prefix = f"triton_{self.directory.name}_"
         (self.directory / "server").mkdir()
         command = supervisor_command(prefix, self.directory / "server", self.directory)
-        pipe = subprocess.PIPE
-        with subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, text=True, start_new_session=True
-        ) as supervisor:
+        # The supervisor ends with its standard input, after it has cleaned up.
+        streams = {"stdin": PIPE, "stdout": PIPE, "text": True}
+        with Child[str](command, environment=foreign_environment(), is_kept=False, **streams) as supervisor:
             try:
                 self._start(supervisor, prefix)
                 yield
@@ -133,7 +133,7 @@ class _CheckRun:
                 assert supervisor.stdin is not None
                 supervisor.stdin.write('{"stop": true}\n')  # keep the folder of the run
 
-    def _start(self, supervisor: subprocess.Popen[str], prefix: str) -> None:
+    def _start(self, supervisor: Child[str], prefix: str) -> None:
         python = inspect_python()
         request = {
             "argv": [str(self.installation.executable), *self._flags(prefix)],
@@ -268,12 +268,7 @@ def _compile_empty_backend(directory: Path, backend: str) -> None:
     source = directory / "empty_backend.c"
     source.write_text(_EMPTY_SOURCE, encoding="ascii")
     library = directory / f"libtriton_{backend}.so"
-    done = subprocess.run(
-        [compiler, "-shared", "-fPIC", "-o", str(library), str(source)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_child([compiler, "-shared", "-fPIC", "-o", library, source], seconds=_COMPILE_SECONDS)
     if done.returncode:
         raise LocalEndpointError(
             f"backend {backend}: its replacement cannot be compiled: {done.stderr.strip()}"

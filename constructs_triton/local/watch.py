@@ -7,10 +7,12 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
+from constructs_triton.model_repository.ignore import IGNORE_FILE, IgnoreRules
+
 __all__ = ["changes"]
 
 _INTERVAL_SECONDS = 0.5
-_IGNORED_FOLDERS = frozenset({"__pycache__", ".git", ".ipynb_checkpoints"})
+_DEFAULTS = IgnoreRules()
 _State = Mapping[str, tuple[int, int]]
 
 
@@ -35,10 +37,16 @@ def _state(source: Path) -> _State:
         return dict(_entry(source))
     found: dict[str, tuple[int, int]] = {}
     for folder, folders, files in os.walk(source, followlinks=True):
-        folders[:] = [name for name in folders if name not in _IGNORED_FOLDERS]
+        folders[:] = [name for name in folders if not _is_ignored(name)]
         for name in files:
-            found.update(_entry(Path(folder, name)))
+            if not _is_ignored(name):
+                found.update(_entry(Path(folder, name)))
     return found
+
+
+def _is_ignored(name: str) -> bool:
+    """Whether packing leaves the file or folder out by default; a change of the rules is a change."""
+    return name != IGNORE_FILE and _DEFAULTS.leaves_out(name)
 
 
 def _entry(path: Path) -> list[tuple[str, tuple[int, int]]]:

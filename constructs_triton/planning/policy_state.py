@@ -106,10 +106,13 @@ class _TargetTrackingState(PolicyState):
 
     def _see(self, value: float | None) -> None:
         """Count the data points in a row. Without a data point an alarm has insufficient data."""
-        value = value if value is None else min(value, self._highest)
-        self._above = self._above + 1 if value is not None and value > self._target else 0
-        self._below = self._below + 1 if value is not None and value < self._low else 0
-        self._value = value or 0.0
+        if value is None:
+            self._above = self._below = 0
+            self._value = 0.0
+            return
+        self._value = value if value < self._highest else self._highest
+        self._above = self._above + 1 if self._value > self._target else 0
+        self._below = self._below + 1 if self._value < self._low else 0
 
     def _out(self, base: int) -> int | None:
         return self._proportional(base) if self._above >= self._out_points else None

@@ -7,8 +7,6 @@ Discounts, Savings Plans and taxes are not part of the list.
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
@@ -18,12 +16,15 @@ from typing import Any
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.planning.quantities import read_positive
+from constructs_triton.untrusted.whole_files import csv_text, write_whole
+from constructs_triton_client.bounded_json import parse_bounded_json
 
 __all__ = ["PRICE_LIST_REGION", "fetch_job_price", "fetch_prices", "write_prices"]
 
 #: One of the three Regions in which the API answers; each knows the prices of all Regions.
 PRICE_LIST_REGION = "us-east-1"
 _SERVICE = "AmazonSageMaker"
+_WAY_OUT = "look it up at https://aws.amazon.com/sagemaker/pricing and use --price"
 
 
 def fetch_prices(client: Any, region: str, instance_types: Iterable[str]) -> dict[str, Decimal]:
@@ -34,27 +35,36 @@ def fetch_prices(client: Any, region: str, instance_types: Iterable[str]) -> dic
     Raises:
         InvalidValueError: the list has no price for a type in the Region, or several.
     """
-    return {name: _find(_products(client, region, name), region, name) for name in instance_types}
+    return {name: _find(client, region, name) for name in instance_types}
 
 
 def fetch_job_price(client: Any, region: str, instance_type: str, kind: str) -> Decimal | None:
     """Ask for the price of an instance hour of a processing or training job; ``None`` if it has not one.
 
     ``client`` is that of :func:`fetch_prices`.
+
+    Raises:
+        InvalidValueError: the answer has another form.
     """
     usage = {"processing": "Processing", "training": "Train"}[kind]
-    found = _prices(_products(client, region, instance_type), f"{usage}:{instance_type}")
+    found = _prices(_products(client, region, instance_type), usage, instance_type)
     return found.pop() if len(found) == 1 else None
 
 
-def _prices(products: Iterable[Mapping[str, Any]], usage: str) -> set[Decimal]:
-    """The prices of the usage types with this ending."""
-    return {
-        price
-        for product in products
-        if product["product"]["attributes"].get("usagetype", "").endswith(usage)
-        for price in _hourly_prices(product)
-    }
+def _prices(products: Iterable[Mapping[str, Any]], usage: str, instance_type: str) -> set[Decimal]:
+    """The prices of the usage types that end in ``Host:ml.g5.xlarge``."""
+    try:
+        return {
+            price
+            for product in products
+            if product["product"]["attributes"].get("usagetype", "").endswith(f"{usage}:{instance_type}")
+            for price in _hourly_prices(product)
+        }
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InvalidValueError(
+            f"{instance_type}: the AWS Price List API answered in another form than it documents "
+            f"({type(error).__name__}); {_WAY_OUT}"
+        ) from error
 
 
 def _products(client: Any, region: str, instance_type: str) -> Iterator[Mapping[str, Any]]:
@@ -65,17 +75,16 @@ def _products(client: Any, region: str, instance_type: str) -> Iterator[Mapping[
     pages = client.get_paginator("get_products").paginate(ServiceCode=_SERVICE, Filters=filters)
     for page in pages:
         for text in page["PriceList"]:
-            yield json.loads(text)
+            yield parse_bounded_json(text)
 
 
-def _find(products: Iterable[Mapping[str, Any]], region: str, instance_type: str) -> Decimal:
+def _find(client: Any, region: str, instance_type: str) -> Decimal:
     """The only price of hosting. A type also has prices of notebooks, training and processing."""
-    found = _prices(products, f"Host:{instance_type}")
+    found = _prices(_products(client, region, instance_type), "Host", instance_type)
     if len(found) != 1:
         shown = ", ".join(map(str, sorted(found))) or "none"
         raise InvalidValueError(
-            f"{instance_type}: must have one price for hosting in {region}, got {shown}; "
-            "look it up at https://aws.amazon.com/sagemaker/pricing and use --price"
+            f"{instance_type}: must have one price for hosting in {region}, got {shown}; {_WAY_OUT}"
         )
     return found.pop()
 
@@ -97,7 +106,6 @@ def write_prices(path: str | PathLike[str], prices: Mapping[str, Decimal], regio
     rows = [[name, f"{price:f}", "USD", region, today.isoformat()] for name, price in prices.items()]
     headings = ["instance_type", "price_per_hour", "currency", "region", "fetched"]
     try:
-        with Path(path).open("w", newline="", encoding="utf-8") as stream:
-            csv.writer(stream, lineterminator="\n").writerows([headings, *rows])
+        write_whole(Path(path), csv_text([headings, *rows]))
     except OSError as error:
         raise InvalidValueError(f"{path}: cannot be written ({error.strerror}); give another path") from None

@@ -6,7 +6,6 @@ instance, and ``ModelLatency`` is in milliseconds, unlike CloudWatch's metric of
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from os import PathLike
@@ -15,9 +14,12 @@ from typing import Any
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.planning.measurements import Measurement
+from constructs_triton.planning.quantities import Bounds, exact
+from constructs_triton.untrusted.whole_files import csv_text, write_whole
 
 __all__ = ["read_recommendations", "write_measurements"]
 
+_INSTANCES = Bounds("1", "1000000", "save the output of the AWS command again")
 _FINISHED = ("COMPLETED", "STOPPED")
 _HEADINGS = ("configuration", "instance_type", "invocations_per_minute", "latency_ms", "price_per_hour")
 
@@ -65,7 +67,7 @@ def _measurements(name: str, recommendations: Iterable[Mapping[str, Any]]) -> It
             instance_type=endpoint["InstanceType"],
             invocations_per_minute=metrics["MaxInvocations"],
             latency_ms=metrics["ModelLatency"],
-            price_per_hour=_price(metrics, endpoint),
+            price_per_hour=_price(name, metrics, endpoint),
         )
 
 
@@ -74,12 +76,13 @@ def _configuration(model: Mapping[str, Any]) -> str:
     return " ".join(filter(None, [model.get("InferenceSpecificationName"), *variables]))
 
 
-def _price(metrics: Mapping[str, Any], endpoint: Mapping[str, Any]) -> Decimal | None:
+def _price(job: str, metrics: Mapping[str, Any], endpoint: Mapping[str, Any]) -> Decimal | None:
     """The price of one instance; the job has that of the endpoint, as a 32-bit float."""
     if not metrics.get("CostPerHour"):
         return None
-    cost: Decimal = Decimal(str(metrics["CostPerHour"])) / endpoint.get("InitialInstanceCount", 1)
-    return cost.quantize(Decimal("0.0001")).normalize()
+    cost = exact(f"job {job}: CostPerHour", metrics["CostPerHour"])
+    count = exact(f"job {job}: InitialInstanceCount", endpoint.get("InitialInstanceCount", 1), _INSTANCES)
+    return (cost / count).quantize(Decimal("0.0001")).normalize()
 
 
 def write_measurements(path: str | PathLike[str], measurements: Iterable[Measurement]) -> None:
@@ -94,8 +97,7 @@ def write_measurements(path: str | PathLike[str], measurements: Iterable[Measure
     """
     rows = [[_cell(getattr(each, name)) for name in _HEADINGS] for each in measurements]
     try:
-        with Path(path).open("w", newline="", encoding="utf-8") as stream:
-            csv.writer(stream, lineterminator="\n").writerows([_HEADINGS, *rows])
+        write_whole(Path(path), csv_text([_HEADINGS, *rows]))
     except OSError as error:
         raise InvalidValueError(f"{path}: cannot be written ({error.strerror}); give another path") from None
 

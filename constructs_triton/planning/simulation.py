@@ -61,13 +61,15 @@ class _Run:
     """The state of one simulation."""
 
     def __init__(self, traffic: Traffic, scaling: Scaling, fleet: Fleet, assumptions: Assumptions) -> None:
-        self._fleet, self._assumptions = fleet, assumptions
+        self._fleet, self._wait_minutes = fleet, float(assumptions.wait_minutes)
         self._capacity = float(fleet.invocations_per_minute)
         self._minimum, self._maximum = scaling.min_capacity, scaling.max_capacity
         self._in_service = self._desired = scaling.first_instance_count
         self._waiting = 0
         self._update: _Update | None = None
         self._policies = [state_of(policy, fleet, assumptions) for policy in scaling.policies]
+        self._agreeing = [policy for policy in self._policies if policy.must_agree]
+        self._others = [policy for policy in self._policies if not policy.must_agree]
         self._bounds = _bounds_by_minute(traffic, scaling)
 
     def minute(self, t: int, arrived: int) -> SimulatedMinute:
@@ -110,30 +112,35 @@ class _Run:
         """Serve what arrived and what waited; requests that would wait too long fail."""
         room = int(self._in_service * self._capacity)
         present = self._waiting + arrived
-        served = min(present, room)
-        failed = max(0, present - served - int(room * float(self._assumptions.wait_minutes)))
-        self._waiting = present - served - failed
-        return Demand(arrived, served, failed, self._waiting, self._in_service, present > room)
+        if present <= room:
+            self._waiting = 0
+            return Demand(arrived, present, 0, 0, self._in_service, False)
+        failed = max(0, present - room - int(room * self._wait_minutes))
+        self._waiting = present - room - failed
+        return Demand(arrived, room, failed, self._waiting, self._in_service, True)
 
     def _scale(self, t: int) -> str:
         if self._update:
             return ""
-        wanted = {policy: policy.wants(t, self._desired) for policy in self._policies}
-        most = max((self._clamp(count) for count in wanted.values() if count is not None), default=0)
-        if most > self._desired:
-            winners = (p for p, count in wanted.items() if count and self._clamp(count) == most)
-            return self._change(t, most, "out", *winners)
-        return self._scale_in(t)
+        wanted = {}
+        for policy in self._policies:
+            count = policy.wants(t, self._desired)
+            if count is not None:
+                wanted[policy] = count
+        if wanted:
+            most = max(map(self._clamp, wanted.values()))
+            if most > self._desired:
+                winners = (policy for policy, count in wanted.items() if self._clamp(count) == most)
+                return self._change(t, most, "out", *winners)
+        return self._scale_in(t) if self._desired > self._minimum else ""
 
     def _scale_in(self, t: int) -> str:
         """Remove instances if every target tracking policy agrees, or if a step policy asks for it."""
-        steps = [p.removes(t, self._desired) for p in self._policies if not p.must_agree]
-        agreeing = [p.removes(t, self._desired) for p in self._policies if p.must_agree]
-        counts = [count for count in steps if count is not None]
-        together = [count for count in agreeing if count is not None]
-        if together and len(together) == len(agreeing):
-            counts.append(max(together))
-        least = self._clamp(max(counts)) if counts else self._desired
+        counts = [policy.removes(t, self._desired) for policy in self._others]
+        together = [policy.removes(t, self._desired) for policy in self._agreeing]
+        counts += [] if None in together else together
+        known = [count for count in counts if count is not None]
+        least = self._clamp(max(known)) if known else self._desired
         return self._change(t, least, "in", *self._policies) if least < self._desired else ""
 
     def _change(self, t: int, wanted: int, event: str, *policies: PolicyState) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +15,7 @@ from moto.server import ThreadedMotoServer
 
 from constructs_triton.cloud_assembly.assembly import Assembly
 from constructs_triton.cloud_assembly.template import Template
+from constructs_triton.processes.children import STDOUT, Finished, run_child
 
 from . import moto_gaps
 from .behaviour import Behaviour
@@ -287,7 +287,7 @@ class SimulatedAccount:
         quiet = {"CDK_VALIDATION": "false", "CI": "1", "NO_COLOR": "1", "NODE_NO_WARNINGS": "1"}
         return {**kept, **self.variables(), **quiet}
 
-    def run_cdk(self, cdk: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    def run_cdk(self, cdk: Path, *arguments: str, cwd: Path) -> Finished:
         """Run the CDK's command line against this account; return its output and exit code.
 
         Args:
@@ -296,15 +296,8 @@ class SimulatedAccount:
             cwd: Working directory.
 
         Raises:
-            subprocess.TimeoutExpired: the command took longer than five minutes.
+            OSError: the command cannot be started, or took longer than five minutes.
         """
-        return subprocess.run(
-            [str(cdk), *arguments],
-            cwd=cwd,
-            env=self.environment(),
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-            timeout=300,
+        return run_child(
+            [cdk, *arguments], seconds=300, cwd=cwd, environment=self.environment(), stderr=STDOUT
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from constructs_triton.cloud_assembly.evaluation_budget import TemplateBudgetError
 from constructs_triton.errors import TemplateError
 
 __all__ = ["FAILURES", "ApiError", "NotSimulatedError", "StackError", "TemplateError"]
@@ -15,7 +16,7 @@ class NotSimulatedError(StackError):
     """A resource uses what this account does not simulate, or refers to a resource of another account."""
 
 
-FAILURES = (StackError, TemplateError)
+FAILURES = (StackError, TemplateError, TemplateBudgetError)
 """What makes a stack operation fail: an operation, or a template that is wrong or not supported."""
 
 

@@ -11,10 +11,10 @@ import importlib
 import json
 import logging
 import os
+import pickle
 import sys
 import time
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -72,16 +72,20 @@ class Context:
         return int((self._deadline - time.monotonic()) * 1000)
 
 
-def run(invocation: Invocation, answer: Connection) -> None:
-    """Send the handler's result as JSON; a handler that raises ends the process with exit code 1."""
+def run(request: bytes) -> bytes:
+    """Return the handler's result as JSON. What it prints is in the log, also the traceback of its error."""
+    invocation: Invocation = pickle.loads(request)
     _become(invocation)
     module, name = os.environ["_HANDLER"].rsplit(".", 1)
     handler = getattr(importlib.import_module(module.replace("/", ".")), name)
-    answer.send(json.dumps(handler(invocation.event, Context())))
+    answer = json.dumps(handler(invocation.event, Context()))
+    sys.stdout.flush()
+    return answer.encode()
 
 
 def _become(invocation: Invocation) -> None:
     with Path(invocation.log).open("wb") as log:
+        os.dup2(log.fileno(), sys.stdout.fileno())
         os.dup2(log.fileno(), sys.stderr.fileno())
     os.environ.clear()
     os.environ.update(invocation.environment)

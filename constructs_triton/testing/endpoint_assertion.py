@@ -146,7 +146,7 @@ class _Expected:
         if self.variants is not None:
             yield from differing_names("variants", self.variants, weights)
         counts = {
-            each["VariantName"]: number_of(each.get("InitialInstanceCount"))
+            str(each["VariantName"]): number_of(each.get("InitialInstanceCount"))
             for each in endpoint.config.get("ProductionVariants", [])
         }
         found = {"initial_variant_weights": weights, "initial_instance_counts": counts}

@@ -1,10 +1,11 @@
-"""Bounds the work that a file of unknown origin may cause."""
+"""Bounds the work that files of unknown origin may cause."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-__all__ = ["Budget", "OverBudgetError", "count_elements"]
+__all__ = ["Budget", "OverBudgetError", "UnpackBudget", "count_elements"]
 
 _MOST_ELEMENTS = 2**63
 
@@ -38,6 +39,37 @@ class Budget:
         self.left -= steps
         if self.left < 0:
             raise OverBudgetError(f"it has more than {self.steps} {self._what}")
+
+
+@dataclass(slots=True)
+class UnpackBudget:
+    """What several archives together may still unpack to.
+
+    Args:
+        bytes_left: Unpacked bytes, also those of archives that turn out to be damaged.
+        members_left: Members.
+        hint: How to allow more, for the error.
+    """
+
+    bytes_left: int
+    members_left: int
+    hint: str
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether an archive has exceeded what was left."""
+        return self.bytes_left < 0 or self.members_left < 0
+
+    def spend(self, *, size: int = 0, members: int = 0) -> None:
+        """Count what was unpacked.
+
+        Raises:
+            OverBudgetError: it is more than was left.
+        """
+        self.bytes_left -= size
+        self.members_left -= members
+        if self.is_spent:
+            raise OverBudgetError(f"the archives unpack to more than is allowed for all of them; {self.hint}")
 
 
 def count_elements(dims: Iterable[int]) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -32,20 +32,25 @@ def compile_patterns(lines: Sequence[str]) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of re, about "[[]"
+        warnings.simplefilter("ignore")  # of re, about "[[]" and "[---]"
         try:
             spec = GitIgnoreSpec.from_lines(lines)
+            for pattern in spec.patterns:
+                _compile(pattern)
         except re.error as error:
             raise ValueError(str(error)) from error
-    for pattern in spec.patterns:
-        regex = getattr(pattern, "regex", None)
-        if regex is None:
-            continue
-        if regex.pattern.count(_ANY_FOLDERS) > _MOST_ANY_FOLDERS:
-            raise ValueError(f"more than {_MOST_ANY_FOLDERS} ** in a pattern")
-        if regex.pattern.count(_STAR) > 1:
-            pattern.regex = re.compile("".join(_without_backtracking(regex.pattern)))
     return spec
+
+
+def _compile(pattern: Any) -> None:
+    """Replace the regular expression of a pattern by one that takes linear time."""
+    regex = getattr(pattern, "regex", None)
+    if regex is None:
+        return
+    if regex.pattern.count(_ANY_FOLDERS) > _MOST_ANY_FOLDERS:
+        raise ValueError(f"more than {_MOST_ANY_FOLDERS} ** in a pattern")
+    if regex.pattern.count(_STAR) > 1:
+        pattern.regex = re.compile("".join(_without_backtracking(regex.pattern)))
 
 
 def _without_backtracking(regex: str) -> Iterator[str]:

@@ -19,6 +19,7 @@ from typing import BinaryIO, NamedTuple, cast
 from isal import igzip, isal_zlib
 
 from constructs_triton.errors import ArchiveError, InvalidValueError
+from constructs_triton.untrusted.budget import OverBudgetError, UnpackBudget
 from constructs_triton.untrusted.regular_files import open_regular
 
 __all__ = ["UNPACK_BYTES_VARIABLE", "ArchiveMember", "UnpackLimits", "read_members"]
@@ -54,11 +55,14 @@ class UnpackLimits:
     ``max_ratio``
         How many times larger than the archive its content may be, beyond the first GiB. Default: 200. Weights
         compress by less than 10 times; only a file of zeros reaches 1,000.
+    ``budget``
+        What it shares with other archives. Default: nothing.
     """
 
     max_bytes: int = 1 << 40
     max_members: int = 200_000
     max_ratio: int = 200
+    budget: UnpackBudget | None = None
 
     @classmethod
     def from_environment(cls) -> UnpackLimits:
@@ -110,8 +114,10 @@ def read_members(
     """
     allowed = limits or UnpackLimits.from_environment()
     with _errors_of(archive), open_regular(archive) as file, _unzipped(file, accept_plain) as content:
-        stream = _Stream(content, allowed.bytes_for(os.fstat(file.fileno()).st_size))
+        stream = _Stream(content, allowed.bytes_for(os.fstat(file.fileno()).st_size), allowed.budget)
         for member in _Reader(stream, allowed.max_members).members():
+            if allowed.budget is not None:
+                allowed.budget.spend(members=1)
             yield member._replace(chunks=partial(_content, archive, member))
 
 
@@ -124,7 +130,7 @@ def _content(archive: Path, member: ArchiveMember) -> Iterator[bytes]:
 def _errors_of(archive: Path) -> Iterator[None]:
     try:
         yield
-    except _LimitError as error:
+    except (_LimitError, OverBudgetError) as error:
         raise ArchiveError(f"{archive}: {error}") from error
     except (OSError, EOFError, _FormatError, _DEFLATE_ERROR) as error:
         raise ArchiveError(f"{archive}: cannot be read as .tar.gz ({error}); create it again") from error
@@ -151,14 +157,16 @@ class _LimitError(Exception):
 class _Stream:
     """The unpacked bytes, of which at most ``max_bytes`` may be read."""
 
-    def __init__(self, content: BinaryIO, max_bytes: int) -> None:
-        self._content = content
+    def __init__(self, content: BinaryIO, max_bytes: int, budget: UnpackBudget | None) -> None:
+        self._content, self._budget = content, budget
         self._max_bytes = self._left = max_bytes
 
     def chunk(self, length: int) -> bytes:
         """Read up to ``length`` bytes and up to one MiB; nothing at the end."""
         data: bytes = self._content.read(min(length, _CHUNK_BYTES))
         self._left -= len(data)
+        if self._budget is not None:
+            self._budget.spend(size=len(data))
         if self._left < 0:
             raise _LimitError(
                 f"unpacks to more than {self._max_bytes} bytes, which is suspicious for its size; if it is "

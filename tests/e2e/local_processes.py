@@ -43,7 +43,7 @@ def supervisor_ids(local: LocalEndpoint) -> list[int]:
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         words = _words(process)
-        if any(word.endswith("supervisor.py") for word in words) and any(name in words for name in names):
+        if any("local.server.supervisor" in word for word in words) and any(name in words for name in names):
             found.append(int(process.name))
     return found
 

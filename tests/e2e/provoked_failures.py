@@ -31,7 +31,7 @@ max_batch_size: 0
 input [ {{ name: "X" data_type: TYPE_FP32 dims: [ -1 ] }} ]
 output [ {{ name: "Z" data_type: {type} dims: [ -1 ] }} ]
 {more}
-ensemble_scheduling {{ step {{ model_name: "{step}" model_version: -1
+ensemble_scheduling {{ step {{ model_name: "{step}" model_version: {version}
   input_map {{ key: "X" value: "X" }} output_map {{ key: "{output}" value: "Z" }} }} }}
 """
 _AT_START = "class TritonPythonModel:\n    def initialize(self, args):\n        {}\n"
@@ -69,10 +69,18 @@ def _variable(id: str, name: str, value: str) -> Provocation:
 
 
 def _ensemble(
-    id: str, name: str, *, step: str = "part", output: str = "Y", more: str = "", **values: str
+    id: str,
+    name: str,
+    *,
+    step: str = "part",
+    output: str = "Y",
+    version: int = -1,
+    more: str = "",
+    **values: str,
 ) -> Provocation:
     """An ensemble of one model, which is in the same archive."""
-    config = _ENSEMBLE.format(step=step, output=output, more=more, type=values.get("type", "TYPE_FP32"))
+    type_ = values.get("type", "TYPE_FP32")
+    config = _ENSEMBLE.format(step=step, output=output, version=version, more=more, type=type_)
     part = below("part", {"config.pbtxt": PYTHON_CONFIG, "1/model.py": _MODEL})
     files = {**part, "m/config.pbtxt": config, "m/1/.keep": ""}
     return Provocation(id, name, files, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "m"})
@@ -153,6 +161,7 @@ PROVOCATIONS = [
         **{"env.tar.gz": "text"},
     ),
     _ensemble("ens-unavailable", "step is missing", step="absent"),
+    _ensemble("ens-step-failed", "version is missing", version=2),
     _ensemble("ens-graph", "tensor is misspelled", output="YY"),
     _ensemble("ens-inconsistent", "data types differ", type="TYPE_INT32"),
     _ensemble("ens-fields", "instance group", more="instance_group { count: 2 }"),

@@ -36,6 +36,7 @@ SECRETS = {
     # The names of parameters may be no keyword, no module and no number of Python.
     "PASS": "open sesame",
     "S3": "ghp_zyxwvutsrqponmlkjihgfedcba9876543210",
+    "SUPER": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
 }
 
 
@@ -85,13 +86,16 @@ def test_app_synthesizes_and_is_described(aws: SimulatedAccount, tmp_path: Path)
 
 def test_secrets_are_written_nowhere(aws: SimulatedAccount, tmp_path: Path) -> None:
     """Secrets in variables and tags become parameters; no file and no message contains them."""
-    Notebook(aws).model("first", {"Environment": {**SECRETS, "MODE": "fast"}})
+    Notebook(aws).model("first", {"Environment": {**SECRETS, "MODE": "fast", "PIN": "4711"}})
     Notebook(aws).endpoint(tags={"2fa-token": "tag-secret", "team": "vision"})
     code, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--no-synth", "--json")
     assert code == 0, printed
     files = [path for path in (tmp_path / "app").rglob("*") if path.is_file()]
     everything = printed + "".join(path.read_text() for path in files)
     assert [each for each in [*SECRETS.values(), "tag-secret"] if each in everything] == []
+    report = (tmp_path / "app" / "ADOPT.md").read_text()
+    written = report.partition("## Values that are written as they are")[2].partition("\n## ")[0].splitlines()
+    assert written[-2:] == [f"- tags of {ENDPOINT_ARN}: team", "- variables of model first: MODE, PIN"]
     stack = synthesize(tmp_path / "app", tmp_path / "assembly")
     assert_endpoint(stack, instance_types="ml.g5.xlarge")
     template = json.loads((tmp_path / "assembly" / "Endpoint.template.json").read_text())

@@ -17,6 +17,7 @@ from pathlib import Path
 import file_targets as files
 from check_examples.torch_and_plan import plan, torchscript, zipped
 from client_targets import answers, read_answer
+from reader_targets import READERS
 from template_targets import read_assembly, seeds
 
 from constructs_triton.custom_resource_handlers.model_sync.index import Index
@@ -321,4 +322,5 @@ TARGETS = (
     FuzzTarget("logs", lambda: [files.LOG], files.read_log),
     FuzzTarget("templates", seeds, read_assembly),
     FuzzTarget("names", lambda: [*files.NAMES], files.read_name),
+    *(FuzzTarget(each.name, each.samples, each.read) for each in READERS),
 )

@@ -1,18 +1,21 @@
-"""Cloud assemblies with parts of another form than ``cdk synth`` writes."""
+"""Cloud assemblies with parts of another form than ``cdk synth`` writes, and with references that share."""
 
 from __future__ import annotations
 
 import copy
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from constructs_triton.cli.assembly.stacks import read_stacks
 from constructs_triton.cli.recommender import check_template
+from constructs_triton.cloud_assembly.service_graph import ServiceGraph
 from constructs_triton.errors import ConstructsTritonError
 from constructs_triton.local.sources.assembly import read_endpoints
+from constructs_triton.planning.cost.template_cost import fleets_of
 from constructs_triton.planning.template_scaling import read_scaling
 
 __all__ = ["DOCUMENTS", "read_assembly", "seeds"]
@@ -21,6 +24,25 @@ _VALUES: tuple[Any, ...] = (
     *(None, True, 0, -1, 1.5, "", "x", "Model", [], [[]], ["x"], {}, {"x": 1}, [None], {"Ref": "Model"}),
     *({"Ref": "P"}, {"Ref": ["x"]}, {"Fn::GetAtt": "x"}, {"Fn::Join": 5}, {"Fn::If": ["C", 1, 2]}),
     *({"Fn::Select": []}, {"Fn::Sub": "${Model}${P}"}, {"Fn::FindInMap": [1, {}, []]}, {"Condition": "C"}),
+)
+_Kind = Callable[[list[str]], Any]
+_TRUE = {"Fn::Equals": ["a", "a"]}
+_CONDITIONS: tuple[_Kind, ...] = (
+    lambda used: {"Fn::And": [{"Condition": name} for name in used]},
+    lambda used: {"Fn::Or": [{"Fn::Not": [{"Condition": name}]} for name in used]},
+    lambda used: {"Fn::Equals": [{"Fn::If": [used[0], {"Ref": used[-1]}, 1]}, {"Fn::If": [used[-1], 1, 2]}]},
+)
+_FUNCTIONS: tuple[_Kind, ...] = (
+    lambda used: {"Fn::Join": ["-", [{"Ref": name} for name in used]]},
+    lambda used: {"Fn::Join": [",", {"Fn::Split": ["a", {"Ref": used[0]}]}]},
+    lambda used: {"Fn::Sub": "".join(f"${{{name}}}" for name in used)},
+    lambda used: {"Fn::Sub": ["${V}${V}", {"V": {"Fn::GetAtt": [used[0], "ModelName"]}}]},
+    lambda used: {"Fn::Select": [0, [{"Ref": name} for name in used]]},
+    lambda used: {"Fn::If": [used[0], [{"Fn::ImportValue": name} for name in used], {"Ref": used[-1]}]},
+    lambda used: {"Fn::FindInMap": [{"Fn::FindInMap": [used[0], "a", "b"]}, "a", {"Ref": used[-1]}]},
+    lambda used: {"Fn::GetStackOutput": {"StackName": "Shop", "OutputName": used[0]}},
+    lambda used: {"Fn::Base64": {"Fn::Join": [{"Ref": used[0]}, [{"Ref": name} for name in used]]}},
+    lambda used: {"a": [{"Fn::ImportValue": name} for name in used]},
 )
 _STEPS = {"StepAdjustments": [{"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}], "Cooldown": 60}
 _CONTAINER = {"Image": "i", "ModelDataUrl": "s3://b/a.tar.gz", "Environment": {"A": "1"}}
@@ -141,19 +163,66 @@ def read_assembly(content: bytes, folder: Path) -> None:
     """Read an assembly, in which some values are replaced, with each command that reads one."""
     documents = copy.deepcopy(DOCUMENTS)
     rng = random.Random(content)
-    for _ in range(rng.randint(1, 3) if content else 0):
+    if content and rng.random() < 0.5:
+        _add_graph(rng, documents["Shop.template.json"])
+    for _ in range(rng.randint(0, 3) if content else 0):
         _replace_one(rng, documents[rng.choice(list(documents))])
     for name, document in documents.items():
         (folder / name).write_text(json.dumps(document), encoding="utf-8")
     (folder / "a.tar.gz").touch()
     template = folder / "Shop.template.json"
-    for read in (read_endpoints, read_scaling, check_template):
-        target = folder if read is read_endpoints else template
+    for read in (read_endpoints, _read_graphs, read_scaling, check_template):
+        target = folder if read in (read_endpoints, _read_graphs) else template
         if content:
             with suppress(ConstructsTritonError):
                 read(target)
         else:
             read(target)
+
+
+def _read_graphs(folder: Path) -> None:
+    """Read an assembly as ``graph`` and ``cost`` do."""
+    for stack in read_stacks(folder, None):
+        ServiceGraph.of(stack)
+        list(fleets_of(stack))
+
+
+def _add_graph(rng: random.Random, template: dict[str, Any]) -> None:
+    """Add names, conditions, mappings and outputs that each use others, often several times.
+
+    A few kilobytes stand for any amount of work or text. Some references go in a circle.
+    """
+    size = rng.choice((5, 30, 60, 200))
+    names = [f"N{number}" for number in range(size)]
+    template["Conditions"].update(
+        {name: _shared(rng, names, place, _CONDITIONS) for place, name in enumerate(names)}
+    )
+    template["Mappings"].update({name: {"a": {"b": rng.choice((name, "a", ["x"]))}} for name in names})
+    values = [_shared(rng, names, place, _FUNCTIONS) for place in range(size)]
+    for name, value in zip(names, values, strict=True):
+        model = {"ModelName": value, "PrimaryContainer": {**_CONTAINER, "Environment": {"A": value}}}
+        template["Resources"][name] = {
+            "Type": "AWS::SageMaker::Model",
+            "Properties": model,
+            "Condition": rng.choice(names),
+        }
+    template["Outputs"] = {
+        name: {"Value": value, "Export": {"Name": name}} for name, value in zip(names, values, strict=True)
+    }
+    last = {"Ref": names[-1]}
+    template["Resources"]["Model"]["Properties"]["ModelName"] = last
+    template["Resources"]["Endpoint"]["Properties"]["EndpointName"] = {"Fn::Join": ["-", [last] * 3]}
+
+
+def _shared(rng: random.Random, names: list[str], place: int, kinds: Sequence[_Kind]) -> Any:
+    """Return a function of the name before this one, or rarely of any name, which may make a circle."""
+    if place == 0:
+        return rng.choice(("a" * 50, {"Fn::Equals": ["a", "a"]})) if kinds is _FUNCTIONS else _TRUE
+    used = [
+        names[place - 1] if rng.random() < 0.95 else rng.choice(names)
+        for _ in range(rng.choice((1, 2, 2, 4)))
+    ]
+    return rng.choice(kinds)(used)
 
 
 def _replace_one(rng: random.Random, document: Any) -> None:

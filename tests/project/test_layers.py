@@ -23,6 +23,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "errors",
         "tokens",
         "untrusted",
+        "processes",
         "facts",
         "model_files",
         "model_config",
@@ -42,6 +43,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "cloud_assembly": (
         "shapes",
         "template",
+        "evaluation_budget",
         "intrinsics",
         "placeholders",
         "synthesized_stack",
@@ -93,6 +95,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "running_container",
         "http_session",
         "readiness",
+        "interruptible",
         "stand_ins",
         "server",
         "bundled_servers",

@@ -14,7 +14,7 @@ PATTERN = st.text(alphabet="ab*?/[]!-.\\", min_size=1, max_size=12)
 PATH = st.text(alphabet="ab/.[", min_size=1, max_size=16).filter(lambda text: text.strip("/"))
 
 
-@pytest.mark.filterwarnings("ignore:Possible nested set:FutureWarning")  # of re, about "[[]"
+@pytest.mark.filterwarnings("ignore:Possible:FutureWarning")  # of re in pathspec, about "[[]" and "[---]"
 @settings(deadline=None, max_examples=500)
 @given(pattern=PATTERN, path=PATH)
 @example(pattern="*a*b", path="ab/aab")
@@ -44,6 +44,12 @@ def test_many_double_stars_are_an_error() -> None:
     """Each of them tries every folder of a path."""
     with pytest.raises(ValueError, match=r"more than 2 \*\* in a pattern"):
         compile_patterns(["a/**/a/**/a/**/b"])
+
+
+@pytest.mark.parametrize("pattern", ["[[]", "*[---]*", "*[&&]*", "*[||]*", "*[~~]*"])
+def test_set_of_another_syntax_gives_no_warning(pattern: str) -> None:
+    """The tests turn warnings of ``re`` into errors; users would see them on their terminal."""
+    compile_patterns([pattern])
 
 
 @pytest.mark.parametrize("pattern", ["[?[-?]", "\\"])

@@ -52,11 +52,11 @@ def test_terminal_prints_findings_as_their_strings(
 
 
 def test_repository_error_prints_findings_as_their_strings(repository: ModelRepository) -> None:
-    """The message of ``RepositoryError`` is the number of errors and the string of each."""
+    """The message of ``RepositoryError`` is the number of errors, the verdict and each error."""
     report = repository.check()
     with pytest.raises(RepositoryError) as caught:
         report.raise_for_errors()
-    assert str(caught.value) == f"{repository.path}: 1 error found\n{report.errors[0]}"
+    assert str(caught.value) == f"{repository.path}: 1 error, Triton rejects it\n{report.errors[0]}"
 
 
 def test_config_error_prints_its_finding_as_its_string() -> None:

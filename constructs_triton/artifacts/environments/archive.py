@@ -28,7 +28,7 @@ def write_tar(environment: Path, links: Mapping[str, str], path: Path) -> None:
     """Write an environment as a tar file: sorted, without owners, with one time and two modes."""
     names = [found.relative_to(environment).as_posix() for found in environment.rglob("*")]
     with tarfile.open(path, mode="w", format=tarfile.GNU_FORMAT) as tar:
-        for name in sorted([*names, *links]):
+        for name in sorted({*names, *links}):
             _add(tar, name, environment / name, links.get(name))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from constructs_triton.artifacts.environments.archive import write_tar
 from constructs_triton.artifacts.environments.cache import cached_archive, writing
 from constructs_triton.artifacts.environments.layout import arrange, site_packages
+from constructs_triton.artifacts.environments.line_checks import check_exported, check_lines, check_pins
 from constructs_triton.artifacts.environments.lock import EnvironmentLock, lock_path, read_lock_file
 from constructs_triton.artifacts.environments.requirements import Requirements
 from constructs_triton.artifacts.environments.target import EnvironmentTarget
@@ -86,7 +87,7 @@ def update_lock(
     chosen = tuple(options) if options is not None else (old.options if old is not None else ())
     if old is not None and not update and old.is_for(requirements, target, chosen):
         return old, False
-    lines = export_uv_lock(requirements, target) if requirements.is_uv_lock else requirements.lines
+    lines = _lines(requirements, target)
     pins = resolve(
         lines,
         requirements.constraints,
@@ -110,6 +111,17 @@ def update_lock(
     return lock, True
 
 
+def _lines(requirements: Requirements, target: EnvironmentTarget) -> tuple[str, ...]:
+    """Return the lines to resolve. Those of another person's archive were not checked before."""
+    place = str(requirements.path)
+    if requirements.is_uv_lock:
+        exported = export_uv_lock(requirements, target)
+        check_exported(place, exported)
+        return exported
+    check_lines(place, [*requirements.lines, *requirements.constraints])
+    return requirements.lines
+
+
 def build_locked(lock: EnvironmentLock, target: EnvironmentTarget, folder: Path, place: str) -> Path:
     """Download the packages of a lock file, and return their archive in the cache.
 
@@ -123,6 +135,8 @@ def build_locked(lock: EnvironmentLock, target: EnvironmentTarget, folder: Path,
         InvalidValueError: a package cannot be downloaded, or the cache cannot be written.
         MissingDependencyError: uv is not installed.
     """
+    check_pins(place, lock.pins)
+    check_lines(place, lock.requirements)  # their options about indexes apply
     key = lock.key(target)
     with writing(key, folder) as (scratch, draft):
         environment = scratch / "environment"

@@ -1,8 +1,12 @@
-"""Finished environments in the user's cache directory, each under the key of its lock file."""
+"""Finished environments in the user's cache directory, each under the key of its lock file.
+
+Beside each archive is its seal, which also has the folder of the requirements. The seal's modification time
+is when the archive was last used. That of the archive never changes, because another process may be packing
+it.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,40 +18,71 @@ from constructs_triton.model_repository.cache_location import (
     cache_directory,
 )
 from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
+from constructs_triton.untrusted.cache_contract import Seal, own_folder, set_time_back
 
-__all__ = ["cached_archive", "folder_of", "local_lock_path", "writing"]
+__all__ = ["cached_archive", "folder_of", "local_lock", "writing"]
 
-_ARCHIVE, _FOLDER, _LOCK = ".tar", ".folder", ".lock"
+_FOLDER, _ARCHIVE, _SEAL, _LOCK = "environments", ".tar", ".json", ".lock"
 
 
 def _directory() -> Path:
-    return cache_directory() / "environments"
+    return cache_directory() / _FOLDER
+
+
+def _paths(name: str, suffix: str) -> tuple[Path, Path]:
+    """Return the paths of an entry and of its seal."""
+    path = _directory() / f"{name}{suffix}"
+    return path, _directory() / f"{name}{suffix}{_SEAL}"
 
 
 def cached_archive(key: str) -> Path | None:
-    """Return the archive with this key, or ``None``."""
-    path = _directory() / f"{key}{_ARCHIVE}"
-    if not path.is_file():
+    """Return the archive with this key, or ``None`` if it is missing, or was changed.
+
+    Raises:
+        InvalidValueError: the cache belongs to another user, or others may write it.
+    """
+    with _explained():
+        try:
+            own_folder(cache_directory(), _FOLDER, is_optional=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+    return _find(key, _ARCHIVE)
+
+
+def _find(name: str, suffix: str) -> Path | None:
+    path, seal = _paths(name, suffix)
+    try:
+        Seal.read(seal, name).use(seal, {suffix: path})
+    except (OSError, ValueError):
         return None
-    with suppress(OSError):
-        # Its time says when the archive was last used. That of the archive itself must not change, because
-        # another process may be packing it.
-        os.utime(path.with_suffix(_FOLDER))
     return path
 
 
 def folder_of(key: str) -> Path:
     """Return the folder that relative paths in the requirements start at; the current one if unknown."""
-    with suppress(OSError):
-        folder = Path((_directory() / f"{key}{_FOLDER}").read_text(encoding="utf-8"))
+    with suppress(OSError, ValueError):
+        folder = Path(str(Seal.read(_paths(key, _ARCHIVE)[1], key).note))
         if folder.is_dir():
             return folder
     return Path.cwd()
 
 
-def local_lock_path(key: str, target_key: str) -> Path:
-    """Return the path of the lock file for a server on this machine."""
-    return _directory() / f"{key[:32]}-{target_key}{_LOCK}"
+@contextmanager
+def local_lock(key: str, target_key: str) -> Iterator[Path]:
+    """Yield the path of the lock file for a server on this machine. One that was changed is deleted first.
+
+    Raises:
+        InvalidValueError: the cache cannot be written.
+    """
+    name = f"{key[:32]}-{target_key}"
+    path, seal = _paths(name, _LOCK)
+    with _explained():
+        own_folder(cache_directory(), _FOLDER, create=True, is_optional=False)
+        if _find(name, _LOCK) is None:
+            path.unlink(missing_ok=True)
+    yield path
+    with _explained():
+        Seal.of(name, {_LOCK: path}).write(seal)
 
 
 @contextmanager
@@ -61,22 +96,30 @@ def writing(key: str, folder: Path) -> Iterator[tuple[Path, Path]]:
     Raises:
         InvalidValueError: the cache cannot be written.
     """
-    directory = _directory()
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        remove_abandoned(directory)
-        with partial_folder(directory) as scratch:
+    path, record = _paths(key, _ARCHIVE)
+    with _explained():
+        own_folder(cache_directory(), _FOLDER, create=True, is_optional=False)
+        remove_abandoned(path.parent)
+        with partial_folder(path.parent) as scratch:
             draft = scratch / f"archive{_ARCHIVE}"
             yield scratch, draft
-            (directory / f"{key}{_FOLDER}").write_text(str(folder), encoding="utf-8")
-            draft.replace(directory / f"{key}{_ARCHIVE}")
+            set_time_back(draft)
+            seal = Seal.of(key, {_ARCHIVE: draft}, note=str(folder))
+            draft.replace(path)
+            seal.moved({_ARCHIVE: path}, seal.note).write(record)
+    _delete_oldest(path.parent, key)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise InvalidValueError(
-            f"{error.filename or directory}: the environment cannot be written "
+            f"{error.filename or _directory()}: the environment cannot be written "
             f"({(error.strerror or str(error)).lower()}); free disk space, or set {CACHE_DIRECTORY_VARIABLE} "
             "to another folder"
         ) from error
-    _delete_oldest(directory, key)
 
 
 def _delete_oldest(directory: Path, kept: str) -> None:
@@ -89,9 +132,10 @@ def _delete_oldest(directory: Path, kept: str) -> None:
         if path.stem != kept:
             left -= sizes[path]
             path.unlink(missing_ok=True)
-            path.with_suffix(_FOLDER).unlink(missing_ok=True)
+            _paths(path.stem, _ARCHIVE)[1].unlink(missing_ok=True)
 
 
 def _last_used(archive: Path) -> int:
-    folder = archive.with_suffix(_FOLDER)
-    return (folder if folder.exists() else archive).stat().st_mtime_ns
+    """Return when an archive was last used; 0 if it has no seal, and so cannot be used."""
+    seal = _paths(archive.stem, _ARCHIVE)[1]
+    return seal.stat().st_mtime_ns if seal.exists() else 0

@@ -19,6 +19,8 @@ __all__ = ["EnvironmentContents", "InstalledPackage", "read_contents"]
 
 _LIMITS = UnpackLimits(max_bytes=1 << 36)
 _MOST_LOCK_BYTES, _MOST_METADATA_BYTES, _MOST_PACKAGES = 16 << 20, 1 << 20, 10_000
+#: Of all packages, and the names of libraries; a large environment has 30 MiB of metadata.
+_MOST_BYTES_IN_ALL = 256 << 20
 _METADATA = re.compile(r"lib/python(3\.\d+)/site-packages/[^/]+\.dist-info/METADATA")
 _BUNDLED = re.compile(r"lib/python3\.\d+/site-packages/([^/]+\.libs)/([^/]+)")
 _LONGEST_LICENSE = 60
@@ -68,7 +70,7 @@ def read_contents(path: Path) -> EnvironmentContents:
         reason = "is a folder" if path.is_dir() else "does not exist"
         raise InvalidValueError(f"{path}: {reason}; pass an archive of `constructs-triton env build`")
     packages, pythons, bundled = [], set(), dict[str, list[str]]()
-    size, lock = 0, b""
+    size, kept, lock = 0, 0, b""
     for member in read_members(path, _LIMITS, accept_plain=True):
         name, size = os.path.normpath(member.name), size + member.size
         if name == LOCK_MEMBER:
@@ -77,10 +79,15 @@ def read_contents(path: Path) -> EnvironmentContents:
             pythons.add(match[1])
             content = _content(path, member, _MOST_METADATA_BYTES)
             packages.append(_package(BytesHeaderParser().parsebytes(content)))
+            kept += len(content)
         elif match := _BUNDLED.fullmatch(name):
+            kept += len(name)
             bundled.setdefault(match[1], []).append(match[2])
-        if len(packages) > _MOST_PACKAGES:
-            raise ArchiveError(f"{path}: contains more than {_MOST_PACKAGES} packages; pass an environment")
+        if len(packages) > _MOST_PACKAGES or kept > _MOST_BYTES_IN_ALL:
+            raise ArchiveError(
+                f"{path}: contains more than {_MOST_PACKAGES} packages or {_MOST_BYTES_IN_ALL >> 20} MiB of "
+                "metadata; pass an environment"
+            )
     if not packages and not lock:
         raise ArchiveError(
             f"{path}: contains no Python packages; pass an archive of `constructs-triton env build`, "

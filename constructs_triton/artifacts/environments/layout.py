@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import re
 import shutil
-from collections.abc import Iterator
+import stat
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from constructs_triton.artifacts.environments.lock import LOCK_MEMBER, EnvironmentLock
 from constructs_triton.artifacts.environments.target import EnvironmentTarget
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.untrusted.regular_files import read_regular
 
 __all__ = ["arrange", "site_packages"]
 
@@ -38,11 +43,14 @@ def arrange(environment: Path, lock: EnvironmentLock, target: EnvironmentTarget)
     """
     site = site_packages(environment, target)
     (site / ".lock").unlink(missing_ok=True)
+    _refuse_links(environment)
+    for name in _OF_THE_MACHINE:
+        for path in site.glob(f"*.dist-info/{name}"):
+            path.unlink()
+    moved = _move_out(environment, site)
+    installed = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
     for record in sorted(site.glob("*.dist-info/RECORD")):
-        _tidy(environment, site, record)
-    for top in _OUTSIDE:
-        if (site / top).is_dir() and not any(path.is_file() for path in (site / top).rglob("*")):
-            shutil.rmtree(site / top)
+        _write_record(record, installed, moved)
     _write(environment / "bin" / "activate", _ACTIVATE)
     settings = f"home = {target.home}\ninclude-system-site-packages = true\nversion = {target.python}\n"
     _write(environment / "pyvenv.cfg", settings)
@@ -61,35 +69,69 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _tidy(environment: Path, site: Path, record: Path) -> None:
-    """Move the files of a package that are no modules, and write its list of files again."""
-    with record.open(encoding="utf-8", newline="") as file:
-        rows = list(_tidied(environment, site, list(csv.reader(file))))
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(sorted(rows))
-    _write(record, text.getvalue())
+def _refuse_links(environment: Path) -> None:
+    """A wheel contains files and folders. What a link points to would be packed, or changed."""
+    for folder, folders, files in os.walk(environment):
+        for name in (*folders, *files):
+            path = Path(folder, name)
+            mode = path.lstat().st_mode
+            if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+                raise InvalidValueError(
+                    f"{path.relative_to(environment)}: a package has installed something that is no file or "
+                    "folder; use another version of the package"
+                )
 
 
-def _tidied(environment: Path, site: Path, rows: list[list[str]]) -> Iterator[list[str]]:
-    for row in rows:
-        name, top = row[0], row[0].partition("/")[0]
-        if "/" in name and name.rpartition("/")[2] in _OF_THE_MACHINE and ".dist-info/" in name:
-            (site / name).unlink(missing_ok=True)
-        elif top in _OUTSIDE and not (site / top / "__init__.py").exists():
-            _move(site / name, environment / name, is_script=top == "bin")
-            yield [f"../../../{name}", "", ""]
-        else:
-            yield row
+def _move_out(environment: Path, site: Path) -> dict[str, str]:
+    """Move the files of packages that are no modules; return their new paths by the old ones.
+
+    The files are those that are there. What a wheel says in RECORD of its files is not trusted.
+    """
+    moved: dict[str, str] = {}
+    for top in _OUTSIDE:
+        if not (site / top).is_dir() or (site / top / "__init__.py").exists():
+            continue
+        names = [path.relative_to(site).as_posix() for path in (site / top).rglob("*") if path.is_file()]
+        if not names:
+            shutil.rmtree(site / top)
+            continue
+        (site / top).replace(environment / top)
+        moved |= {name: f"../../../{name}" for name in names}
+        if top == "bin":
+            for name in names:
+                _make_script(environment / name)
+    return moved
 
 
-def _move(source: Path, destination: Path, *, is_script: bool) -> None:
-    """Move a file. A script names the interpreter of the machine, and gets the one on PATH instead."""
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    source.replace(destination)
-    if not is_script:
-        return
-    content = destination.read_bytes()
+def _make_script(path: Path) -> None:
+    """Make a file executable. It names the interpreter of the machine, and gets the one on PATH instead."""
+    content = path.read_bytes()
     first, separator, others = content.partition(b"\n")
     if first.startswith(b"#!") and b"python" in first:
-        destination.write_bytes(b"#!/usr/bin/env python3" + separator + others)
-    destination.chmod(0o755)
+        path.write_bytes(b"#!/usr/bin/env python3" + separator + others)
+    path.chmod(0o755)
+
+
+def _write_record(record: Path, installed: Collection[str], moved: Mapping[str, str]) -> None:
+    """Write the list of a package's files again: only of those that are there, with their new paths."""
+    try:
+        text = read_regular(record).decode()
+        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    except (OSError, ValueError, csv.Error) as error:
+        raise InvalidValueError(
+            f"{record.parent.name}/RECORD: cannot be read ({error}); use another version of the package"
+        ) from error
+    if outside := [row[0] for row in rows if _leads_outside(row[0])]:
+        raise InvalidValueError(
+            f"{record.parent.name}/RECORD: a package can install files only in its own folder, got "
+            f"{outside[0][:200]!r}; do not use this package"
+        )
+    kept = [[moved[row[0]], "", ""] if row[0] in moved else row for row in rows]
+    known = {*installed, *moved.values()}
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows(sorted(row for row in kept if row[0] in known))
+    _write(record, written.getvalue())
+
+
+def _leads_outside(name: str) -> bool:
+    return name.startswith(("/", "\\")) or ".." in re.split(r"[/\\]", name)

@@ -19,6 +19,7 @@ from constructs_triton.artifacts.environments.target import EnvironmentTarget
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_repository.temporary_folders import partial_folder
 from constructs_triton.untrusted.regular_files import read_regular
+from constructs_triton_client.bounded_json import parse_bounded_json
 
 __all__ = ["LOCK_MEMBER", "EnvironmentLock", "lock_path", "read_lock", "read_lock_file"]
 
@@ -30,7 +31,8 @@ _FIRST_LINE = (
 )
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==(\S+)", re.MULTILINE)
 _FIELDS = frozenset(["python", "platform", "requirements", "constraints", "options", "extras", "digest"])
-_OPTIONS = frozenset(["--index", "--default-index", "--find-links", "--no-index", "--offline"])
+_OPTIONS = frozenset(["--index", "--default-index", "--find-links"])
+_SWITCHES = frozenset(["--no-index", "--offline"])
 #: Part of each key, because another layout gives other archives.
 _LAYOUT = 1
 
@@ -116,7 +118,7 @@ def read_lock(content: bytes, path: str) -> EnvironmentLock:
     try:
         # Git may check the file out with other line ends.
         first, second, pins = content.decode().replace("\r\n", "\n").split("\n", 2)
-        header = json.loads(second.removeprefix("# "))
+        header = parse_bounded_json(second.removeprefix("# "))
         if first != _FIRST_LINE or not _is_header(header):
             raise ValueError(first)
     except ValueError as error:
@@ -154,6 +156,17 @@ def _is_header(header: Any) -> bool:
     if not all(isinstance(each, list) for each in lists):
         return False
     words = [*texts, *(line for lines in lists for line in lines)]
-    # A lock file may come from the archive of another person, and its options are those of a command.
-    options = [each for each in header["options"] if str(each).startswith("-")]
-    return all(isinstance(each, str) for each in words) and _OPTIONS.issuperset(options)
+    return all(map(_is_text, words)) and _are_options(header["options"])
+
+
+def _is_text(word: Any) -> bool:
+    """Whether it is a string that a file and an argument of a command can contain."""
+    return isinstance(word, str) and "\0" not in word and word.encode(errors="ignore").decode() == word
+
+
+def _are_options(words: Sequence[str]) -> bool:
+    """A lock file may come from the archive of another person, and its options are those of a command."""
+    rest = iter(words)
+    return all(
+        word in _SWITCHES or (word in _OPTIONS and not next(rest, "-").startswith("-")) for word in rest
+    )

@@ -16,6 +16,8 @@ from constructs_triton.facts.images import DEFAULT_VERSION
 
 __all__ = ["PythonEnvironment"]
 
+_NOT_BUILT = "its environment was not built on this machine, or was changed in the cache"
+
 
 @dataclass(frozen=True, slots=True)
 class PythonEnvironment:
@@ -50,7 +52,7 @@ class PythonEnvironment:
 
         Raises:
             InvalidValueError: the lock file is missing or old, or the environment was not built on this
-                machine; the message has the command that builds it.
+                machine, or was changed in the cache; the message has the command that builds it.
         """
         target = image_target(self.image_version)
         path = lock_path(self.requirements, target)
@@ -58,10 +60,7 @@ class PythonEnvironment:
         problem = self._problem(lock, target, path)
         archive = None if problem or lock is None else cached_archive(lock.key(target))
         if archive is None:
-            raise InvalidValueError(
-                f"{self.requirements}: {problem or 'its environment was not built on this machine'}; run "
-                f"`{self._command}`"
-            )
+            raise InvalidValueError(f"{self.requirements}: {problem or _NOT_BUILT}; run `{self._command}`")
         return archive
 
     def _problem(self, lock: EnvironmentLock | None, target: EnvironmentTarget, path: Path) -> str:

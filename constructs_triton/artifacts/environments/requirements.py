@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from constructs_triton.artifacts.environments.line_checks import check_lines
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.untrusted.regular_files import read_regular
 from constructs_triton_client.spelling import did_you_mean, quoted
@@ -20,10 +21,8 @@ __all__ = ["UV_LOCK", "Requirements", "read_requirements"]
 PYPROJECT, UV_LOCK = "pyproject.toml", "uv.lock"
 _NESTED = re.compile(r"(?:-r|--requirement)(?:\s+|=|(?<=r))(.+)")
 _CONSTRAINED = re.compile(r"(?:-c|--constraint)(?:\s+|=|(?<=c))(.+)")
-_EDITABLE = re.compile(r"(?:-e|--editable)(?:\s|=)")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _CONTINUED = re.compile(r"\\\r?\n")
-_URL_WITH_PASSWORD = re.compile(r"://[^/\s@]*:[^/\s@]*[^/\s@}]@")
 _MOST_FILES = 50
 
 
@@ -82,7 +81,7 @@ def read_requirements(path: Path, extras: Sequence[str] = ()) -> Requirements:
         )
     else:
         _read_into(path, lines, constraints, [])
-    _refuse(path, [*lines, *constraints])
+    check_lines(str(path), [*lines, *constraints])
     if not any(not line.startswith("-") for line in lines):
         raise InvalidValueError(f"{path}: contains no requirement; add a package, such as scikit-learn")
     return Requirements(
@@ -92,12 +91,15 @@ def read_requirements(path: Path, extras: Sequence[str] = ()) -> Requirements:
 
 def _text(path: Path) -> str:
     try:
-        return read_regular(path).decode()
+        text = read_regular(path).decode()
+        if "\0" not in text:
+            return text
+        reason = "it contains a NUL"
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "is not UTF-8"
-        raise InvalidValueError(
-            f"{path}: cannot be read ({reason.lower()}); pass a requirements.txt, pyproject.toml or uv.lock"
-        ) from error
+        reason = (getattr(error, "strerror", None) or "it is not UTF-8").lower()
+    raise InvalidValueError(
+        f"{path}: cannot be read ({reason}); pass a requirements.txt, pyproject.toml or uv.lock"
+    )
 
 
 def _digest(parts: Sequence[str], extras: Sequence[str]) -> str:
@@ -131,47 +133,43 @@ def _logical_lines(text: str) -> Iterator[str]:
             yield stripped
 
 
-def _refuse(path: Path, lines: Sequence[str]) -> None:
-    for line in lines:
-        if _EDITABLE.match(line):
-            raise InvalidValueError(
-                f"{path}: editable packages cannot be packed, got {line!r}; build a wheel with "
-                "`uv build --wheel`, and write the path of the wheel"
-            )
-        if _URL_WITH_PASSWORD.search(line):
-            shown = re.sub(r"://[^@]*@", "://***@", line)
-            raise InvalidValueError(
-                f"{path}: contains a password, which the lock file and the archive would contain too, got "
-                f"{shown!r}; remove it from the URL, and put it into ~/.netrc or an environment variable: "
-                "https://${USER}:${PASSWORD}@host/simple"
-            )
-
-
 # --- pyproject.toml ---------------------------------------------------------------------------------------
 
 
 def _project_lines(path: Path, extras: Sequence[str]) -> list[str]:
     try:
         document = tomllib.loads(_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidValueError(f"{path}: is not valid TOML ({error}); correct the file") from error
+    except (ValueError, RecursionError) as error:
+        # A number of more than 4,300 digits is a ValueError, and lists of lists to any depth the other.
+        reason = str(error).partition(";")[0] or "it is nested too deeply"
+        raise InvalidValueError(f"{path}: is not valid TOML ({reason}); correct the file") from error
     project = document.get("project")
     if not isinstance(project, dict):
         raise InvalidValueError(f"{path}: has no table [project]; add one with dependencies")
-    if "dependencies" in project.get("dynamic", ()):
+    if "dependencies" in _strings(path, "dynamic", project.get("dynamic", [])):
         raise InvalidValueError(
             f"{path}: dependencies are dynamic, so only the project's build program knows them; run "
             "`uv lock`, and pass uv.lock"
         )
     lines = _strings(path, "dependencies", project.get("dependencies", []))
-    optional = project.get("optional-dependencies", {})
+    optional = _table(project.get("optional-dependencies"))
     for extra in extras:
         if extra not in optional:
             hint = did_you_mean(extra, optional, f"use one of {quoted(sorted(optional)) or 'none'}")
             raise InvalidValueError(f'{path}: has no extra "{extra}"; {hint}')
         lines += _strings(path, f"optional-dependencies.{extra}", optional[extra])
     _refuse_sources(path, document, lines)
-    return [" ".join(line.split()) for line in lines]
+    stripped = [" ".join(line.split()) for line in lines]
+    if options := [line for line in stripped if line.startswith("-")]:
+        raise InvalidValueError(
+            f"{path}: a dependency must begin with the name of a package, got {options[0]!r}; correct the "
+            "file"
+        )
+    return stripped
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _strings(path: Path, field: str, value: Any) -> list[str]:
@@ -182,7 +180,7 @@ def _strings(path: Path, field: str, value: Any) -> list[str]:
 
 def _refuse_sources(path: Path, document: dict[str, Any], lines: Sequence[str]) -> None:
     """Only uv itself knows what a table of sources means; its lock file has the result."""
-    sources = document.get("tool", {}).get("uv", {}).get("sources", {})
+    sources = _table(_table(_table(document.get("tool")).get("uv")).get("sources"))
     names = {re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0].lower() for line in lines}
     found = sorted(name for name in sources if name.lower() in names)
     if found:

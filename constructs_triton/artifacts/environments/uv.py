@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from constructs_triton.artifacts.environments.lock import EnvironmentLock
 from constructs_triton.artifacts.environments.requirements import Requirements
 from constructs_triton.artifacts.environments.target import EnvironmentTarget
 from constructs_triton.errors import InvalidValueError, MissingDependencyError
+from constructs_triton.processes.children import run_child
+from constructs_triton.processes.environments import own_environment
 
-__all__ = ["export_uv_lock", "install", "resolve"]
+__all__ = ["OLDEST_UV", "export_uv_lock", "install", "resolve"]
+
+OLDEST_UV = (0, 13)
+"""Before it, uv builds editable packages in spite of that option, which runs their code. Before
+0.11.9, it writes paths outside of a package from its RECORD. The extra ``env`` requires the same version."""
 
 _INDEX_LINE = re.compile(r"(?:-i|--index-url|--extra-index-url|-f|--find-links|--no-index)(?:[\s=]|$)")
 _NUMPY = re.compile(r"numpy(?![A-Za-z0-9._-])", re.IGNORECASE)
 _UNREACHABLE = ("error sending request", "Failed to fetch", "may only be read from the cache", "dns error")
+_VERSION_SECONDS = 60
 _OFFLINE_HINT = "connect to the network, or set --index or --find-links to packages that can be reached"
 
 
@@ -33,12 +40,10 @@ class _Uv:
     place: str
 
     def run(self, *arguments: str) -> str:
-        command = [_find_uv(), "--no-progress", "--quiet", *arguments]
+        command = [_checked(_find_uv()), "--no-progress", "--quiet", *arguments]
         # Without this, uv may download an interpreter.
-        environment = {**os.environ, "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, cwd=self.folder, env=environment
-        )
+        environment = own_environment(UV_PYTHON_DOWNLOADS="never", NO_COLOR="1")
+        done = run_child(command, seconds=None, cwd=self.folder, environment=environment)
         if done.returncode:
             raise InvalidValueError(_explain(done.stderr.strip(), self.target, self.place))
         return done.stdout
@@ -50,6 +55,24 @@ class _Uv:
             *("--python", sys.executable, "--python-version", target.python),
             *("--python-platform", target.platform, "--only-binary", ":all:"),
         ]
+
+
+@cache
+def _checked(path: str) -> str:
+    """Return the path of uv, if it is new enough to keep to its options.
+
+    Raises:
+        MissingDependencyError: it is too old.
+    """
+    done = run_child([path, "--version"], seconds=_VERSION_SECONDS)
+    version = re.match(r"uv (\d+)\.(\d+)", done.stdout)
+    if version is None or (int(version[1]), int(version[2])) < OLDEST_UV:
+        got = done.stdout.strip() or f"exit code {done.returncode}"
+        raise MissingDependencyError(
+            f"{path}: must be uv {OLDEST_UV[0]}.{OLDEST_UV[1]} or newer, which runs no code of packages and "
+            f"ignores paths outside of them, got {got}; run `pip install --upgrade 'constructs-triton[env]'`"
+        )
+    return path
 
 
 def _find_uv() -> str:

@@ -79,7 +79,7 @@ def write_compiled(output: Path, gpu_folder: str, config_text: str, name: str, b
             (model / "1").mkdir(parents=True)
             shutil.copyfile(built.plan, model / "1" / "model.plan")
             shutil.copyfile(built.folder / MANIFEST_FILE, model / MANIFEST_FILE)
-            (model / "config.pbtxt").write_text(config_text, encoding="utf-8")
+            (model / "config.pbtxt").write_text(config_text, encoding="utf-8", newline="\n")
             with suppress(FileNotFoundError):
                 target.replace(draft / "replaced")
             model.replace(target)

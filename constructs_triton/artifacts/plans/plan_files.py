@@ -1,13 +1,12 @@
 """The files of a plan that was built, and where they are kept on this machine.
 
-A folder below the user's cache has the key of the build as its name. It is renamed to it when it is complete.
+A folder below the user's cache has the key of the build as its name. It is renamed to it when it is complete,
+with a seal of its files.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,10 +17,12 @@ from constructs_triton.model_files import describe
 from constructs_triton.model_files.plan_manifest import MANIFEST_FILE, PlanManifest, read_manifest
 from constructs_triton.model_repository.cache_location import cache_directory
 from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
+from constructs_triton.untrusted.cache_contract import Seal, own_folder, set_time_back, sha256_of
 
 __all__ = ["LOG_FILE", "PLAN_FILE", "BuiltPlan", "PlanCache", "describe_built_plan"]
 
 PLAN_FILE, LOG_FILE = "model.plan", "trtexec.log"
+_FOLDER, _SEAL = "plans", "seal.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +46,31 @@ class BuiltPlan:
 class PlanCache:
     """The plans that this user has built or downloaded."""
 
-    def __init__(self, directory: Path | None = None) -> None:
-        self._directory = directory or cache_directory() / "plans"
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = root or cache_directory()
+        self._directory = self._root / _FOLDER
 
     def find(self, key: str) -> BuiltPlan | None:
-        """Return the plan of a key. A plan that is not complete, or was changed, counts as missing."""
+        """Return the plan of a key. A plan that is not complete, or was changed, counts as missing.
+
+        Raises:
+            InvalidValueError: the cache belongs to another user, or others may write it.
+        """
         folder = self._directory / key
-        try:
-            manifest = read_manifest(folder / MANIFEST_FILE)
-            if manifest is None or manifest.key != key:
-                return None
-            found = BuiltPlan(folder, manifest)
-            is_same = found.plan.stat().st_size == manifest.plan_bytes and found.log.is_file()
-        except (InvalidValueError, OSError):
+        if not folder.is_dir():
             return None
-        return found if is_same else None
+        with self._explained():
+            own_folder(self._root, _FOLDER, is_optional=False)
+        try:
+            seal = Seal.read(folder / _SEAL, key).use(folder / _SEAL, _files(folder))
+            manifest = read_manifest(folder / MANIFEST_FILE)
+        except (InvalidValueError, OSError, ValueError):
+            return None
+        is_its_plan = manifest is not None and (manifest.key, manifest.plan_sha256) == (
+            key,
+            seal.files[PLAN_FILE].digest,
+        )
+        return BuiltPlan(folder, manifest) if manifest is not None and is_its_plan else None
 
     @contextmanager
     def draft(self) -> Iterator[Path]:
@@ -68,24 +79,31 @@ class PlanCache:
         Raises:
             InvalidValueError: the cache cannot be written.
         """
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
+        with self._explained():
+            own_folder(self._root, _FOLDER, create=True, is_optional=False)
             remove_abandoned(self._directory)
             with partial_folder(self._directory) as folder:
                 yield folder
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise InvalidValueError(
-                f"{self._directory}: cannot be written ({reason}); set CONSTRUCTS_TRITON_CACHE_DIR to a "
-                f"folder "
-                "with enough space"
+                f"{error.filename or self._directory}: cannot be used for plans ({reason}); set "
+                "CONSTRUCTS_TRITON_CACHE_DIR to a folder of your own with enough space"
             ) from None
 
     def keep(self, draft: Path, manifest: PlanManifest) -> BuiltPlan:
         """Write the manifest into a filled draft, and keep it under the key of the manifest."""
         content = draft / "content"
         text = json.dumps(manifest.to_dict(), indent=2) + "\n"
-        (content / MANIFEST_FILE).write_text(text, encoding="utf-8")
+        (content / MANIFEST_FILE).write_text(text, encoding="utf-8", newline="\n")
+        for path in _files(content).values():
+            set_time_back(path)
+        Seal.of(manifest.key, _files(content)).write(content / _SEAL)
         target = self._directory / manifest.key
         with suppress(FileNotFoundError):  # an incomplete one
             target.replace(draft / "replaced")
@@ -103,16 +121,8 @@ def describe_built_plan(plan: Path) -> tuple[str, int, str]:
     if described.faults:
         fault = described.faults[0]
         raise InvalidValueError(f"{plan}: {fault.message}; look at trtexec.log of the job")
-    digest = hashlib.sha256()
-    with plan.open("rb") as file:
-        shutil.copyfileobj(file, _Hashing(digest))
-    return described.versions.get("tensorrt", ""), plan.stat().st_size, digest.hexdigest()
+    return described.versions.get("tensorrt", ""), plan.stat().st_size, sha256_of(plan)
 
 
-class _Hashing:
-    def __init__(self, digest: hashlib._Hash) -> None:
-        self._digest = digest
-
-    def write(self, data: bytes) -> int:
-        self._digest.update(data)
-        return len(data)
+def _files(folder: Path) -> dict[str, Path]:
+    return {name: folder / name for name in (PLAN_FILE, LOG_FILE, MANIFEST_FILE)}

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -20,11 +17,21 @@ from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.operations.adopting.adopt import SWITCHES, adopt_endpoint
 from constructs_triton.operations.adopting.findings import Adoption, Problem
 from constructs_triton.operations.adopting.reading import reading_policy
+from constructs_triton.processes.children import python_command, run_child
+from constructs_triton.processes.environments import foreign_environment
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
 __all__ = ["add_arguments", "run"]
 
-_FILES = ("cdk.json", ".gitignore", "package.json", "pytest.ini", "requirements.txt", "tests/conftest.py")
+_FILES = (
+    "cdk.json",
+    ".gitattributes",
+    ".gitignore",
+    "package.json",
+    "pytest.ini",
+    "requirements.txt",
+    "tests/conftest.py",
+)
 _MIB = 1 << 20
 _SYNTH_SECONDS = 600
 
@@ -98,16 +105,13 @@ def _synthesize(directory: Path) -> str:
     """Return why the app does not synthesize; nothing if it does."""
     with tempfile.TemporaryDirectory() as assembly:
         # The app imports only this package and the CDK, and its text has no code of others.
-        done = subprocess.run(
-            [sys.executable, "app.py"],
-            cwd=directory,
-            env={**os.environ, "CDK_OUTDIR": assembly},
-            capture_output=True,
-            text=True,
-            timeout=_SYNTH_SECONDS,
-            check=False,
-        )
+        command = python_command("import runpy; runpy.run_path('app.py', run_name='__main__')")
+        environment = foreign_environment(CDK_OUTDIR=assembly)
+        done = run_child(command, seconds=_SYNTH_SECONDS, cwd=directory, environment=environment)
     lines = done.stderr.strip().splitlines()
+    errors = [line for line in lines if line.startswith("ERROR ")]  # of the CDK; its report is deleted
+    if done.returncode and errors:
+        return "\n".join(errors)
     start = next((n for n, line in enumerate(lines) if line.startswith("constructs_triton")), len(lines) - 1)
     return "" if done.returncode == 0 else "\n".join(lines[start:])
 

@@ -16,6 +16,7 @@ from constructs_triton.cli.deployed.aws_arguments import add_account_arguments, 
 from constructs_triton.errors import ConstructsTritonError
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.untrusted.terminal import print_json, print_note, print_table
+from constructs_triton.untrusted.whole_files import write_whole
 
 if TYPE_CHECKING:
     from constructs_triton.operations.captured_requests import CapturedRequest
@@ -187,5 +188,5 @@ def _write_lines(path: Path, requests: Iterable[_Read], target_model: str | None
         )
         for each in bodies
     )
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_whole(path, "".join(f"{line}\n" for line in lines))
     print_note(f"wrote {path}: {len(bodies)} requests")

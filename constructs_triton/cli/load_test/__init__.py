@@ -32,6 +32,7 @@ from constructs_triton.measuring.plots.figure import check_path
 from constructs_triton.measuring.plots.load_test_plot import plot_load_test
 from constructs_triton.planning.csv_table import parse_measured_type
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton.untrusted.whole_files import write_whole
 from constructs_triton_client import HttpTransport, SageMakerTransport
 from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
 
@@ -137,7 +138,7 @@ def _export(arguments: argparse.Namespace, invocations: Any) -> int:
     text = format_locustfile(
         arguments.endpoint, invocations, endpoint_url=arguments.endpoint_url, region=arguments.region
     )
-    arguments.export_locust.write_text(text, encoding="utf-8")
+    write_whole(arguments.export_locust, text)
     print_lines(f"wrote {arguments.export_locust}; run it with `locust -f {arguments.export_locust}`")
     return EXIT_SUCCESS
 

@@ -6,7 +6,7 @@ import argparse
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
@@ -54,6 +54,7 @@ _RANDOM = re.compile(
 _FORMS = {"input", "body", "body_base64"}
 _KEYS = {*_FORMS, "content_type", "target_model", "inference_component", "weight"}
 _HIGHEST = 100
+_MOST_BYTES = 1 << 30
 
 
 def read_inputs(
@@ -180,14 +181,34 @@ def read_lines(path: Path, options: Mapping[str, Any], *, with_batch: bool, form
         raise InvalidValueError(
             f"--requests: {path} cannot be read ({error}); give a readable file"
         ) from None
-    found = [
-        _read_line(path, number, line, options, with_batch=with_batch, form=form)
-        for number, line in enumerate(lines, 1)
-        if line.strip()
-    ]
+    found, left = list[Weighted](), _MOST_BYTES
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            found.append(_read_line(path, number, line, options, with_batch=with_batch, form=form))
+            left = _remaining(left, len(found[-1][1].body), f"{path}: line {number}")
     if not found:
         raise InvalidValueError(f"--requests: {path} has no lines; write one JSON object per line")
     return found
+
+
+def _remaining(left: int, size: int, place: str) -> int:
+    """Return how many bytes the requests may still have: lines may name the same file many times."""
+    if size > left:
+        raise InvalidValueError(
+            f"{place}: the requests up to this line must have at most {_MOST_BYTES >> 30} GiB together; "
+            "write fewer or smaller requests"
+        )
+    return left - size
+
+
+def _read_arrays(place: str, texts: Iterable[str], *, with_batch: bool) -> dict[str, Any]:
+    inputs, left = dict[str, Any](), _MOST_BYTES
+    for text in texts:
+        name, (array, datatype) = read_input(text, with_batch=with_batch)
+        files = [each for each in array.flat if isinstance(each, bytes)] if array.dtype == object else []
+        left = _remaining(left, array.nbytes + sum(map(len, files)), place)
+        inputs[name] = array, datatype
+    return inputs
 
 
 def _read_line(
@@ -208,7 +229,8 @@ def _read_line(
         return weight, Invocation(body, "application/json", options)
     if "body_base64" in entry:
         return weight, _exact(place, entry, options)
-    inputs = dict(read_input(text, with_batch=with_batch) for text in _input_texts(place, path.parent, entry))
+    texts = _input_texts(place, path.parent, entry)
+    inputs = _read_arrays(place, texts, with_batch=with_batch)
     return weight, _encode(inputs, options, form)
 
 

@@ -34,7 +34,7 @@ def write_bug_report(error: BaseException, words: Sequence[str]) -> str:
 def _lines(error: BaseException, words: Sequence[str]) -> Iterator[str]:
     yield f"constructs-triton {shlex.join(words)}"
     yield ""
-    yield f"Python {sys.version.split()[0]} on {platform.platform()}"
+    yield f"Python {sys.version.split()[0]} on {platform.system()} {platform.release()} {platform.machine()}"
     for name in _PACKAGES:
         yield f"{name} {_version(name)}"
     yield ""

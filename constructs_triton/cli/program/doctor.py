@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -20,6 +19,7 @@ from constructs_triton.errors import ConstructsTritonError
 from constructs_triton.local.containers.engine import ContainerEngine
 from constructs_triton.local.server.installation import find_installation, inspect_python
 from constructs_triton.operations.aws_reader import make_session
+from constructs_triton.processes.children import run_child
 from constructs_triton.untrusted.terminal import print_json, print_table
 
 __all__ = ["EXTRAS", "Part", "add_arguments", "run"]
@@ -154,9 +154,7 @@ def _printed(*command: str) -> str:
     if shutil.which(command[0]) is None:
         return ""
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", check=False, timeout=_TIMEOUT_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        done = run_child(command, seconds=_TIMEOUT_SECONDS)
+    except OSError:
         return ""
     return done.stdout.strip().partition("\n")[0] if done.returncode == 0 else ""

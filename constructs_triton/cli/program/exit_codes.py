@@ -6,6 +6,7 @@ command was called, or where it runs.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable
 
 from constructs_triton.errors import (
@@ -36,6 +37,7 @@ EXIT_CODES = {
     EXIT_WRONG: "what you asked for was looked at, and something is wrong",
     EXIT_NOT_DONE: "it could not be looked at: arguments, paths, AWS, a server, a package",
     EXIT_INTERRUPTED: "you pressed Ctrl-C, even where that is how to stop, as in `local up`",
+    128 + signal.SIGTERM: "SIGTERM ended it (129: SIGHUP), where that is not how to stop",
 }
 """The meaning of each code, for the help and the documentation."""
 

@@ -47,8 +47,11 @@ def serve(*, as_json: bool) -> NoReturn:
                 "Everything in the account is lost when you press Ctrl-C.",
             )
         noted: set[str] = set()
-        while True:
-            time.sleep(_POLL_SECONDS)
+        try:
+            while True:
+                time.sleep(_POLL_SECONDS)
+                _report(account.not_simulated, noted)
+        finally:
             _report(account.not_simulated, noted)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from constructs_triton.local.containers.exec_relay import ExecRelay
 from constructs_triton.local.containers.images import missing_image
 from constructs_triton.local.containers.run_arguments import CONTAINER_PORT, HTTP_PORT, run_arguments
 from constructs_triton.local.http_session import open_session, read_statistics
+from constructs_triton.local.interruptible import run_in_thread
 from constructs_triton.local.model_statistics import ModelStatistics
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.running_container import Destination
@@ -28,11 +28,13 @@ from constructs_triton.local.server.server_log import explain_failure
 from constructs_triton.local.server.unpacking import provide_models
 from constructs_triton.local.sources.inference_type import report_inference_type
 from constructs_triton.local.sources.specs import ContainerSpec
+from constructs_triton.processes.async_children import AsyncChild, start_child
+from constructs_triton.processes.children import PIPE, STDOUT, python_command
+from constructs_triton.processes.environments import own_environment
 
 __all__ = ["EngineSettings", "TritonContainer"]
 
-# Run by its path, not imported: it needs the standard library only.
-_REMOVER = str(Path(__file__).with_name("remover.py"))
+_REMOVER = "from constructs_triton.local.containers.remover import main; main(*sys.argv[1:])"
 _PORT_INTERVAL_SECONDS = 0.05
 #: How long the engine may take to deliver the last lines of a log.
 _LOG_TIMEOUT_SECONDS = 5.0
@@ -76,8 +78,8 @@ class TritonContainer:
     _relay: ExecRelay | None = field(init=False, default=None)
     _http_relay: ExecRelay | None = field(init=False, default=None)
     _http_port: int = field(init=False, default=0)
-    _remover: asyncio.subprocess.Process | None = field(init=False, default=None)
-    _logs: asyncio.subprocess.Process | None = field(init=False, default=None)
+    _remover: AsyncChild | None = field(init=False, default=None)
+    _logs: AsyncChild | None = field(init=False, default=None)
     _watch: asyncio.Task[None] | None = field(init=False, default=None)
 
     @property
@@ -151,7 +153,7 @@ class TritonContainer:
         self.directory = Path(tempfile.mkdtemp(prefix="constructs-triton-")).resolve()
         try:
             await self._start_remover()
-            await finish(asyncio.create_task(asyncio.to_thread(self._prepare)))
+            await run_in_thread(self._prepare)
             limit = _RELAY_CONNECTIONS if self.container.is_isolated else 0
             connector = aiohttp.TCPConnector(limit=limit)
             self._session = open_session(connector, self.settings.invocation_timeout_seconds)
@@ -181,12 +183,12 @@ class TritonContainer:
             await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
 
     async def _start_remover(self) -> None:
-        folders = (self.directory, *self.settings.run_folders)
-        self._remover = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", _REMOVER, self.settings.engine.name, self.name),
-            *(str(folder) for folder in folders),
-            stdin=asyncio.subprocess.PIPE,
-            start_new_session=True,
+        folders = map(str, (self.directory, *self.settings.run_folders))
+        self._remover = await start_child(
+            python_command(_REMOVER, self.settings.engine.name, self.name, *folders),
+            environment=own_environment(),
+            is_kept=False,  # it ends with its standard input, after it has cleaned up
+            stdin=PIPE,
         )
 
     async def _tell_remover(self, line: str) -> None:
@@ -266,13 +268,8 @@ class TritonContainer:
 
     async def _follow_logs(self) -> None:
         with self.log.open("ab") as log:
-            self._logs = await asyncio.create_subprocess_exec(
-                *(self.settings.engine.name, "logs", "--follow", self.name),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+            command = [self.settings.engine.name, "logs", "--follow", self.name]
+            self._logs = await start_child(command, environment=own_environment(), stdout=log, stderr=STDOUT)
 
     async def _end_logs(self) -> None:
         """Wait for the last lines of the log; the engine's process may outlive the container."""
@@ -287,13 +284,8 @@ class TritonContainer:
 
     async def _end(self) -> str:
         """Wait until the container ends; return its exit code, or ``""`` if it was removed."""
-        process = await asyncio.create_subprocess_exec(
-            *(self.settings.engine.name, "wait", self.name),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        command = [self.settings.engine.name, "wait", self.name]
+        process = await start_child(command, environment=own_environment(), stdout=PIPE)
         try:
             output, _ = await process.communicate()
             return output.decode(errors="replace").strip()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from constructs_triton.errors import LocalEndpointError, MissingDependencyError
+from constructs_triton.processes.children import run_child
 
 __all__ = ["ENGINES", "ContainerEngine"]
 
@@ -32,24 +32,14 @@ class ContainerEngine:
             MissingDependencyError: the engine is not installed.
         """
         try:
-            # In its own session, so that Ctrl-C does not interrupt it before the gateway cleans up.
-            done = subprocess.run(
-                [self.name, *arguments],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-                start_new_session=True,
-                timeout=_TIMEOUT_SECONDS,
-            )
-        except OSError as error:
-            raise _not_installed(self.name) from error
-        except subprocess.TimeoutExpired as error:
+            done = run_child([self.name, *arguments], seconds=_TIMEOUT_SECONDS)
+        except TimeoutError as error:
             raise LocalEndpointError(
                 f"{self.name} {arguments[0]}: did not finish within {_TIMEOUT_SECONDS:.0f} s; "
                 f"check `{self.name} info`"
             ) from error
+        except OSError as error:
+            raise _not_installed(self.name) from error
         if done.returncode != 0:
             raise LocalEndpointError(
                 f"{self.name} {arguments[0]}: failed with exit code {done.returncode}: {done.stderr.strip()}"

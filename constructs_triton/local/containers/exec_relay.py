@@ -11,6 +11,9 @@ import asyncio
 from contextlib import suppress
 
 from constructs_triton.local.containers.run_arguments import CONTAINER_PORT
+from constructs_triton.processes.async_children import AsyncChild, start_child
+from constructs_triton.processes.children import PIPE
+from constructs_triton.processes.environments import own_environment
 
 __all__ = ["ExecRelay"]
 
@@ -30,7 +33,7 @@ class ExecRelay:
     def __init__(self, engine: str, name: str, port: int = CONTAINER_PORT) -> None:
         self._command = [engine, "exec", "--interactive", name, "bash", "-c", _SCRIPT, str(port)]
         self._server: asyncio.Server | None = None
-        self._connections: dict[asyncio.Task[None], asyncio.subprocess.Process] = {}
+        self._connections: dict[asyncio.Task[None], AsyncChild] = {}
 
     async def start(self) -> int:
         """Start listening and return the port."""
@@ -46,13 +49,8 @@ class ExecRelay:
         await asyncio.gather(*self._connections)
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        process = await asyncio.create_subprocess_exec(
-            *self._command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        environment = own_environment()
+        process = await start_child(self._command, environment=environment, stdin=PIPE, stdout=PIPE)
         task = asyncio.current_task()
         assert task is not None
         self._connections[task] = process
@@ -62,9 +60,7 @@ class ExecRelay:
             del self._connections[task]
 
 
-async def _exchange(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, process: asyncio.subprocess.Process
-) -> None:
+async def _exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, process: AsyncChild) -> None:
     """Copy both ways until the process closes its output, then end it."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -78,7 +74,7 @@ async def _exchange(
         await asyncio.gather(sending, process.wait(), return_exceptions=True)
 
 
-def _kill(process: asyncio.subprocess.Process) -> None:
+def _kill(process: AsyncChild) -> None:
     with suppress(ProcessLookupError):
         process.kill()
 

@@ -1,6 +1,6 @@
 """Removes one container and its folders when the gateway ends, even if the gateway was killed.
 
-Runs as a separate process and uses only the standard library. Standard input closes when the gateway ends.
+Runs as a separate process. Standard input closes when the gateway ends.
 Before that, the line ``started`` says that a container is being started, and ``removed`` that it has been
 removed. The line ``run goes on`` says that the folders of the run are still in use.
 """
@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
 import sys
 import time
 
+from constructs_triton.processes.children import run_child
+
 #: How long a container that was being started may take to appear.
 _APPEARANCE_SECONDS = 15.0
+_COMMAND_SECONDS = 120.0
 
 
 def main(engine: str, name: str, directory: str, *run_folders: str) -> None:
@@ -41,11 +43,7 @@ def _remove(engine: str, name: str) -> None:
 
 
 def _succeeds(*command: str) -> bool:
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
-    )
-    return done.returncode == 0
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        return run_child(command, seconds=_COMMAND_SECONDS).returncode == 0
+    except OSError:
+        return False

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, validation_error
 
-__all__ = ["BucketFolder", "etag_of", "no_such_key"]
+__all__ = ["FREE_BYTES", "BucketFolder", "etag_of", "no_such_key"]
 
 #: No bucket has a name that begins with a dot.
 _METADATA, _PARTIAL = ".metadata", ".partial"
+#: As for S3's oldest buckets, because the names of a template that is not deployed are logical IDs.
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", re.ASCII)
+_MOST_KEY_BYTES = 1024
+_MOST_NAME_BYTES = 250  # with ".json", a name of the file system
+_MOST_READ_BYTES = 1 << 30  # SageMaker's limit for the input of an asynchronous inference
+#: What uploads leave of the disk.
+FREE_BYTES = 1 << 30
 
 
 class BucketFolder:
@@ -30,12 +39,30 @@ class BucketFolder:
         """
         scheme, _, rest = location.partition("://")
         bucket, _, key = rest.partition("/")
-        path = (self._root / bucket / key).resolve()
-        if scheme != "s3" or bucket.strip(".") != bucket or not bucket or not key:
+        if scheme != "s3" or not key:
             raise _wrong(location)
-        if not path.is_relative_to(self._root / bucket):
+        folder = self.bucket(bucket)
+        if "\0" in key:
+            raise RuntimeApiError(400, "InvalidURI", "Couldn't parse the specified URI.")
+        parts = key.encode(errors="surrogateescape").split(b"/")
+        if len(key) > _MOST_KEY_BYTES or max(map(len, parts)) > _MOST_NAME_BYTES:
+            raise RuntimeApiError(
+                400, "KeyTooLongError", "Your key is too long: a local run allows 250 bytes between slashes"
+            )
+        path = (folder / key).resolve()
+        if not path.is_relative_to(folder) or path == folder:
             raise _wrong(location)
         return path
+
+    def bucket(self, name: str) -> Path:
+        """Return the folder of a bucket, which may not exist.
+
+        Raises:
+            RuntimeApiError: no bucket can have this name.
+        """
+        if _BUCKET.fullmatch(name) is None:
+            raise RuntimeApiError(400, "InvalidBucketName", "The specified bucket is not valid.")
+        return self._root / name
 
     def read(self, location: str) -> bytes:
         """Return the content of an object.
@@ -43,8 +70,11 @@ class BucketFolder:
         Raises:
             RuntimeApiError: there is no such object.
         """
+        path = self.path_of(location)
         try:
-            return self.path_of(location).read_bytes()
+            if path.stat().st_size > _MOST_READ_BYTES:
+                raise validation_error(f"an input may have at most 1 GiB: {location}")
+            return path.read_bytes()
         except OSError:
             raise no_such_key(location) from None
 
@@ -64,12 +94,11 @@ class BucketFolder:
         """Move a complete file to its location, with the metadata that ``metadata_of`` returns."""
         path = self.path_of(location)
         path.parent.mkdir(parents=True, exist_ok=True)
-        etag = etag_of(complete)
-        complete.replace(path)
         if metadata:
             note = self._note(path)
             note.parent.mkdir(parents=True, exist_ok=True)
-            note.write_text(json.dumps([etag, dict(metadata)]), encoding="utf-8")
+            note.write_text(json.dumps([etag_of(complete), dict(metadata)]), encoding="utf-8")
+        complete.replace(path)
 
     def metadata_of(self, location: str) -> dict[str, str]:
         """Return the metadata of an object; a file that was placed by hand has none."""
@@ -83,15 +112,21 @@ class BucketFolder:
     def delete(self, location: str) -> None:
         """Delete an object; S3 does not report that there was none."""
         path = self.path_of(location)
-        self._note(path).unlink(missing_ok=True)
-        path.unlink(missing_ok=True)
+        with suppress(NotADirectoryError, IsADirectoryError):  # so there is no such object
+            self._note(path).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
 
-    def objects(self, bucket: str, prefix: str) -> Iterator[tuple[str, Path]]:
-        """Yield the key and the file of each object below a prefix, in the order of S3."""
-        folder = self._root / bucket
-        found = (path for path in folder.rglob("*") if path.is_file())
-        keys = {path.relative_to(folder).as_posix(): path for path in found}
-        yield from sorted((key, path) for key, path in keys.items() if key.startswith(prefix))
+    def expect_room(self, size: int) -> None:
+        """Refuse an upload that leaves too little of the disk: every user of the machine can upload.
+
+        Raises:
+            RuntimeApiError: there is no room for it.
+        """
+        place = next(each for each in (self._root, *self._root.parents) if each.exists())
+        if shutil.disk_usage(place).free - size < FREE_BYTES:
+            raise RuntimeApiError(
+                507, "InsufficientStorage", "a local run leaves 1 GiB of the disk free; delete files"
+            )
 
     def new_upload(self) -> Path:
         """Return a new folder for the parts of an upload."""
@@ -113,8 +148,10 @@ class BucketFolder:
     def join(self, upload: Path) -> Path:
         """Return a file with the parts of an upload, in the order of their numbers; delete the parts."""
         whole = self.partial_file()
+        parts = sorted((each for each in upload.iterdir() if each.name.isdecimal()), key=_number)
+        self.expect_room(sum(each.stat().st_size for each in parts))
         with whole.open("wb") as file:
-            for part in sorted((each for each in upload.iterdir() if each.name.isdecimal()), key=_number):
+            for part in parts:
                 with part.open("rb") as source:
                     shutil.copyfileobj(source, file)
         shutil.rmtree(upload)

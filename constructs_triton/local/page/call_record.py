@@ -5,7 +5,6 @@ A call costs one tuple. Nothing is counted or sorted until a page asks for the f
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from constructs_triton.local.gateway.gateway import CHOSEN
 from constructs_triton.local.gateway.multi_model import TARGET_MODEL_HEADER
+from constructs_triton_client.bounded_json import parse_bounded_json
 
 __all__ = ["Call", "CallRecord", "original_message", "original_status"]
 
@@ -87,7 +87,7 @@ def _error(response: web.StreamResponse) -> bytes:
 def original_status(error: bytes) -> int | None:
     """Return the status of the container in an error of it, 0 if it did not answer; ``None`` for others."""
     try:
-        return int(json.loads(error)["OriginalStatusCode"])
+        return int(parse_bounded_json(error)["OriginalStatusCode"])
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -95,7 +95,7 @@ def original_status(error: bytes) -> int | None:
 def original_message(error: bytes) -> str:
     """Return the message of an error response: the container's own words if it has them."""
     try:
-        members = json.loads(error)
+        members = parse_bounded_json(error)
         found = members.get("OriginalMessage") or members.get("Message") or ""
     except (ValueError, AttributeError):
         return error.decode("utf-8", "replace")
@@ -105,6 +105,6 @@ def original_message(error: bytes) -> str:
 def _unwrapped(message: str) -> str:
     """Return the text of ``{"error": TEXT}``, Triton's form of an error."""
     try:
-        return str(json.loads(message)["error"])
+        return str(parse_bounded_json(message)["error"])
     except (ValueError, KeyError, TypeError):
         return message

@@ -18,6 +18,7 @@ from aiohttp import web
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.local.gateway.listener import HOST, listen, serving
 from constructs_triton.local.gateway.request_checks import refuse_foreign_requests
+from constructs_triton.local.interruptible import run_in_thread
 from constructs_triton.local.options import PAGE_PATH
 from constructs_triton.local.page.page_files import PageFiles, secure
 from constructs_triton.operations.aws_reader import AwsReader
@@ -76,7 +77,7 @@ class DeployedPage:
             if is_due:
                 self._read_at = self._clock()
                 self._readings += 1
-                self._state = await asyncio.to_thread(self._read)
+                self._state = await run_in_thread(self._read)
         left = _MOST_READINGS - self._readings
         return web.json_response({**self._state, "readings_left": left, "metrics_read": self._metrics})
 

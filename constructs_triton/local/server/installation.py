@@ -10,7 +10,6 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from typing import Any
 
 from constructs_triton.errors import LocalEndpointError, MissingDependencyError
 from constructs_triton.local.server.libpython import find_libpython, install_command, soname
+from constructs_triton.processes.children import run_child
 
 __all__ = ["ModelPython", "TritonInstallation", "find_installation", "inspect_python", "make_backends"]
 
@@ -29,6 +29,7 @@ _OLDEST_GLIBC = (2, 35)
 #: The newest Python for which NumPy below 2 exists.
 _NEWEST_PYTHON = (3, 12)
 _STUB = "triton_python_backend_stub"
+_PROBE_SECONDS = 60.0
 _PROBE = """
 import importlib.metadata as metadata, importlib.util, json, sys, sysconfig
 def version(distributions):
@@ -200,15 +201,15 @@ def inspect_python(
 
 
 def _probe(path: Path, packages: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    command = [str(path), "-c", _PROBE, json.dumps(packages)]
+    """Run a program in an interpreter as the server does: without the current folder."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = run_child([path, "-I", "-c", _PROBE, json.dumps(packages)], seconds=_PROBE_SECONDS)
+        if done.returncode:
+            raise OSError(f"exit code {done.returncode}")
         return dict(json.loads(done.stdout))
-    except (OSError, subprocess.CalledProcessError, ValueError) as error:
-        # The exception of a failed command contains the whole program.
-        got = f"exit code {error.returncode}" if isinstance(error, subprocess.CalledProcessError) else error
+    except (OSError, ValueError) as error:
         raise LocalEndpointError(
-            f"{path}: is not a working Python interpreter, got {got}; set --python to another one"
+            f"{path}: is not a working Python interpreter, got {error}; set --python to another one"
         ) from error
 
 

@@ -6,14 +6,16 @@ anything is installed.
 
 from __future__ import annotations
 
-import platform
-import subprocess
+import os
+import re
 import sys
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
 __all__ = ["LibPython", "find_libpython", "install_command", "soname"]
+
+_LOADER_CACHE = Path("/etc/ld.so.cache")
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def find_libpython(
         for candidate in (directory, directory / (sysconfig.get_config_var("MULTIARCH") or "")):
             if (candidate / name).exists():
                 return LibPython(name, candidate)
-    return LibPython(name, None) if name in _loader_cache() else None
+    return LibPython(name, None) if _is_in_loader_cache(name) else None
 
 
 def install_command(version: tuple[int, int]) -> str:
@@ -57,17 +59,18 @@ def install_command(version: tuple[int, int]) -> str:
     return f"apt-get install libpython{version[0]}.{version[1]}"
 
 
-def _loader_cache() -> frozenset[str]:
-    """Return the libraries that the dynamic loader finds, for this machine's word size."""
-    for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"):
-        try:
-            listing = subprocess.run([program, "-p"], capture_output=True, text=True, check=True).stdout
-        except (OSError, subprocess.CalledProcessError):
-            continue
-        lines = (line for line in listing.splitlines() if "=>" in line)
-        return frozenset(line.split()[0] for line in lines if _fits_machine(line))
-    return frozenset()
+def _is_in_loader_cache(name: str) -> bool:
+    """Whether the dynamic loader finds a library for this machine, as ``ldconfig -p`` lists it."""
+    try:
+        cache = _LOADER_CACHE.read_bytes()
+        found = re.findall(rb"[^\0]*/" + re.escape(name.encode()) + rb"(?=\0)", cache)
+        return any(_machine(Path(os.fsdecode(path))) == _machine(Path(sys.executable)) for path in found)
+    except OSError:  # macOS and musl have no such file
+        return False
 
 
-def _fits_machine(line: str) -> bool:
-    return platform.machine() != "x86_64" or "x86-64" in line
+def _machine(path: Path) -> tuple[bytes, bytes]:
+    """Word size and processor of an ELF file."""
+    with path.open("rb") as file:
+        header = file.read(20)
+    return header[4:6], header[18:20]

@@ -2,8 +2,7 @@
 
 Both are Linux namespaces: no other process on the machine sees a difference. They end with the server's last
 process, so no mount is left behind. Root may create them; other users get a user namespace first, in which
-they may. Standard library only, and no import of the package: the supervisor loads this file by its path, and
-so does the probe.
+they may.
 
 Sources: namespaces(7), unshare(2), user_namespaces(7), netdevice(7).
 """
@@ -14,12 +13,13 @@ import ctypes
 import os
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
 from fcntl import ioctl
 from pathlib import Path
+
+from constructs_triton.processes.children import python_command, run_child
 
 __all__ = ["CONTAINER_FOLDER", "enter", "why_no_network_isolation", "why_no_private_mounts"]
 
@@ -29,6 +29,7 @@ _CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 _PROBE_SECONDS = 10.0
+_PROBE = "from constructs_triton.local.server.namespaces import probe; sys.exit(probe(*sys.argv[1:]))"
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -133,19 +134,14 @@ def _check(result: int, what: str) -> None:
 def _run_probe(*arguments: str) -> str | None:
     """Why the probe failed, in a process that may change its namespaces; ``None`` where it succeeded."""
     try:
-        done = subprocess.run(
-            [sys.executable, "-I", __file__, *arguments],
-            capture_output=True,
-            text=True,
-            timeout=_PROBE_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = run_child(python_command(_PROBE, *arguments), seconds=_PROBE_SECONDS)
+    except OSError as error:
         return str(error)
     return None if done.returncode == 0 else (done.stderr.strip() or f"exit code {done.returncode}")
 
 
-def _probe(what: str, *source: str) -> int:
+def probe(what: str, *source: str) -> int:
+    """Return 0 if this process can have its own mounts, or its own network."""
     try:
         enter(Path(source[0]) if source else None, has_network=what != "network")
     except OSError as error:
@@ -154,7 +150,3 @@ def _probe(what: str, *source: str) -> int:
     if what == "mounts":
         return 0 if (CONTAINER_FOLDER / "probe").is_file() else 2
     return 0 if [name for _, name in socket.if_nameindex()] == ["lo"] else 2
-
-
-if __name__ == "__main__":
-    raise SystemExit(_probe(*sys.argv[1:]))

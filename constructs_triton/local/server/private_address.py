@@ -6,8 +6,7 @@ of an IPv4 address to the supervisor. For the front end's bind, the supervisor r
 with a Unix socket in a folder that only this user can enter. The server gets an error for any other port on
 0.0.0.0. The binds of its models' processes and those on other addresses go through unchanged.
 
-Needs Linux 5.9 and no privileges. Standard library only, and no import of the package: the supervisor loads
-this file by its path, and so does the check whether private addresses work.
+Needs Linux 5.9 and no privileges.
 
 Sources: seccomp(2), seccomp_unotify(2), and the kernel's headers linux/seccomp.h, linux/filter.h,
 linux/audit.h and asm/unistd.h for each number.
@@ -23,12 +22,12 @@ import platform
 import select
 import socket
 import struct
-import subprocess
-import sys
 import tempfile
 from fcntl import ioctl
 from pathlib import Path
 from typing import NamedTuple
+
+from constructs_triton.processes.children import forked, python_command, run_child
 
 __all__ = ["SOCKET_NAME", "PrivateAddress", "receive_listener", "report_binds", "why_unavailable"]
 
@@ -52,6 +51,7 @@ _NOTIFICATION_BYTES = 80
 # linux/prctl.h
 _PR_SET_NO_NEW_PRIVS = 38
 _PROBE_SECONDS = 10.0
+_PROBE = "from constructs_triton.local.server.private_address import probe; sys.exit(probe())"
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 
@@ -236,23 +236,16 @@ def why_unavailable() -> str | None:
     A separate process tries it.
     """
     try:
-        done = subprocess.run(
-            [sys.executable, "-I", __file__],
-            capture_output=True,
-            text=True,
-            timeout=_PROBE_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = run_child(python_command(_PROBE), seconds=_PROBE_SECONDS)
+    except OSError as error:
         return str(error)
     return None if done.returncode == 0 else (done.stderr.strip() or f"exit code {done.returncode}")
 
 
-def _probe() -> int:
+def probe() -> int:
+    """Return 0 if a bind of another process becomes a Unix socket."""
     ours, theirs = socket.socketpair()
-    child = os.fork()
-    if child == 0:
-        os._exit(_probe_child(theirs))
+    child = forked(lambda: _probe_child(theirs))
     theirs.close()
     listener = receive_listener(ours)
     if listener is not None:
@@ -283,7 +276,3 @@ def _answer_until_end(address: PrivateAddress, channel: socket.socket) -> None:
         if ready[address.fileno()] & select.POLLIN:
             address.answer()
     address.close()
-
-
-if __name__ == "__main__":
-    raise SystemExit(_probe())

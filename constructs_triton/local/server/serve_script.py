@@ -6,17 +6,18 @@ The script does not quote its arguments, so a blank splits a value. Errors have 
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton.processes.children import run_child
 
 __all__ = ["DEFAULT_SHM_BYTES", "ContainerExitError", "ServerCommand", "fit_caches", "server_command"]
 
 #: Initial shared memory of each Python model instance, in bytes.
 DEFAULT_SHM_BYTES = 16777216
+_LISTING_SECONDS = 60.0
 _ALWAYS = ("--allow-sagemaker=true", "--allow-http=false", "--model-control-mode=explicit")
 #: Variable, flag, and the default value (``None``: no flag, so the server's default).
 _FLAGS = (
@@ -104,7 +105,7 @@ def _flags(environment: Mapping[str, str]) -> Iterator[str]:
 def _gpu_count() -> int:
     """Count the GPUs that nvidia-smi lists; 0 without nvidia-smi, as in the script."""
     try:
-        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
+        listing = run_child(["nvidia-smi", "-L"], seconds=_LISTING_SECONDS)
     except OSError:
         return 0
     return len(listing.stdout.splitlines())

@@ -14,8 +14,9 @@ from typing import Any
 
 import aiohttp
 
+from constructs_triton.local.interruptible import run_in_thread
 from constructs_triton.local.model_statistics import ModelStatistics
-from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
+from constructs_triton.local.readiness import start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.running_container import Destination
 from constructs_triton.local.server.connection import ServerConnection
 from constructs_triton.local.server.front_end_ports import private_addresses, reserve_port
@@ -170,7 +171,7 @@ class TritonServer:
         try:
             self.connect()
             await self._start_supervisor()
-            await finish(asyncio.create_task(asyncio.to_thread(self._prepare)))
+            await run_in_thread(self._prepare)
             await self._start_process()
         except BaseException:
             await self.stop()

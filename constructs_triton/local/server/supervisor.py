@@ -1,32 +1,30 @@
 """Starts one Triton server and cleans up after it, even if the gateway is killed.
 
-Runs as a separate process and uses only the standard library. Each JSON line on standard input starts the
-server. A line on standard output reports that it has ended. Standard input closes when the gateway ends, even
-when it was killed. Then the supervisor stops the server and its child processes, and deletes the server's
-shared-memory regions and folders.
+Runs as a separate process. Each JSON line on standard input starts the server. A line on standard output
+reports that it has ended. Standard input closes when the gateway ends, even when it was killed. Then the
+supervisor stops the server and its child processes, and deletes the server's shared-memory regions and
+folders.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import importlib.util
 import json
 import os
 import select
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from constructs_triton.local.server.private_address import PrivateAddress
+from constructs_triton.local.server import namespaces, private_address
+from constructs_triton.local.server.private_address import PrivateAddress
+from constructs_triton.processes.children import STDOUT, Child
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 #: How long ended child processes may take to disappear.
@@ -57,19 +55,6 @@ def main(shm_prefix: str, *directories: str) -> None:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _load(name: str) -> ModuleType:
-    """Load the file of this name beside this one; the isolated interpreter cannot import the package."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-_namespaces, _private_address = _load("namespaces"), _load("private_address")
-
-
 def _supervise(request: dict[str, Any], shm_prefix: str) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -88,17 +73,16 @@ def _supervise(request: dict[str, Any], shm_prefix: str) -> None:
         _send_event({"ended": server.returncode})
 
 
-def _start(request: dict[str, Any], channel: socket.socket) -> subprocess.Popen[bytes]:
+def _start(request: dict[str, Any], channel: socket.socket) -> Child[bytes]:
     with Path(request["log"]).open("ab") as log:
-        return subprocess.Popen(
+        return Child(
             request["argv"],
-            env=request["environment"],
+            environment=request["environment"],
+            is_kept=False,  # the preparation below lets it end with this process
             cwd=request["cwd"],
-            stdin=subprocess.DEVNULL,
             stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=_preparation(request, channel),  # noqa: PLW1509 - this process has one thread
+            stderr=STDOUT,
+            preexec_fn=_preparation(request, channel),  # this process has one thread
         )
 
 
@@ -108,9 +92,9 @@ def _preparation(request: dict[str, Any], channel: socket.socket) -> Callable[[]
 
     def prepare() -> None:
         try:
-            _namespaces.enter(models, has_network=request["has_network"])
+            namespaces.enter(models, has_network=request["has_network"])
             if request["private_port"] is not None:
-                _private_address.report_binds(channel)
+                private_address.report_binds(channel)
         except OSError as error:
             os.write(2, f"error: {error}\n".encode())
             os._exit(71)
@@ -123,13 +107,10 @@ def _receive_address(request: dict[str, Any], channel: socket.socket, pid: int) 
     """The address that the server's bind is answered with; ``None`` for an open port."""
     if request["private_port"] is None:
         return None
-    listener = _private_address.receive_listener(channel)
+    listener = private_address.receive_listener(channel)
     if listener is None:  # the server has ended before
         return None
-    address: PrivateAddress = _private_address.PrivateAddress(
-        listener, pid, request["private_port"], Path(request["cwd"])
-    )
-    return address
+    return PrivateAddress(listener, pid, request["private_port"], Path(request["cwd"]))
 
 
 def _die_with_parent() -> None:
@@ -166,10 +147,10 @@ def _wait_for_end(pid: int, address: PrivateAddress | None) -> bool:
         os.close(descriptor)
 
 
-def _stop(server: subprocess.Popen[bytes], grace_seconds: float) -> None:
+def _stop(server: Child[bytes], grace_seconds: float) -> None:
     if server.poll() is None and grace_seconds:
         server.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        with contextlib.suppress(TimeoutError):
             server.wait(grace_seconds)
     _kill_group(server.pid)
     server.wait()
@@ -204,7 +185,3 @@ def _children() -> list[int]:
 def _clear_shared_memory(prefix: str) -> None:
     for region in Path("/dev/shm").glob(f"{prefix}*"):
         region.unlink(missing_ok=True)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

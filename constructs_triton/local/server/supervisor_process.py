@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from constructs_triton.processes.async_children import AsyncChild, start_child
+from constructs_triton.processes.children import PIPE, python_command
+from constructs_triton.processes.environments import foreign_environment
+
 __all__ = ["SupervisorProcess", "supervisor_command"]
 
-# Run by its path, not imported: it needs the standard library only.
-_SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
+_PROGRAM = "from constructs_triton.local.server.supervisor import main; main(*sys.argv[1:])"
 
 
 def supervisor_command(shm_prefix: str, *directories: Path) -> list[str]:
@@ -19,23 +20,24 @@ def supervisor_command(shm_prefix: str, *directories: Path) -> list[str]:
 
     The first directory is the server's. The others are removed only if the calling process is killed.
     """
-    return [sys.executable, "-I", _SUPERVISOR, shm_prefix, *map(str, directories)]
+    return python_command(_PROGRAM, shm_prefix, *map(str, directories))
 
 
 class SupervisorProcess:
     """Sends start requests to a supervisor and receives its events, one JSON object per line."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: AsyncChild) -> None:
         self._process = process
 
     @classmethod
     async def start(cls, shm_prefix: str, *directories: Path) -> SupervisorProcess:
         """Start a supervisor: see ``supervisor_command``."""
-        process = await asyncio.create_subprocess_exec(
-            *supervisor_command(shm_prefix, *directories),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,
+        process = await start_child(
+            supervisor_command(shm_prefix, *directories),
+            environment=foreign_environment(),
+            is_kept=False,  # it ends with its standard input, after it has cleaned up
+            stdin=PIPE,
+            stdout=PIPE,
         )
         return cls(process)
 

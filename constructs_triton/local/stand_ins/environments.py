@@ -8,25 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from constructs_triton.artifacts.environments.archive import lock_of_archive
 from constructs_triton.artifacts.environments.building import build_locked, update_lock
-from constructs_triton.artifacts.environments.cache import cached_archive, folder_of, local_lock_path
+from constructs_triton.artifacts.environments.cache import cached_archive, folder_of, local_lock
 from constructs_triton.artifacts.environments.lock import EnvironmentLock
 from constructs_triton.artifacts.environments.requirements import Requirements
 from constructs_triton.artifacts.environments.target import EnvironmentTarget, server_target
 from constructs_triton.errors import LocalEndpointError, ModelConfigError
 from constructs_triton.model_config.text import parse_model_config
 from constructs_triton.model_repository.uncompressed.copying import copy_file
+from constructs_triton.processes.children import run_child
 from constructs_triton.untrusted.regular_files import read_regular
 
 __all__ = ["replace_environments"]
 
 _ENVIRONMENT, _MODEL_DIRECTORY = "EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY"
-_MOST_LISTED = 10
+_MOST_LISTED, _PROBE_SECONDS = 10, 60.0
 # The folder of the interpreter, and that of the packages if these are not the interpreter's own.
 _PROBE = """
 import json, sys, sysconfig
@@ -80,9 +80,9 @@ def _archives(repository: Path) -> Iterator[Path]:
 
 def _target(python: Path) -> EnvironmentTarget:
     try:
-        done = subprocess.run([python, "-c", _PROBE], capture_output=True, text=True, check=True)
+        done = run_child([python, "-I", "-c", _PROBE], seconds=_PROBE_SECONDS)
         version, folders, packages = json.loads(done.stdout)
-    except (OSError, subprocess.CalledProcessError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise LocalEndpointError(
             f"{python}: is not a working Python interpreter; set --python to another one"
         ) from error
@@ -97,9 +97,8 @@ def _build(
     folder = folder_of(key)
     requirements = Requirements(Path(name), lock.requirements, lock.constraints, lock.digest, base=folder)
     place = hashlib.sha256(f"{target}".encode()).hexdigest()[:16]
-    path = local_lock_path(key, place)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    local, _ = update_lock(requirements, target, path, options=lock.options, preferred=lock.pins)
+    with local_lock(key, place) as path:
+        local, _ = update_lock(requirements, target, path, options=lock.options, preferred=lock.pins)
     archive = cached_archive(local.key(target))
     if archive is None:
         report(f"{name}: building the environment for {target.description}")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import pickle
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import active_children, get_context
 from urllib.parse import urlsplit
 
 from constructs_triton.errors import InvalidValueError
@@ -17,11 +16,14 @@ from constructs_triton.measuring.load_test.open_loop import IsDecided, LiveFigur
 from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest
 from constructs_triton.measuring.load_test.samples import Recording
 from constructs_triton.measuring.load_test.step import Limits, StepResult, StepSettings, evaluate
+from constructs_triton.processes.bounded_process import NO_LIMIT, BoundedProcess
+from constructs_triton.processes.environments import own_environment
 from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
 
 __all__ = ["StepRunner"]
 
 _SHOW_EVERY_SECONDS = 0.5
+_RECORD = "constructs_triton.measuring.load_test.step_runner:record_share"
 Show = Callable[[float, float, LiveFigures], None]
 
 
@@ -93,18 +95,15 @@ class StepRunner:
     def _measure_in_processes(
         self, shares: Sequence[tuple[float, StepSettings]], is_stream: bool
     ) -> list[Recording]:
-        others = active_children()
-        # Started afresh: a fork would copy the threads' locks of the AWS SDK.
-        with ProcessPoolExecutor(len(shares), get_context("spawn")) as pool:
-            parts = [pool.submit(_record_in_process, self._requests, *share, is_stream) for share in shares]
-            try:
-                return [part.result() for part in parts]
-            except KeyboardInterrupt:
-                # Their requests are closed with them. A terminal interrupts them too, other programs do not.
-                for process in active_children():
-                    if process not in others:
-                        process.terminate()
-                raise
+        processes = [BoundedProcess(_RECORD, own_environment) for _ in shares]
+        try:
+            for process, share in zip(processes, shares, strict=True):
+                request = pickle.dumps((self._requests, *share, is_stream))
+                process.send(request, seconds=NO_LIMIT, memory_bytes=NO_LIMIT)
+            return [_recording(process.receive()) for process in processes]
+        finally:
+            for process in processes:  # after Ctrl-C, their requests are closed with them
+                process.close()
 
 
 def _share(rate: float, settings: StepSettings, processes: int) -> list[tuple[float, StepSettings]]:
@@ -132,10 +131,21 @@ def _split(total: int, parts: int) -> list[int]:
     return [total // parts + (number < total % parts) for number in range(parts)]
 
 
-def _record_in_process(
-    requests: Sequence[PreparedRequest], rate: float, settings: StepSettings, is_stream: bool
-) -> Recording:
-    return asyncio.run(_record(requests, rate, settings, is_stream, (None, None)))
+def record_share(request: bytes) -> bytes:
+    """Record the share of one process; both sides are pickled. An error of this package is an answer."""
+    try:
+        requests, rate, settings, is_stream = pickle.loads(request)
+        return pickle.dumps(asyncio.run(_record(requests, rate, settings, is_stream, (None, None))))
+    except Exception as error:
+        return pickle.dumps(error)
+
+
+def _recording(answer: bytes) -> Recording:
+    recording = pickle.loads(answer)
+    if isinstance(recording, Exception):
+        raise recording
+    assert isinstance(recording, Recording)
+    return recording
 
 
 async def _record(

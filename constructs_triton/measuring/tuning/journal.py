@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.untrusted.regular_files import read_regular
+from constructs_triton_client.bounded_json import parse_bounded_json
 
 __all__ = ["Journal"]
 
@@ -97,7 +98,7 @@ def _read_lines(path: Path) -> list[Any]:
 def _parse(path: Path, number: int, text: str) -> Any:
     """Return the inputs in the first line, or the question and the result in another line."""
     try:
-        line = json.loads(text)
+        line = parse_bounded_json(text)
         return dict(line["inputs"]) if number == 1 else (str(line["key"]), line["value"])
     except (ValueError, KeyError, TypeError):
         raise InvalidValueError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import subprocess
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from constructs_triton.measuring.tuning.racing import CandidateRefusedError
 from constructs_triton.measuring.tuning.repositories import TunedRepository
 from constructs_triton.measuring.tuning.servers import CandidateServers, RunningCandidate, describe_refusal
 from constructs_triton.model_config.backends import infer_backend
+from constructs_triton.processes.children import run_child
 from constructs_triton_client import Invocation, SageMakerTransport
 
 __all__ = ["LocalPlace"]
@@ -130,14 +130,15 @@ def _cpu_name() -> str:
         for line in _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    return platform.machine()  # platform.processor() would start `uname`
 
 
 def _gpu_names() -> tuple[str, ...]:
     if shutil.which(_QUERY[0]) is None:
         return ()
     try:
-        answer = subprocess.run(_QUERY, capture_output=True, text=True, timeout=_QUERY_SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError):
+        answer = run_child(_QUERY, seconds=_QUERY_SECONDS)
+    except OSError:
         return ()
-    return tuple(line.strip() for line in answer.stdout.splitlines() if line.strip())
+    lines = answer.stdout.splitlines() if answer.returncode == 0 else []
+    return tuple(line.strip() for line in lines if line.strip())

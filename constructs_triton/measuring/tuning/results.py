@@ -18,6 +18,7 @@ from constructs_triton.measuring.tuning.racing import Outcome
 from constructs_triton.measuring.tuning.repositories import TunedRepository
 from constructs_triton.model_config.folder import CONFIG_FILE
 from constructs_triton.model_config.text import format_model_config
+from constructs_triton.untrusted.whole_files import write_whole
 
 __all__ = ["write_tuning"]
 
@@ -131,7 +132,7 @@ def _write_report(result: TuneResult, repository: TunedRepository, path: Path) -
         ["## Limits", "", *(f"- {text}" for text in _limits(result.facts))],
     ]
     lines = [line for part in parts if part for line in (*part, "")]
-    path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    write_whole(path, "\n".join(lines).rstrip() + "\n")
 
 
 def _limits(facts: Facts) -> Iterable[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from constructs_triton.errors import ArchiveError
 from constructs_triton.operations.adopting.reading import RecordingReader
 from constructs_triton.operations.aws_reader import describe_failure, missing_permission
+from constructs_triton.untrusted.budget import UnpackBudget
 from constructs_triton.untrusted.tar_reader import UnpackLimits
 
 __all__ = ["Downloads"]
@@ -17,6 +19,8 @@ _CHUNK_BYTES = 1 << 20
 _MOST_TIMES = 10
 #: Archives under one prefix that are checked.
 _MOST_OBJECTS = 1000
+_MOST_MEMBERS = 1_000_000
+_HINT = "add --max-download with more MiB"
 
 
 class Downloads:
@@ -32,11 +36,14 @@ class Downloads:
         self._reader = reader
         self.directory = directory
         self._left = self._max_bytes = max_bytes
+        # Weights compress by less than ten times.
+        self._max_unpacked = max(1 << 30, _MOST_TIMES * max_bytes)
+        self.budget = UnpackBudget(self._max_unpacked, _MOST_MEMBERS, _HINT)
 
     @property
     def limits(self) -> UnpackLimits:
-        """What one archive may unpack to: weights compress by less than ten times."""
-        return UnpackLimits(max_bytes=max(1 << 30, _MOST_TIMES * self._max_bytes))
+        """What an archive may unpack to, as usual and together with the others."""
+        return replace(UnpackLimits.from_environment(), budget=self.budget)
 
     def list(self, bucket: str, prefix: str) -> list[dict[str, Any]]:
         """Return up to a thousand objects under a prefix."""
@@ -64,10 +71,13 @@ class Downloads:
         Raises:
             ArchiveError: the object does not exist, or its KMS key cannot decrypt it.
         """
+        if self.budget.is_spent:
+            self.skip(bucket, key)
+            return None
         if size > self._left:
             self._reader.not_read.append(
                 f"s3://{bucket}/{key}: was not downloaded and checked, since it has {size:,} bytes and "
-                f"{self._max_bytes:,} may be downloaded; add --max-download with more MiB"
+                f"{self._max_bytes:,} may be downloaded; {_HINT}"
             )
             return None
         answer = self._read("get_object", bucket, key)
@@ -82,6 +92,13 @@ class Downloads:
                 if file.tell() > size:
                     break
         return path
+
+    def skip(self, bucket: str, key: str) -> None:
+        """Note that an archive was not checked, since the archives before it unpack to too much."""
+        self._reader.not_read.append(
+            f"s3://{bucket}/{key}: was not checked, since the archives together unpack to more than "
+            f"{self._max_unpacked:,} bytes or {_MOST_MEMBERS:,} members; {_HINT}"
+        )
 
     def _read(self, operation: str, bucket: str, key: str) -> dict[str, Any] | None:
         from botocore.exceptions import ClientError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -24,6 +25,8 @@ __all__ = ["AdoptedModels", "ModelReader"]
 
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _ARCHIVE = ".tar.gz"
+#: Errors with the same code; a thousand archives may have a thousand each.
+_MOST_NOTED = 20
 Kind = Literal["directory", "archive", "bucket", "files", "prefix", "package"]
 
 
@@ -112,29 +115,39 @@ class ModelReader:
             )
         listed = self.downloads.list(bucket, prefix)
         archives = [each for each in listed if each["Key"].endswith(_ARCHIVE)]
-        found: list[Finding] = []
+        found: list[tuple[str, Finding]] = []
         head = None
         try:
             for each in archives:
-                path = self.downloads.fetch(bucket, each["Key"], each["Size"])
-                if path is not None:
-                    found += self._check_of_many(path, f"s3://{bucket}/{each['Key']}", target)
+                url = f"s3://{bucket}/{each['Key']}"
+                found += (
+                    (url, error) for error in self._check_of_many(bucket, each["Key"], each["Size"], target)
+                )
             head = self.downloads.head(bucket, archives[0]["Key"]) if archives else None
         except ArchiveError as error:  # its KMS key is probably that of the others, too
             self.adoption.refuse("archive", str(error))
-        self._note(found, url)
+        self._note(found)
         self.adoption.carried.append(f"models: the {len(archives)} archives under {url} stay where they are")
         return AdoptedModels("prefix", prefix, bucket, (head or {}).get("SSEKMSKeyId"))
 
-    def _check_of_many(self, path: Path, url: str, target: Target) -> Iterable[Finding]:
+    def _check_of_many(self, bucket: str, key: str, size: int, target: Target) -> list[Finding]:
+        """Return the errors of an archive of a prefix. Nothing of it stays on disk."""
+        path = self.downloads.fetch(bucket, key, size)
+        if path is None:
+            return []
         outline = path.with_name("outline")
         try:
             inspect_archive(path, outline_directory=outline, limits=self.downloads.limits)
             repository = ModelRepository.from_directory(outline, complete_bytes=OUTLINE_BYTES)
-            return repository.check(target, is_archive=True).errors
+            return list(repository.check(target, is_archive=True).errors)
         except ArchiveError as error:
-            self.adoption.refuse("archive", str(error).replace(str(path), url))
+            if self.downloads.budget.is_spent:
+                self.downloads.skip(bucket, key)
+            else:
+                self.adoption.refuse("archive", str(error).replace(str(path), f"s3://{bucket}/{key}"))
             return []
+        finally:
+            shutil.rmtree(path.parent)
 
     def _files(self, name: str, url: str, model: str | None) -> AdoptedModels | None:
         bucket, prefix = split_s3_uri(url)
@@ -197,7 +210,7 @@ class ModelReader:
             return self._served(name, AdoptedModels("directory", folder), "has several models")
         report = repository.check(replace(target, default_model=model))
         errors = repository.errors_after_packing(report)
-        self._note(errors, folder)
+        self._note((folder, each) for each in errors)
         adopted = AdoptedModels(
             "directory",
             folder,
@@ -220,12 +233,20 @@ class ModelReader:
         )
         return replace(adopted, kind="archive", place=kept)
 
-    def _note(self, errors: Iterable[Finding], where: str) -> None:
-        for each in errors:
+    def _note(self, errors: Iterable[tuple[str, Finding]]) -> None:
+        """Note errors with the archive or the folder that has each."""
+        by_code: dict[str, list[str]] = {}
+        for where, each in errors:
             text = each.one_line
             for folder in (self.directory, self.downloads.directory):
                 text = text.replace(f"{folder}/", "")
-            self.adoption.refuse(each.code, f"{where}: {text}")
+            by_code.setdefault(each.code, []).append(f"{where}: {text}")
+        for code, messages in by_code.items():
+            for message in messages[:_MOST_NOTED]:
+                self.adoption.refuse(code, message)
+            if len(messages) > _MOST_NOTED:
+                more = f"{len(messages) - _MOST_NOTED} more errors of this kind; fix those above first"
+                self.adoption.refuse(code, more)
 
 
 def _target(container: Answer, instance_type: str | None) -> Target:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from constructs_triton.cloud_assembly.endpoints import containers_of
 from constructs_triton.operations.adopting.findings import Adoption
+from constructs_triton.operations.adopting.members import Answer
 from constructs_triton.operations.adopting.refusals import Switch
 from constructs_triton.operations.adopting.running_endpoint import RunningEndpoint, RunningRole
+from constructs_triton.operations.adopting.secrets import is_secret
 from constructs_triton.operations.adopting.stack.app_text import stack_name
 from constructs_triton.operations.adopting.stack.stack_code import StackCode
+from constructs_triton.operations.component_state import specifications_of
+from constructs_triton_client.visible_text import visible
 
 __all__ = ["report_text"]
 
 #: A role with more actions is described by their services.
 _MOST_ACTIONS = 20
+_READABLE = (
+    "`app.py` and `answers/` have the values of these variables and tags. Passphrases, PINs and UUIDs look "
+    "like other values, so look for secrets before you commit this folder. In `app.py`, replace a secret by "
+    '`cdk.CfnParameter(self, "Pin", no_echo=True).value_as_string`; in `answers/`, by `***`.'
+)
 _DELETE_COMPONENT = "delete-inference-component --inference-component-name {}"
 
 
@@ -31,11 +41,32 @@ def report_text(code: StackCode, switch: Switch) -> str:
         *_list("Different on purpose", differences),
         *_list("Could not be read", _not_readable(adoption)),
         *_list("Errors and gaps that you accepted", problems),
+        *_readable_values(running),
         "## Steps",
         "\n".join(f"{number}. {step}" for number, step in enumerate(_steps(code, switch), 1)),
         *_list("What stays behind", list(_left(running, switch))),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _readable_values(running: RunningEndpoint) -> Iterator[str]:
+    """Yield a section with the variables and tags that no rule recognizes as secrets."""
+    found = {f"tags of {arn}": tags for arn, tags in running.tags.items()}
+    for name, model in running.models.items():
+        found |= _variables(f"model {name}", containers_of(model))
+    for each in running.components:
+        containers = [part.get("Container") or {} for part in specifications_of(each)]
+        found |= _variables(f"component {each['InferenceComponentName']}", containers)
+    named = {owner: [name for name in of if not is_secret(name, of[name])] for owner, of in found.items()}
+    lines = [f"{owner}: {', '.join(map(visible, names))}" for owner, names in named.items() if names]
+    if lines:
+        title, *entries = _list("Values that are written as they are", lines)
+        yield from (title, _READABLE, *entries)
+
+
+def _variables(owner: str, containers: Sequence[Answer]) -> dict[str, Mapping[str, str]]:
+    given = [each.get("Environment") or {} for each in containers]
+    return {f"variables of {owner}": {name: text for each in given for name, text in each.items()}}
 
 
 def _list(title: str, lines: Sequence[str]) -> Iterator[str]:

@@ -74,7 +74,8 @@ def fleets_of(stack: SynthesizedStack) -> Iterator[VariantFleet]:
     """Yield the fleet of each production and shadow variant of a stack."""
     bounds = {each.resource_id: _bounds(each.properties) for each in scalable_targets(stack)}
     for endpoint in declared_endpoints(stack, is_complete=False):
-        declared = {each["VariantName"]: each for kind in _VARIANTS for each in endpoint.config.get(kind, ())}
+        variants = [each for kind in _VARIANTS for each in endpoint.config.get(kind, ())]
+        declared = {str(each["VariantName"]): each for each in variants}
         for variant in (*endpoint.variants, *endpoint.shadow_variants):
             yield _fleet(stack.name, endpoint, variant, declared[variant.name], bounds)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import atexit
 import io
 import json
-import multiprocessing
 import os
+import pickle
 import shutil
-import sys
 import tempfile
 import threading
 import time
@@ -16,8 +15,6 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from multiprocessing import forkserver, spawn
-from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -25,17 +22,22 @@ from uuid import uuid4
 from botocore.exceptions import ClientError
 from moto.awslambda.models import LambdaFunction
 
-from .. import function_process
+from constructs_triton.processes.environments import foreign_environment
+from constructs_triton.processes.fork_server import ForkServer
+
 from ..errors import StackError
 from ..function_process import Invocation
 from ..permissions.access import Access, RoleCredentials
-from ..replacement import environment, replaced
+from ..replacement import replaced
 from ..services.service_api import ServiceApi, client
+from .library_code import library_handler
 
 __all__ = ["Functions"]
 
-_STARTING = threading.Lock()
-_PREPARATION = spawn.get_preparation_data
+# One server forks all functions, since starting Python and importing boto3 is slow.
+_SERVER = ForkServer("constructs_triton.rehearsal.function_process:run")
+_MIB = 2**20
+_THREADS_BYTES = 2**31  # the system reserves addresses for each thread, and more than a function uses
 
 
 @dataclass
@@ -98,18 +100,22 @@ class Functions:
         environment = self._environment(function) | credentials.as_environment()
         with tempfile.NamedTemporaryFile(prefix="simulated-function-", mode="r") as log:
             invocation = Invocation(str(_unpacked(function.code_bytes)), environment, event, log.name)
-            result = _answer_of(invocation, int(function.timeout))
+            memory = int(function.memory_size) * _MIB + _THREADS_BYTES
+            result = _SERVER.call(
+                pickle.dumps(invocation), seconds=int(function.timeout), memory_bytes=memory
+            )
             self._write_logs(function, log.read(), credentials)
-        return result or "", result is None
+        return (result or b"").decode(), result is None
 
     def _environment(self, function: Any) -> dict[str, str]:
         if not str(function.run_time).startswith("python"):
             raise StackError(
                 f"only Python functions are supported, {function.function_name} is {function.run_time}"
             )
+        handler, given = self._runnable(function)
         return {
-            **{name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "HOME")},
-            **function.environment_vars,
+            **given,
+            **foreign_environment(),
             "AWS_ENDPOINT_URL": self.api.endpoint_url,
             **self.endpoint_urls,
             "AWS_REGION": self.api.region,
@@ -121,8 +127,21 @@ class Functions:
             "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_size),
             "SIMULATED_FUNCTION_ARN": function.function_arn,
             "SIMULATED_FUNCTION_TIMEOUT": str(function.timeout),
-            "_HANDLER": function.handler,
+            "_HANDLER": handler,
         }
+
+    def _runnable(self, function: Any) -> tuple[str, dict[str, str]]:
+        """The handler of a function, and the variables of its template that it gets.
+
+        The functions of this library read none. Other functions do not get the names of Lambda's own.
+        """
+        handler = library_handler(function.code_bytes)
+        if handler is not None:
+            return handler, {}
+        if not self.api.runs_all_functions:
+            raise StackError(f"{function.function_name} is not a function of this library, and does not run")
+        given = function.environment_vars
+        return function.handler, {name: each for name, each in given.items() if not name.startswith("AWS_")}
 
     def _write_logs(self, function: Any, text: str, credentials: RoleCredentials) -> None:
         """Write logs with the function's role, as Lambda does; without permission there is no log."""
@@ -149,47 +168,6 @@ def _unpacked(code: bytes) -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     zipfile.ZipFile(io.BytesIO(code)).extractall(folder)
     return folder
-
-
-def _answer_of(invocation: Invocation, timeout_seconds: int) -> str | None:
-    """The handler's result as JSON; ``None`` if it raised, died or timed out."""
-    processes = _fork_server()
-    receiver, sender = processes.Pipe(duplex=False)
-    process = processes.Process(target=function_process.run, args=(invocation, sender), daemon=True)
-    _start(process)
-    sender.close()
-    try:
-        answer: str | None = receiver.recv() if receiver.poll(timeout_seconds) else None
-    except EOFError:
-        answer = None
-    finally:
-        receiver.close()
-        if answer is None:
-            process.kill()
-        process.join()
-        process.close()
-    return answer
-
-
-def _start(process: ForkServerProcess) -> None:
-    """Start a process that does not import the main module of this one, which takes seconds for a script."""
-
-    def without_main(name: str) -> dict[str, Any]:
-        return {key: each for key, each in _PREPARATION(name).items() if not key.startswith("init_main")}
-
-    with _STARTING, replaced(spawn, "get_preparation_data", without_main):
-        process.start()
-
-
-@cache
-def _fork_server() -> ForkServerContext:
-    """One server forks all functions, since starting Python and importing boto3 is slow."""
-    server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload([function_process.__name__])
-    # Before Python 3.13 the server does not get this process's sys.path.
-    with environment(PYTHONPATH=os.pathsep.join(sys.path)):
-        forkserver.ensure_running()
-    return server
 
 
 def _keeping_log_group(original: Callable[..., None]) -> Callable[..., None]:

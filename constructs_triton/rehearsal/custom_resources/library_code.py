@@ -11,29 +11,37 @@ from pathlib import Path
 
 from constructs_triton.custom_resource_handlers import CODE_DIRECTORY, CODE_FOLDER
 
-__all__ = ["is_of_this_library"]
+__all__ = ["library_handler"]
 
 _MAX_BYTES = 4 * 1024 * 1024
 
 
-def is_of_this_library(archive: bytes) -> bool:
-    """Return whether a ``.zip`` file contains exactly the code of one of this library's functions."""
+@cache
+def library_handler(archive: bytes) -> str | None:
+    """Return the handler of a ``.zip`` file with exactly the code of one of this library's functions.
+
+    The template's own property is not used: it could name any function that can be imported.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
             members = [each for each in opened.infolist() if not each.is_dir()]
             if sum(each.file_size for each in members) > _MAX_BYTES:
-                return False
-            return _digest((each.filename, opened.read(each)) for each in members) in _digests()
+                return None
+            return _handlers().get(_digest((each.filename, opened.read(each)) for each in members))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError):
-        return False
+        return None
 
 
 @cache
-def _digests() -> frozenset[str]:
+def _handlers() -> dict[str, str]:
+    """The handler of each function by the digest of its code."""
     root = CODE_DIRECTORY / CODE_FOLDER
     shared = list(root.glob("*.py"))
     folders = [each for each in root.iterdir() if (each / "handler.py").exists()]
-    return frozenset(_digest(map(_read, [*shared, *folder.glob("*.py")])) for folder in folders)
+    return {
+        _digest(map(_read, [*shared, *folder.glob("*.py")])): f"{CODE_FOLDER}.{folder.name}.handler.handler"
+        for folder in folders
+    }
 
 
 def _read(path: Path) -> tuple[str, bytes]:

@@ -5,11 +5,11 @@ An unknown element or operator raises an error, so that no statement is evaluate
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from functools import cache
 from typing import Any
+
+from constructs_triton.untrusted.wildcards import matches_wildcards
 
 __all__ = ["Decision", "PolicyError", "Service", "decide"]
 
@@ -140,15 +140,13 @@ def _test(operator: str, values: Any, actual: str | None) -> bool:
 
 
 def _matches_any(patterns: Any, text: str, *, ignore_case: bool = False) -> bool:
-    flags = re.IGNORECASE if ignore_case else 0
-    return any(re.fullmatch(_expression(pattern), text, flags) for pattern in _listed(patterns))
+    return any(_matches(pattern, text, ignore_case) for pattern in _listed(patterns))
 
 
-@cache
-def _expression(pattern: str) -> str:
+def _matches(pattern: str, text: str, ignore_case: bool) -> bool:
     if "${" in pattern:
         raise PolicyError(f"policy variables are not supported, got {pattern}")
-    return re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    return matches_wildcards(pattern, text, ignore_case=ignore_case)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from ..custom_resources.answers import Answers
-from ..custom_resources.library_code import is_of_this_library
+from ..custom_resources.library_code import library_handler
 from ..errors import NotSimulatedError, StackError
 from ..existing import assume_role, assume_sources
 from ..services.service_api import ServiceApi
@@ -70,7 +70,7 @@ class Function(Provider):
         if "S3Key" not in code:
             raise NotSimulatedError(f"{self.type}: {request.logical_id} is not a function of this library")
         found = self.api.call("s3", "GetObject", Bucket=code["S3Bucket"], Key=code["S3Key"])
-        if not is_of_this_library(found["Body"].read()):
+        if library_handler(found["Body"].read()) is None:
             raise NotSimulatedError(f"{self.type}: {request.logical_id} is not a function of this library")
 
 

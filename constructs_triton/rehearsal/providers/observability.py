@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from constructs_triton_client.bounded_json import parse_bounded_json
 
 from ..errors import StackError
 from .provider import Deployed, Physical, Provider, Request, tags_as_map, without
@@ -46,7 +46,7 @@ class Dashboard(Provider):
 
     def _put(self, name: str, body: str) -> Physical:
         try:
-            json.loads(body)
+            parse_bounded_json(body)
         except ValueError as error:
             raise StackError(f"The field DashboardBody must be a valid JSON object: {error}") from None
         self.api.call("cloudwatch", "PutDashboard", DashboardName=name, DashboardBody=body)

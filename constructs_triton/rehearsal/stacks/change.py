@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 from uuid import uuid4
 
+from constructs_triton.cloud_assembly.evaluation_budget import EvaluationBudget
 from constructs_triton.cloud_assembly.intrinsics import Evaluator
 from constructs_triton.cloud_assembly.template import Resource, Template
 
@@ -63,6 +64,7 @@ class Change:
     created: list[Deployed] = field(default_factory=list)
     superseded: list[tuple[Deployed, bool]] = field(default_factory=list)
     """Resources that were replaced or are no longer declared, and whether to retain them."""
+    budget: EvaluationBudget = field(default_factory=EvaluationBudget)
 
     def run(self, given: dict[str, str]) -> None:
         parameters = self.engine.check(self.stack, self.template, given)
@@ -70,7 +72,8 @@ class Change:
         places = deletion_order(self.stack.template, behaviour, "cleanup")
         self.stack.template, self.stack.given, self.stack.parameters = self.template, given, parameters
         order = creation_order(self.template, behaviour, "change")
-        wanted = [name for name in order if self._is_wanted(self.template.resources[name])]
+        conditions = self._evaluator()
+        wanted = [name for name in order if _is_wanted(self.template.resources[name], conditions)]
         for logical_id in wanted:
             self._put(self.template.resources[logical_id])
         for logical_id in self.stack.resources.keys() - set(wanted):
@@ -81,12 +84,9 @@ class Change:
         expect_kept(self.engine.stacks, self.stack, outputs)
         self.stack.outputs = outputs
 
-    def _is_wanted(self, resource: Resource) -> bool:
-        return resource.condition is None or self._evaluator().condition(resource.condition)
-
     def _evaluator(self) -> Evaluator:
         stacks, stack = self.engine.stacks, self.stack
-        return stacks.evaluator(stack, self.template, stack.parameters, stack.resources)
+        return stacks.evaluator(stack, self.template, stack.parameters, stack.resources, self.budget)
 
     def _put(self, resource: Resource) -> None:
         """Create, update or replace one resource as the template declares."""
@@ -178,6 +178,10 @@ class Change:
             value = str(evaluator.evaluate(each["Value"]))
             outputs.append(Output(key, value, each.get("Description", ""), export))
         return outputs
+
+
+def _is_wanted(resource: Resource, evaluator: Evaluator) -> bool:
+    return resource.condition is None or evaluator.condition(resource.condition)
 
 
 def _has_to_be_replaced(current: Deployed, request: Request) -> bool:

@@ -14,7 +14,7 @@ from ..services.service_api import ServiceApi
 
 __all__ = ["resolve_references", "stored_parameter"]
 
-_REFERENCE = re.compile(r"\{\{resolve:(ssm|ssm-secure|secretsmanager):([^}]+)\}\}")
+_REFERENCE = re.compile(r"\{\{resolve:(ssm|ssm-secure|secretsmanager):([^{}]+)\}\}")
 _BOOTSTRAP = "/cdk-bootstrap/"
 
 

@@ -12,6 +12,8 @@ from .template_text import template_at
 
 __all__ = ["NestedStack"]
 
+_MOST_DEEP = 16
+
 
 class NestedStack(Provider):
     """Deploys the template of a nested stack as a part of the operation on its parent."""
@@ -22,14 +24,20 @@ class NestedStack(Provider):
     def __init__(self, deployer: Deployer) -> None:
         super().__init__(deployer.stacks.api)
         self._deployer = deployer
+        self._depth = 0
 
     def create(self, request: Request) -> Physical:
         template = self._template(request)
+        if self._depth == _MOST_DEEP:
+            raise StackError(f"stacks are nested more than {_MOST_DEEP} deep; is one nested in itself?")
         stack = self._deployer.stacks.add(self.name(request))
+        self._depth += 1
         try:
             self._deployer.deploy(stack, template, _parameters(request))
         except FAILURES as error:
             stack.enter("ROLLBACK_COMPLETE", str(error))
+        finally:
+            self._depth -= 1
         if stack.status != "CREATE_COMPLETE":
             reason = f"Embedded stack {stack.id} was not successfully created: {stack.reason}"
             raise ResourceFailedError(reason, Physical(stack.id))

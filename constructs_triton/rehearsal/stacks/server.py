@@ -17,6 +17,8 @@ from .stack import Stacks
 
 __all__ = ["CloudFormationServer"]
 
+_MOST_BODY_BYTES = 16 << 20
+
 
 class CloudFormationServer:
     """Listens on a free port of loopback while its context is open."""
@@ -42,15 +44,22 @@ class CloudFormationServer:
         self._http.server_close()
 
 
+def _length(given: str | None) -> int | None:
+    """Return the length of a body; ``None`` beyond a bound, because every user can send one."""
+    text = given or "0"
+    is_number = text.isascii() and text.isdecimal() and len(text) < 20
+    return int(text) if is_number and int(text) <= _MOST_BODY_BYTES else None
+
+
 def _handler(api: CloudFormationApi, answers: Answers) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            if self._is_refused():
+            if self._is_refused() or (given := self._body()) is None:
                 return
-            request = decode_request(self._body())
             try:
+                request = decode_request(given)
                 body, status = encode_answer(request.get("Action", ""), api.answer(request)), 200
             except ApiError as error:
                 body, status = encode_error(error.code, str(error)), 400
@@ -59,16 +68,18 @@ def _handler(api: CloudFormationApi, answers: Answers) -> type[BaseHTTPRequestHa
             self._reply(status, body)
 
         def do_PUT(self) -> None:
-            if self._is_refused():
+            if self._is_refused() or (given := self._body()) is None:
                 return
-            token = self.path.rpartition("/")[2]
-            is_expected = answers.receive(token, json.loads(self._body()))
+            try:
+                is_expected = answers.receive(self.path.rpartition("/")[2], json.loads(given))
+            except (ValueError, RecursionError):
+                self._refuse("the body is not JSON")
+                return
             self._reply(200 if is_expected else 403, "")
 
         def _is_refused(self) -> bool:
             """Answer 403 to a request that a foreign web page has caused."""
-            found = {name: self._header(name) for name in HEADERS}
-            body = refusal(found)
+            body = refusal({name: self._header(name) for name in HEADERS})
             if body is not None:
                 self.close_connection = True  # the request's body is not read
                 self._reply(403, body.decode())
@@ -78,8 +89,16 @@ def _handler(api: CloudFormationApi, answers: Answers) -> type[BaseHTTPRequestHa
             values = self.headers.get_all(name)
             return None if values is None else ",".join(values)
 
-        def _body(self) -> str:
-            return self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        def _body(self) -> str | None:
+            length = _length(self.headers.get("Content-Length"))
+            if length is None:
+                self._refuse(f"a body may have at most {_MOST_BODY_BYTES:,} bytes")
+                return None
+            return self.rfile.read(length).decode(errors="replace")
+
+        def _refuse(self, reason: str) -> None:
+            self.close_connection = True  # the body, or what follows it, is not read
+            self._reply(400, encode_error("ValidationError", reason))
 
         def _reply(self, status: int, body: str) -> None:
             content = body.encode()

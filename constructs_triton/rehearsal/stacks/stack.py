@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
+from constructs_triton.cloud_assembly.assembly import MOST_STACKS
+from constructs_triton.cloud_assembly.evaluation_budget import EvaluationBudget
 from constructs_triton.cloud_assembly.intrinsics import Evaluator
 from constructs_triton.cloud_assembly.template import Template
 
-from ..errors import TemplateError
+from ..errors import StackError, TemplateError
 from ..opaque_values import opaque_value
 from ..providers.provider import Deployed
 from ..services.service_api import ServiceApi
@@ -141,7 +143,9 @@ class Stacks:
         return None
 
     def add(self, name: str) -> Stack:
-        """Create an empty stack."""
+        """Create an empty stack, within CloudFormation's quota: a template can be nested in itself."""
+        if len(self._existing()) >= MOST_STACKS:
+            raise StackError(f"Limit for stack has been exceeded: {MOST_STACKS:,} stacks")
         arn = f"arn:aws:cloudformation:{self.api.region}:{self.api.account}:stack/{name}/{uuid4()}"
         stack = Stack(name, arn)
         self.all.append(stack)
@@ -153,8 +157,9 @@ class Stacks:
         template: Template,
         parameters: Mapping[str, Any],
         resources: Mapping[str, Deployed],
+        budget: EvaluationBudget | None = None,
     ) -> Evaluator:
-        """Evaluates the values of a template within a stack."""
+        """Evaluates the values of a template within a stack, as it is now."""
         scope = Scope(
             pseudo=self._pseudo_parameters(stack),
             parameters=parameters,
@@ -167,7 +172,7 @@ class Stacks:
             other_export=self._opaque_export if self.api.assumes_existing else None,
             zones_of=self._availability_zones,
         )
-        return Evaluator(template, scope)
+        return Evaluator(template, scope, budget)
 
     def read_parameters(self, template: Template, given: Mapping[str, str]) -> dict[str, Any]:
         """The values of the template's parameters: given, default, or from SSM."""

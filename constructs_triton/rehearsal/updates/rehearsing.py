@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import pickle
-import subprocess
-import sys
-import threading
 from collections.abc import Iterable, Mapping
-from functools import cache
 
 from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.errors import ConstructsTritonError, InvalidValueError
+from constructs_triton.processes.bounded_process import BoundedProcess
+from constructs_triton.untrusted.budget import OverBudgetError
 
 from .report import Rehearsal
 from .request import Failures, Request
@@ -20,9 +17,8 @@ from .versions import NONE, Version, read_version
 
 __all__ = ["rehearse"]
 
-_LOCK = threading.Lock()
-_END_SECONDS = 10.0
-_WORKER = "constructs_triton.rehearsal.updates.worker"
+_PROCESS = BoundedProcess("constructs_triton.rehearsal.updates.worker:answer")
+_MOST_SECONDS, _MOST_BYTES = 3600.0, 8 * 2**30
 
 
 def rehearse(
@@ -116,60 +112,14 @@ def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Ve
 
 
 def _asked(request: Request) -> Rehearsal:
-    with _LOCK:
-        process = _process()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            pickle.dump(request, process.stdin)
-            process.stdin.flush()
-            answer = pickle.load(process.stdout)
-        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-            _process.cache_clear()
-            raise ConstructsTritonError(
-                "the process that rehearses stopped; its messages are on standard error, rehearse again"
-            ) from None
-        except BaseException:  # such as Ctrl-C: the next request must not read this answer
-            _process.cache_clear()
-            _end(process)
-            raise
+    try:
+        answer = pickle.loads(
+            _PROCESS.call(pickle.dumps(request), seconds=_MOST_SECONDS, memory_bytes=_MOST_BYTES)
+        )
+    except OverBudgetError as error:
+        raise ConstructsTritonError(f"the rehearsal stopped: {error}; rehearse fewer stacks") from None
     if isinstance(answer, BaseException):
         raise answer
     if not isinstance(answer, Rehearsal):
         raise TypeError(f"unexpected answer {type(answer).__name__}")
     return answer
-
-
-@cache
-def _process() -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    process = subprocess.Popen(
-        [sys.executable, "-m", _WORKER],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
-        start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the other
-    )
-    atexit.register(_stop, process)
-    return process
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Wait for the end of the process, which ends when its standard input is closed."""
-    try:
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
-        process.wait()
-    except (BrokenPipeError, KeyboardInterrupt):
-        _end(process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process in the middle of a rehearsal. It deletes its temporary files first."""
-    process.terminate()
-    try:
-        process.wait(_END_SECONDS)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        process.kill()
-        process.wait()

@@ -149,8 +149,8 @@ def deployed_version(stack: str, text: str, parameters: Mapping[str, str]) -> Ve
     return Version((StackVersion(name, template, names=frozenset({name}), parameters=parameters),))
 
 
-def _of_assembly(assembly: Assembly) -> Iterator[StackVersion]:
-    for artifact in assembly.stacks():
+def _of_assembly(whole: Assembly) -> Iterator[StackVersion]:
+    for assembly, artifact in whole.artifacts():
         account, _, region = assembly.environment(artifact).removeprefix("aws://").partition("/")
         yield StackVersion(
             assembly.stack_name(artifact),
@@ -161,5 +161,3 @@ def _of_assembly(assembly: Assembly) -> Iterator[StackVersion]:
             assembly.stack(artifact).names,
             paths=assembly.construct_paths(artifact),
         )
-    for stage in assembly.stages():
-        yield from _of_assembly(stage)

@@ -1,4 +1,4 @@
-"""The process that rehearses: reads pickled requests on standard input, and writes pickled answers.
+"""What the process that rehearses does with a pickled request: it returns a pickled answer.
 
 moto's state and this package's changes to its classes belong to a process, which is therefore not the user's.
 It starts once and rehearses as often as it is asked to.
@@ -6,10 +6,10 @@ It starts once and rehearses as often as it is asked to.
 
 from __future__ import annotations
 
-import os
 import pickle
 import signal
 import sys
+import traceback
 from importlib import import_module
 
 from constructs_triton import rehearsal
@@ -17,21 +17,13 @@ from constructs_triton.errors import ConstructsTritonError
 
 from ..errors import StackError
 
-__all__ = ["serve"]
+__all__ = ["answer"]
 
 
-def serve() -> None:
-    """Answer requests until standard input is closed. What is printed goes to standard error."""
+def answer(request: bytes) -> bytes:
+    """Return the rehearsal of a ``Request``, or the error that is to be raised."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that temporary files are deleted
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    while True:
-        try:
-            request = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            return
-        pickle.dump(_answer(request), answers)
-        answers.flush()
+    return pickle.dumps(_answer(pickle.loads(request)))
 
 
 def _answer(request: object) -> object:
@@ -43,7 +35,7 @@ def _answer(request: object) -> object:
         return error
     except StackError as error:
         return ConstructsTritonError(f"the rehearsal stopped: {error}")
-
-
-if __name__ == "__main__":
-    serve()
+    except MemoryError:
+        raise
+    except Exception:  # a traceback cannot be pickled
+        return RuntimeError(traceback.format_exc())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import keyword
 import runpy
 from collections.abc import Mapping
 from pathlib import Path
@@ -391,3 +392,16 @@ def test_moved_tag_is_replaced_by_the_digest_that_runs(tmp_path: Path) -> None:
         _, template = written(folder, container={"Image": image}, endpoint=running, tag_digests={image: now})
         found = only(template, "AWS::SageMaker::Model")["PrimaryContainer"]["Image"]
         assert str(found).rstrip("']}").endswith(f"serving{expected}")
+
+
+def test_secret_may_have_any_name(tmp_path: Path) -> None:
+    """Neither names of Python, nor those of the app, nor ids of the stack collide with a parameter."""
+    taken = [*keyword.kwlist, "super", "str", "match", "cdk", "s3", "path", "models", "endpoint"]
+    taken += ["ENDPOINT_NAME", "BOOTSTRAP_VERSION"]
+    environment = {name.upper(): f"ghp_{'a' * 36}" for name in taken}
+    served = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "first"}
+    adoption, template = written(tmp_path, container={"Environment": environment | served})
+    assert not adoption.problems
+    given = only(template, "AWS::SageMaker::Model")["PrimaryContainer"]["Environment"]
+    assert {each["Ref"] for name, each in given.items() if name in environment} == set(adoption.parameters)
+    assert len(adoption.parameters) == len(environment)

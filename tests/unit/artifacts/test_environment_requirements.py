@@ -124,6 +124,7 @@ def test_targets_of_images_and_of_this_machine() -> None:
         "# constructs-triton environment lock 2; x\n# 1\n",
         "{lock}# []\n",
         '{lock}# {{"a": 1}}\n',
+        f"{{lock}}# {'[' * 100_000}\n",
     ],
 )
 def test_files_that_are_no_lock_files(content: str, tmp_path: Path) -> None:

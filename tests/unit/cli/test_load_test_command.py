@@ -228,6 +228,26 @@ def test_lines_are_requests_with_weights(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        '{"input": {"x": "@large.npy"}}\n{"input": {"x": "@large.npy"}}',
+        '\n{"input": {"x": "@large.npy", "y": "@large.npy"}}',
+        '\n{"input": {"x": "@large", "y": "@large"}}',
+    ],
+)
+def test_requests_are_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """A line of a few bytes names a large file, so the sum of all requests is bounded too."""
+    monkeypatch.setattr(load_requests, "_MOST_BYTES", 1500)
+    np.save(tmp_path / "large.npy", np.zeros(1000, np.uint8))
+    (tmp_path / "large").write_bytes(bytes(1000))
+    (tmp_path / "mix.jsonl").write_text(text)
+    with pytest.raises(
+        InvalidValueError, match=r"mix\.jsonl: line 2: the requests up to this line must have"
+    ):
+        load_requests.read_lines(tmp_path / "mix.jsonl", {}, with_batch=False, form=BodyForm.BINARY)
+
+
+@pytest.mark.parametrize(
     ("line", "message"),
     [
         ("{", r"line 1: must be JSON"),

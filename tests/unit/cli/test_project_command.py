@@ -37,7 +37,12 @@ def test_files_are_short_and_have_the_project_name(shop: Path) -> None:
     assert not [name for name, text in texts.items() if "triton-project" in text]
     lengths = {name: text.count("\n") for name, text in texts.items() if "__snapshots__" not in name}
     assert max(length for name, length in lengths.items() if not name.startswith("models/")) <= 50
-    assert {".gitignore", ".github/workflows/test.yml", "tests/requests.json"} <= texts.keys()
+    assert {
+        ".gitattributes",
+        ".gitignore",
+        ".github/workflows/test.yml",
+        "tests/requests.json",
+    } <= texts.keys()
 
 
 def test_example_has_its_models_and_no_others(tmp_path: Path) -> None:
@@ -81,6 +86,15 @@ def test_workflow_reads_only_and_runs_the_two_commands(shop: Path) -> None:
     commands = [step["run"] for step in job["steps"] if "run" in step]
     assert commands == re.findall(r"^    (python .*)$", (shop / "README.md").read_text(), re.MULTILINE)
     assert len(commands) == 2
+
+
+@pytest.mark.parametrize("name", ["test", "rehearse"])
+def test_workflows_check_out_files_of_git_lfs(name: str, shop: Path) -> None:
+    """Without ``lfs: true`` the checks would find pointers in place of models."""
+    workflow = yaml.safe_load((shop / ".github" / "workflows" / f"{name}.yml").read_text())
+    (job,) = workflow["jobs"].values()
+    checkouts = [step["with"] for step in job["steps"] if step.get("uses", "").startswith("actions/checkout")]
+    assert [each["lfs"] for each in checkouts] == [True] * (1 if name == "test" else 2)
 
 
 def test_pull_request_is_rehearsed_against_its_base(shop: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,14 +72,67 @@ def test_input_that_cannot_be_read_is_exit_code_2(
 
 
 @pytest.mark.e2e
+def test_files_of_the_current_folder_are_not_executed(tmp_path: Path) -> None:
+    """A file beside the template that has the name of a package takes its place in no process."""
+    for name in ("yaml", "moto", "json", "boto3"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w').write('')")
+    _template(tmp_path / "new.json", "alerts")
+    command = Path(sys.executable).with_name("constructs-triton")
+    subprocess.run([command, "rehearse", "none", "new.json"], cwd=tmp_path, check=True, capture_output=True)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_process_outlives_the_command(tmp_path: Path, number: signal.Signals) -> None:
+    """A rehearsal that is killed, as by a timeout of CI, takes the process that rehearses with it."""
+    template = _template(tmp_path / f"{tmp_path.name}.json", "alerts")
+    words = [sys.executable, "-m", "constructs_triton.cli", "rehearse", "none", template]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as command:
+        workers = _wait_for(lambda: _children(command.pid), lambda found: len(found) >= 2)
+        command.send_signal(number)
+    assert _wait_for(lambda: [each for each in workers if _is_running(each)], lambda left: not left) == []
+
+
+def _children(pid: int) -> list[int]:
+    listing = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in listing.split()]
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _wait_for(read: Callable[[], list[int]], is_wanted: Callable[[list[int]], bool]) -> list[int]:
+    """Read until the value is as wanted, for at most 20 seconds."""
+    deadline = time.monotonic() + 20
+    while not is_wanted(found := read()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return found
+
+
+#: The command without a package, which does in its own process what the process of the rehearsal does.
+WITHOUT_PACKAGE = """
+import sys
+from constructs_triton.cli import main
+from constructs_triton.rehearsal.updates import rehearsing, worker
+sys.modules[sys.argv.pop(1)] = None
+rehearsing._PROCESS.call = lambda request, **limits: worker.answer(request)
+raise SystemExit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.e2e
 @pytest.mark.parametrize("package", ["moto", "cfnlint", "yaml"])
 def test_missing_package_of_the_extra_is_one_sentence(package: str, tmp_path: Path) -> None:
     """Also a package that only the process of the rehearsal uses is an error with the command to run."""
-    (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules[{package!r}] = None\n")
     template = _template(tmp_path / "new.json", "alerts")
     run = subprocess.run(
-        [sys.executable, "-m", "constructs_triton.cli", "rehearse", "none", template, "--json"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])},
+        [sys.executable, "-c", WITHOUT_PACKAGE, package, "rehearse", "none", template, "--json"],
         capture_output=True,
         text=True,
         check=False,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.cloud_assembly.intrinsics import Evaluator
+from constructs_triton.cloud_assembly.intrinsics import Evaluator, number_of
 from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.errors import TemplateError
 
@@ -128,3 +128,10 @@ def test_conditions_combine(evaluator: Evaluator) -> None:
     assert evaluator.holds({"Fn::Equals": [True, "true"]})
     with pytest.raises(TemplateError, match=r"condition function is not supported, got .*; use one of"):
         evaluator.holds({"Fn::EachMemberIn": [[], []]})
+
+
+@pytest.mark.parametrize("text", ["x", "[" * 100_000, "9" * 5000], ids=["word", "nested", "long"])
+def test_string_that_is_no_number_stays_one(text: str) -> None:
+    """A string in place of a number is not an error of the parser, however it looks."""
+    assert number_of(text) == text
+    assert number_of("1.5") == 1.5

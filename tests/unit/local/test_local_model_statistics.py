@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
+import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.http_session import read_statistics
 from constructs_triton.local.model_statistics import (
     Durations,
     ModelStatistics,
@@ -84,3 +89,29 @@ def test_another_answer_is_an_error(answer: bytes) -> None:
     """A server that is not Triton is named as the reason, without a traceback."""
     with pytest.raises(LocalEndpointError, match="statistics: the server's answer cannot be read"):
         decode_statistics([answer])
+
+
+@pytest.mark.parametrize("sizes", [[9_000_000], [3_500_000] * 30], ids=["one", "all"])
+def test_statistics_are_bounded_for_a_model_and_for_all(sizes: list[int]) -> None:
+    """Of a server that answers without an end, 4 MiB for a model and 64 MiB in all are read."""
+    sent: list[int] = []
+
+    async def index(_: web.Request) -> web.Response:
+        return web.json_response([{"name": str(number), "state": "READY"} for number in range(len(sizes))])
+
+    async def statistics(request: web.Request) -> web.Response:
+        sent.append(sizes[int(request.match_info["name"])])
+        return web.Response(body=b'{"error": "' + b"x" * sent[-1] + b'"}')
+
+    async def read() -> None:
+        application = web.Application()
+        application.router.add_post("/v2/repository/index", index)
+        application.router.add_get("/v2/models/{name}/stats", statistics)
+        async with TestServer(application) as server, aiohttp.ClientSession() as session:
+            await read_statistics(session, str(server.make_url("/v2")))
+
+    with pytest.raises(
+        LocalEndpointError, match=r"statistics: the server's answers? (cannot be read|have 64)"
+    ):
+        asyncio.run(read())
+    assert len(sent) == min(len(sizes), 20)

@@ -9,7 +9,7 @@ from constructs_triton.local.watch import changes
 
 
 def test_a_change_is_yielded_once_it_is_complete(tmp_path: Path) -> None:
-    """Files may be added, changed and deleted. Bytecode does not count."""
+    """Files may be added, changed and deleted. Files that are not packed do not count."""
     model = tmp_path / "m" / "1" / "model.py"
     model.parent.mkdir(parents=True)
     model.write_text("a")
@@ -25,6 +25,7 @@ def test_a_change_is_yielded_once_it_is_complete(tmp_path: Path) -> None:
         waiting = asyncio.ensure_future(anext(found))
         (model.parent / "__pycache__").mkdir()
         (model.parent / "__pycache__" / "model.pyc").write_text("x")
+        (model.parent / "._model.py").write_text("x")
         await asyncio.sleep(0.1)
         assert not waiting.done()
         waiting.cancel()

@@ -157,3 +157,19 @@ def test_other_numbers_are_errors(text: str) -> None:
     with pytest.raises(InvalidValueError, match="x: must be a number, got ") as error:
         read_decimal("x", text)
     assert len(str(error.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "\n" * 20_001,
+        f"{HEADINGS}\n" + ",".join(["x"] * 2_000_001),
+        f"{HEADINGS}\n{'x' * (16 << 20)}",
+    ],
+    ids=["lines", "cells", "bytes"],
+)
+def test_large_file_is_refused(tmp_path: Path, content: str) -> None:
+    """A file has at most 16 MiB, 20,000 lines, and 100 cells in a line on average."""
+    (tmp_path / "b.csv").write_text(content)
+    with pytest.raises(InvalidValueError, match=r"20000 lines of 100 cells; split it|larger than 16777216"):
+        read_measurements(tmp_path / "b.csv")

@@ -68,6 +68,23 @@ def test_doubtful_price_is_refused(products: list[str], shown: str) -> None:
         fetch(products)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"product": {"attributes": null}}',
+        product(HOSTING, "1.5x"),
+        product(HOSTING, "1e999"),
+    ],
+)
+def test_answer_of_another_form_is_refused(answer: str) -> None:
+    """The message says what to do without the list, instead of an error of the parser."""
+    with pytest.raises(InvalidValueError, match=r"^ml\.g5\.xlarge: the AWS Price List API .*--price"):
+        fetch([answer])
+
+
 def test_file_is_dated_and_plan_reads_it(tmp_path: Path) -> None:
     """Currency, Region and date are in the file."""
     path = tmp_path / "prices.csv"

@@ -108,6 +108,9 @@ def test_price_is_that_of_one_instance() -> None:
         (job(), r"job bert: has no results for instances; look at its steps"),
         ({}, r"job: must be the output of `aws sagemaker describe-inference-recommendations-job`"),
         ([], r"job: must be the output of"),
+        (job(recommendation("ml.g5.xlarge", count=0)), r"job bert: InitialInstanceCount: .* got 0; save the"),
+        (job(recommendation("ml.g5.xlarge", CostPerHour="x")), r'job bert: CostPerHour: .* got "x"'),
+        (job(recommendation("ml.g5.xlarge", CostPerHour=1e300)), r"job bert: CostPerHour: .* got 1e\+300"),
     ],
 )
 def test_unusable_job_is_refused(described: Any, message: str) -> None:

@@ -79,3 +79,21 @@ def test_servers_listen_on_loopback_only(aws: SimulatedAccount) -> None:
     """Another machine reaches neither server."""
     for url in (aws.endpoint_url, aws.server.url):
         assert urlsplit(url).hostname == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("method", "length", "body"),
+    [
+        *(("POST", "99999999999", b""), ("POST", "-1", b""), ("PUT", "x", b"")),
+        *(("PUT", "2", b"{x"), ("POST", "8", b"A=1&A.B=")),
+    ],
+)
+def test_malformed_request_is_an_answer(
+    aws: SimulatedAccount, capfd: pytest.CaptureFixture[str], method: str, length: str, body: bytes
+) -> None:
+    """A length without a bound, and what is neither a query nor JSON, get 400 and no traceback."""
+    connection = http.client.HTTPConnection(urlsplit(aws.server.url).netloc, timeout=30)
+    connection.request(method, "/answers/x", body, {"Content-Length": length})
+    assert connection.getresponse().status == 400
+    connection.close()
+    assert capfd.readouterr().err == ""

@@ -140,3 +140,30 @@ def test_values_of_resources_that_are_not_simulated_stay_opaque(aws: SimulatedAc
     assert aws.not_simulated["Datadog::Monitors::Monitor"] == ["Opaque/Other"]
     assert aws.not_simulated["value of AWS::SSM::Parameter"] == ["/absent:1"]
     assert aws.destroy("Opaque").status == "DELETE_COMPLETE"
+
+
+def test_stack_that_is_nested_in_itself_fails(aws: SimulatedAccount) -> None:
+    """With a reason at a bounded depth, and everything is deleted."""
+    url = f"https://{BUCKET}.s3.us-east-1.amazonaws.com/self.json"
+    body = {"Resources": {"A": {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url}}}}
+    aws.client("s3").put_object(Bucket=BUCKET, Key="self.json", Body=json.dumps(body))
+    stack = aws.stacks.add("endless")
+    aws.deployer.deploy(stack, Template(body), {})
+    assert stack.status == "ROLLBACK_COMPLETE"
+    assert "stacks are nested more than 16 deep; is one nested in itself?" in stack.reason
+
+
+def test_values_that_double_fail_the_operation(aws: SimulatedAccount) -> None:
+    """A value that has the one before four times, thirty deep, is the reason of a rollback."""
+    values: list[Any] = [
+        "aaaa",
+        *({"Fn::Join": ["", [{"Fn::GetAtt": f"P{one}.Value"}] * 4]} for one in range(30)),
+    ]
+    parameters = {
+        f"P{number}": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": value}}
+        for number, value in enumerate(values)
+    }
+    stack = aws.stacks.add("doubled")
+    aws.deployer.deploy(stack, Template({"Resources": parameters}), {})
+    assert stack.status == "ROLLBACK_COMPLETE"
+    assert stack.reason.startswith("P9: Fn::Join: its value has more than 1,000,000 characters")

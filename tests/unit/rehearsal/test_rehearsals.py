@@ -8,6 +8,7 @@ import pytest
 from small_assembly import codes, endpoint, rehearsal, write_assembly
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.processes import bounded_process
 from constructs_triton.rehearsal.updates import rehearsing
 from constructs_triton.rehearsal.updates.problems import CODES
 from constructs_triton.rehearsal.updates.request import Request
@@ -60,13 +61,13 @@ def test_update_of_a_model_is_reported_step_by_step(tmp_path: Path) -> None:
 def test_interrupted_rehearsal_ends_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After Ctrl-C no process is left, and the next rehearsal reads its own answer."""
 
-    def interrupt(_: object) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    process = rehearsing._process()
+    process = rehearsing._PROCESS._started()
     new = write_assembly(tmp_path / "new", OLD)
     with monkeypatch.context() as interrupted:
-        interrupted.setattr("pickle.load", interrupt)
+        interrupted.setattr(bounded_process, "read_exactly", interrupt)
         with pytest.raises(KeyboardInterrupt):
             rehearsing.rehearse(None, new, failures="none", orders=1)
     assert process.poll() is not None

@@ -6,47 +6,13 @@ import re
 
 from constructs_triton.operations.adopting.python_text import assignment, call, literal
 from constructs_triton.operations.adopting.running_endpoint import RunningEndpoint
-from constructs_triton.operations.adopting.stack.stack_code import MODULES, StackCode
+from constructs_triton.operations.adopting.stack.app_template import APP, MODULES
+from constructs_triton.operations.adopting.stack.stack_code import StackCode
 
 __all__ = ["TEST_TEXT", "app_text", "imported_text", "stack_name"]
 
 _INDENT = " " * 8
 _WIDTH = 88
-
-_APP = '''\
-"""An endpoint that was created by hand, as an app; ADOPT.md describes the switch."""
-
-import json
-from pathlib import Path
-
-import aws_cdk as cdk
-{modules}from constructs import Construct
-
-{names}
-
-PROJECT = Path(__file__).parent
-ACCOUNT, REGION = "{account}", "{region}"
-{endpoint_name}
-
-
-class EndpointStack(cdk.Stack):
-    """The endpoint with the names and numbers that it runs with today."""
-
-    def __init__(self, scope: Construct, id: str) -> None:
-{stack}
-{statements}
-
-
-def build_app() -> cdk.App:
-    """Return the app with the context of cdk.json, so that tests see what `cdk deploy` deploys."""
-    app = cdk.App(context=json.loads((PROJECT / "cdk.json").read_text())["context"])
-    EndpointStack(app, "Endpoint")
-    return app
-
-
-if __name__ == "__main__":
-    build_app().synth()
-'''
 
 TEST_TEXT = '''\
 """The template of the endpoint, compared with a recorded one."""
@@ -102,7 +68,7 @@ def app_text(code: StackCode) -> str:
     environment = call("cdk.Environment", account="ACCOUNT", region="REGION")
     name = literal(stack_name(endpoint_name))
     modules = [f"from aws_cdk import {MODULES[each]} as {each}\n" for each in code.imports() & MODULES.keys()]
-    return _APP.format(
+    return APP.format(
         modules="".join(sorted(modules)),
         names=_import_of(sorted(each for each in code.imports() if each[0].isupper())),
         account=code.running.account,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from keyword import kwlist
 
 from constructs_triton.operations.adopting.findings import Adoption
 from constructs_triton.operations.adopting.python_text import (
@@ -19,20 +17,10 @@ from constructs_triton.operations.adopting.python_text import (
 )
 from constructs_triton.operations.adopting.running_endpoint import RunningEndpoint
 from constructs_triton.operations.adopting.secrets import is_secret
+from constructs_triton.operations.adopting.stack.app_template import RESERVED_IDS, RESERVED_NAMES
 
-__all__ = ["MODULES", "StackCode"]
+__all__ = ["StackCode"]
 
-#: Modules of aws_cdk by the names that the app gives them.
-MODULES: Mapping[str, str] = {
-    "appscaling": "aws_applicationautoscaling",
-    "cloudwatch": "aws_cloudwatch",
-    "ec2": "aws_ec2",
-    "ecr": "aws_ecr",
-    "kms": "aws_kms",
-    "s3": "aws_s3",
-    "sns": "aws_sns",
-}
-_RESERVED = frozenset([*kwlist, *MODULES, "cdk", "id", "json", "scope", "self"])
 _LONGEST_NAME = 63
 _KEY_ARN = re.compile(r"arn:[a-z-]+:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
 _KEY_ID = re.compile(r"(?:mrk-)?[0-9a-f][0-9a-f-]{10,40}")
@@ -55,7 +43,7 @@ class StackCode:
     statements: list[tuple[str, Expression]] = field(default_factory=list)
     _references: dict[str, str] = field(default_factory=dict)
     _ids: set[str] = field(default_factory=set)
-    _variables: set[str] = field(default_factory=lambda: set(_RESERVED))
+    _variables: set[str] = field(default_factory=lambda: set(RESERVED_NAMES))
 
     def new_name(self, name: str) -> str:
         """Return the name in the app for the endpoint or the component with a name today."""
@@ -72,10 +60,10 @@ class StackCode:
         """Add a statement that calls a function and does not keep the result."""
         self.statements.append(("", call(function, *positional, **keywords)))
 
-    def new_id(self, wanted: str) -> str:
-        """Return the code of a construct id that is free."""
+    def new_id(self, wanted: str, reserved: frozenset[str] = frozenset()) -> str:
+        """Return the code of a construct id that is free and not reserved."""
         base = re.sub(r"[^A-Za-z0-9]", "", wanted) or "Resource"
-        chosen = free_name(base, self._ids)
+        chosen = free_name(base, self._ids | reserved)
         self._ids.add(chosen)
         return f'"{chosen}"'
 
@@ -134,7 +122,7 @@ class StackCode:
         if key not in self._references:
             name = "_".join(re.findall(r"[A-Za-z0-9]+", variable)).lower()
             name = name if name[1:] and name.isidentifier() else f"secret_{name}"
-            construct_id = self.new_id(name.title())
+            construct_id = self.new_id(name.title(), RESERVED_IDS)
             self._references[key] = self.add(
                 name, call("cdk.CfnParameter", "self", construct_id, no_echo="True")
             )

@@ -16,7 +16,7 @@ from aiohttp.test_utils import TestServer
 from fake_engine import FakeEngine
 
 from constructs_triton.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
-from constructs_triton.local.containers import remover
+from constructs_triton.local.containers import container
 from constructs_triton.local.containers.container import TritonContainer
 from constructs_triton.local.containers.engine import ContainerEngine
 from constructs_triton.local.containers.engine_containers import EngineContainers
@@ -24,6 +24,7 @@ from constructs_triton.local.containers.exec_relay import ExecRelay
 from constructs_triton.local.containers.run_arguments import run_arguments, shared_memory_bytes
 from constructs_triton.local.options import RunOptions
 from constructs_triton.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton.processes.children import python_command
 
 ECR = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 IMAGE = f"{ECR}/sagemaker-tritonserver:26.05-py3"
@@ -246,7 +247,7 @@ def test_a_container_that_ends_at_once_shows_its_log(tmp_path: Path, monkeypatch
 
 def run_remover(lines: str, *folders: Path) -> None:
     """Run the remover until its standard input, which has these lines, ends."""
-    command = [sys.executable, "-I", remover.__file__, "podman", "n", *map(str, folders)]
+    command = python_command(container._REMOVER, "podman", "n", *map(str, folders))
     subprocess.run(command, input=lines, text=True, check=True)
 
 

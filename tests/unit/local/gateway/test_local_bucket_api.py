@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import boto3
 import pytest
+import urllib3
 from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError
 from fake_container import CONFIG, write_archive
 from test_local_gateway import echo, running
+from yarl import URL
 
+from constructs_triton.local.gateway import bucket_api
 from constructs_triton.operations import ModelLibrary
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 
@@ -102,16 +108,96 @@ def test_objects_are_written_read_and_listed_as_in_s3(tmp_path: Path) -> None:
     _with_gateway(tmp_path, test)
 
 
-@pytest.mark.parametrize("path", ["/b/..%2f..%2fsecret", "/..%2fx/secret", "/.metadata/b/k.json"])
+@pytest.mark.parametrize(
+    "path", ["/b/..%2f..%2fsecret", "/..%2fx/secret", "/.metadata/b/k.json", "/..", "/.metadata", "/.partial"]
+)
 def test_nothing_outside_the_buckets_is_served(tmp_path: Path, path: str) -> None:
     """Neither a file above the folder nor the run's own notes."""
-    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "secret").write_text("hidden")
     (tmp_path / "s3" / ".metadata" / "b").mkdir(parents=True)
     (tmp_path / "s3" / ".metadata" / "b" / "k.json").write_text("[]")
 
     async def run() -> None:
         async with running(tmp_path, echo, bucket_folder=tmp_path / "s3") as gateway:
-            answer = await gateway.client.get(path)
-            assert answer.status in (400, 404)
+            url = URL(f"http://127.0.0.1:{gateway.client.port}{path}?list-type=2", encoded=True)
+            async with aiohttp.ClientSession() as session, session.get(url) as answer:
+                assert (answer.status, "hidden" in await answer.text()) == (400, False)
 
     asyncio.run(run())
+
+
+def test_listings_have_pages(tmp_path: Path) -> None:
+    """At most 1,000 keys in S3's order, continued by a token; links out of the bucket are not listed."""
+    keys = sorted(
+        [*(f"a/{number}" for number in range(1001)), "a-b", "a.b", "a/b/ü &", "b", "z/1/2"], key=str.encode
+    )
+    for key in keys:
+        file = tmp_path / "s3" / "b" / key
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    (tmp_path / "s3/b/link").symlink_to(tmp_path)
+    (tmp_path / "s3/b/file").symlink_to(__file__)
+
+    def test(url: str) -> None:
+        s3 = _s3(url)
+        first = s3.list_objects_v2(Bucket="b")
+        assert (first["KeyCount"], first["IsTruncated"]) == (1000, True)
+        every: list[dict[str, Any]] = [{}, {"MaxKeys": 7}, {"Prefix": "a/1"}, {"StartAfter": "a/b/a"}]
+        for settings in every:
+            pages = s3.get_paginator("list_objects_v2").paginate(Bucket="b", **settings)
+            found = [row["Key"] for page in pages for row in page.get("Contents", [])]
+            start, prefix = settings.get("StartAfter", ""), settings.get("Prefix", "")
+            assert found == [key for key in keys if key.startswith(prefix) and key.encode() > start.encode()]
+        pages = [*s3.get_paginator("list_objects_v2").paginate(Bucket="b", Delimiter="/", MaxKeys=2)]
+        assert [row["Key"] for page in pages for row in page.get("Contents", [])] == ["a-b", "a.b", "b"]
+        assert [row["Prefix"] for page in pages for row in page.get("CommonPrefixes", [])] == ["a/", "z/"]
+        assert _code(s3.list_objects_v2, ContinuationToken="$") == "InvalidArgument"
+        assert s3.list_objects_v2(Bucket="empty")["KeyCount"] == 0
+
+    _with_gateway(tmp_path, test)
+
+
+def test_keys_that_no_file_can_have_are_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """With an error of S3, without a traceback, and without a partial file."""
+    key, refused = "deep/f", ("InvalidURI", "KeyTooLongError", "NotImplemented")
+
+    def test(url: str) -> None:
+        s3 = _s3(url)
+        s3.put_object(Bucket="b", Key=key, Body=b"")
+        keys = ("a\0", "a" * 300, "a/" * 511 + "abc", f"{key}/g", "deep")
+        assert [_code(s3.put_object, Key=each) for each in keys] == [
+            refused[0], refused[1], refused[1], refused[2], refused[2]
+        ]  # fmt: skip
+        assert [_code(s3.get_object, Key=each) for each in keys[3:]] == ["NoSuchKey"] * 2
+        s3.delete_object(Bucket="b", Key="deep")
+        s3.delete_object(Bucket="b", Key=f"{key}/g")
+        s3.put_object(Bucket="b", Key="a/" * 511 + "a", Body=b"")
+        assert s3.list_objects_v2(Bucket="b")["KeyCount"] == 2
+
+    _with_gateway(tmp_path, test)
+    assert not list((tmp_path / "s3/.partial").iterdir())
+    assert not caplog.records
+
+
+def test_uploads_leave_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body has S3's limit, and neither one body nor many can fill the disk, with a length or without."""
+    monkeypatch.setattr(bucket_api, "_CHECKED_BYTES", 1000)
+    usage = shutil.disk_usage(tmp_path)
+
+    def chunks() -> Iterator[bytes]:
+        yield from [b"x" * 900] * 4
+
+    def test(url: str) -> None:
+        s3 = _s3(url)
+        s3.put_object(Bucket="b", Key="k", Body=b"x" * 10)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=2**30 + 1500))
+        assert _code(s3.put_object, Key="m", Body=b"x" * 1600) == "InsufficientStorage"
+        answer = urllib3.request("PUT", f"{url}/b/m", body=chunks())
+        assert answer.status == 507
+        monkeypatch.setattr(bucket_api, "_MOST_BODY_BYTES", 1000)
+        assert _code(s3.put_object, Key="m", Body=b"x" * 1100) == "EntityTooLarge"
+        assert urllib3.request("PUT", f"{url}/b/m", body=chunks()).status == 400
+        assert [row["Key"] for row in s3.list_objects_v2(Bucket="b")["Contents"]] == ["k"]
+
+    _with_gateway(tmp_path, test)
+    assert not list((tmp_path / "s3/.partial").iterdir())

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import aiohttp
 import pytest
@@ -41,7 +41,8 @@ INVOCATIONS = "/endpoints/e/invocations"
 STREAM = f"{INVOCATIONS}-response-stream"
 ASYNC = "/endpoints/e/async-invocations"
 PREFIX = "X-Amzn-SageMaker-"
-Application = TestClient[web.Request, web.Application]
+# A string: aiohttp before 3.11 has no generic class.
+Application: TypeAlias = "TestClient[web.Request, web.Application]"
 
 
 @dataclass

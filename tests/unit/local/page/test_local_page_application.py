@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from aiohttp import web
@@ -22,7 +22,8 @@ from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, V
 
 CONTAINER = ContainerSpec("m", "", "s3://bucket/m.tar.gz", archive=Path("m.tar.gz"))
 CONFIG = 'backend: "identity"\ninput [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]\n'
-Client = TestClient[web.Request, web.Application]
+# A string: aiohttp before 3.11 has no generic class.
+Client: TypeAlias = "TestClient[web.Request, web.Application]"
 
 
 @asynccontextmanager

@@ -69,6 +69,7 @@ def test_last_call_decides_whether_a_target_has_failed() -> None:
         (b"[1]", "[1]"),
         (b"\xff", "\ufffd"),
         (b"", ""),
+        (b"[" * 100_000, "[" * 100_000),
     ],
 )
 def test_message_of_an_error(error: bytes, expected: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from constructs_triton.local.server import namespaces
 from constructs_triton.local.server.namespaces import why_no_network_isolation, why_no_private_mounts
+from constructs_triton.processes.children import python_command
 
 
 def _refusal(kind: str) -> str | None:
@@ -75,7 +76,7 @@ def test_what_the_mount_would_hide_is_named() -> None:
 def test_a_refusal_of_the_platform_is_the_reason(tmp_path: Path) -> None:
     """The probe prints the kernel's error and fails, here for a folder that does not exist."""
     done = subprocess.run(
-        [sys.executable, "-I", namespaces.__file__, "mounts", str(tmp_path / "absent" / "ml")],
+        python_command(namespaces._PROBE, "mounts", str(tmp_path / "absent" / "ml")),
         capture_output=True,
         text=True,
         check=False,

@@ -10,11 +10,14 @@ from typing import Any
 
 import boto3
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from botocore.credentials import Credentials
 from null_server import NullServer, run_null_server
 
 from constructs_triton.errors import InvalidValueError, MissingDependencyError
 from constructs_triton.local.gateway.event_stream import payload_part
+from constructs_triton.measuring.load_test import http_sender
 from constructs_triton.measuring.load_test.http_sender import HttpSender, Signer
 from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest, SigningScope, prepare
 from constructs_triton.measuring.load_test.step import Limits, StepSettings
@@ -206,3 +209,26 @@ def test_missing_credentials_are_reported_before_the_test(monkeypatch: pytest.Mo
     signed = PreparedRequest("https://x", {}, b"", SigningScope("eu-west-1", "sagemaker"))
     with pytest.raises(InvalidValueError, match=r"AWS: there are no credentials; log in, or set AWS_PROFILE"):
         StepRunner([signed], Limits(latency_ms=5))
+
+
+def test_stream_has_a_longest_duration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SageMaker ends a stream after 480 s; one that goes on is a failed request after 490 s."""
+    assert http_sender._STREAM_SECONDS == 490
+    monkeypatch.setattr(http_sender, "_STREAM_SECONDS", 0.5)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        while True:
+            await response.write(b": still here\n")
+            await asyncio.sleep(0.05)
+
+    async def stream() -> tuple[int, str]:
+        application = web.Application()
+        application.router.add_post("/invocations", answer)
+        async with TestServer(application) as server, HttpSender(None, is_local=True) as sender:
+            url = str(server.make_url("/invocations"))
+            return await sender.stream(PreparedRequest(url, {}, b"{}"), lambda *_: None)
+
+    status, message = asyncio.run(stream())
+    assert (status, "Timeout" in message) == (200, True)

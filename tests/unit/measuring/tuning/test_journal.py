@@ -61,10 +61,11 @@ def test_unfinished_last_line_is_left_out(tmp_path: Path, tail: str) -> None:
     assert [json.loads(line).get("key") for line in path.read_text().splitlines()] == [None, "a #0", "b #0"]
 
 
-def test_damage_in_the_middle_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", ["broken", "[" * 100_000], ids=["text", "nested"])
+def test_damage_in_the_middle_is_an_error(tmp_path: Path, damage: str) -> None:
     """A line before the last one that is not a result is an error with the number of the line."""
     path = tmp_path / "journal.jsonl"
-    path.write_text(json.dumps({"inputs": INPUTS}) + '\nbroken\n{"key": "a #0", "value": 1}\n')
+    path.write_text(json.dumps({"inputs": INPUTS}) + f'\n{damage}\n{{"key": "a #0", "value": 1}}\n')
     with pytest.raises(InvalidValueError, match="line 2 is not a result of a search; delete the file"):
         Journal(path, INPUTS)
 

@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from cpu_limit import cpu_limit
 
 from constructs_triton.operations.adopting.secrets import MASK, is_secret, masked
 
@@ -27,6 +28,23 @@ SECRETS = {
     "ARGUMENTS": "--level=1 --password=hunter2",
     "OPTIONS": '{"token": "abc"}',
     "HEADER": "Bearer abcdefghijkl",
+    "A1": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "A2": "AccountName=x;AccountKey=abc+def/ghi==;EndpointSuffix=core.windows.net",
+    "A3": "dckr_pat_abcdEFGHijklMNOP",
+    "A4": "glsa_abcdefghij_1234",
+    "A5": "lin_api_abcdefghijklmnopqrstuvwxyz012345",
+    "A6": "sess_ABCDEFGHIJKLMNOP",
+    "A7": "--level 1 --api-key abcdef123",
+    "A8": "--hf-token abcdef123",
+    "A9": "jdbc:oracle:thin:scott/tiger@//h:1521/s",
+    "B1": "hvs.abcdefghijklmnop",
+    "B2": "s.abcdefghijklmnopqrst",
+    "B3": "gsk_abcdefghijklmnopqrst",
+    "B4": "glrt-abcdefghij",
+    "B5": "ABCD-EFGH-IJKL-MNOP-QRST",
+    "B6": "https://hooks.slack.com/services/T00000000/B00000000/abcdefghijkl",
+    "B7": "signing_key: abc",
+    "B8": "redis://:word@cache:6379/0",
 }
 HARMLESS = {
     "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "bert-large-uncased-whole-word-masking",
@@ -38,6 +56,27 @@ HARMLESS = {
     "ENDPOINT": "https://models.example.com/v1?stage=beta",
     "MONKEY": "banana",
     "EMPTY_TOKEN": "",
+    "M1": "laion/CLIP-ViT-H-14-laion2B-s32B-b79K",
+    "M2": "hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4",
+    "M3": "ResNet50V2ImageNetClassifier",
+    "M4": "XGBoostFraudDetectorV20240901",
+    "M5": "sk-learn-pipeline",
+    "U1": "s3://b/Team/Project2024/RunNumber7/ModelArtifacts/Final/output",
+    "U2": "/opt/ml/Models/Bert2/VocabFiles/SpecialTokens/Final/Config",
+    "U3": "TitanEmbedText/Version2/ModelArtifact/Pr",
+    "U4": "arn:aws:secretsmanager:us-east-1:123456789012:secret:prod/hub-AbCdEf",
+    "U5": f"{'1' * 12}.dkr.ecr.eu-west-1.amazonaws.com/team/triton@sha256:{'9f86d081' * 8}",
+    "U6": "redis://cache.internal:6379/0",
+    "U7": "jdbc:oracle:thin:@//h:1521/s",
+    "O1": "--tokenizer-mode auto --api-key-header X-Api-Key",
+    "O2": "pad_token=</s>",
+    "O3": "eos_token: <|eot_id|>",
+    "O4": "hf_transfer",
+    "O5": "npm_config_prefix=/opt/node",
+    "O6": "pypi-mirror.internal",
+    "O7": "Basic authentication",
+    "O8": "AccountName=models;EndpointSuffix=core.windows.net",
+    "O9": "550e8400-e29b-41d4-a716-446655440000",
 }
 
 
@@ -73,3 +112,10 @@ def test_answers_are_masked_everywhere() -> None:
         "Count": 2,
         "Parts": [{"AssumeRolePolicyDocument": MASK}],
     }
+
+
+@pytest.mark.parametrize("part", ["a", "-a", "aB1", "a://", "ABCD-", "thin:a/", "eyJ", " -a_", "--w_"])
+def test_long_value_takes_linear_time(part: str) -> None:
+    """No form is searched from each character to the end."""
+    with cpu_limit():
+        is_secret("x", part * (500_000 // len(part)))

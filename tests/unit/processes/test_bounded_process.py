@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 import called_functions
 import pytest
 
-from constructs_triton.untrusted import bounded_process
-from constructs_triton.untrusted.bounded_process import BoundedProcess, serve
+from constructs_triton.processes import bounded_process
+from constructs_triton.processes.bounded_process import BoundedProcess
+from constructs_triton.processes.bounded_server import ANSWER, REQUEST, serve
 from constructs_triton.untrusted.budget import OverBudgetError
 
 MEMORY = 64 << 20
@@ -61,7 +62,7 @@ def test_many_hostile_files_do_not_take_many_limits(
     actor: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After some processes had to be ended, no other one is started."""
-    monkeypatch.setattr(bounded_process, "_MOST_STARTS", 1)
+    monkeypatch.setattr(bounded_process, "_MOST_FAILURES", 1)
     with pytest.raises(OverBudgetError, match="of memory"):
         actor(b"crash")
     with pytest.raises(OverBudgetError, match="1 files before it took too much time or memory"):
@@ -86,17 +87,17 @@ def test_forked_process_has_its_own(actor: Callable[[bytes], bytes]) -> None:
 
 def test_serving_ends_with_the_requests() -> None:
     """The process ends when nothing is left to read, and after a request without enough memory."""
-    request = bounded_process._REQUEST.pack(5, 1 << 30, 3) + b"abc"
+    request = REQUEST.pack(5, 1 << 30, 3) + b"abc"
     answers = io.BytesIO()
     serve(called_functions.reverse, io.BytesIO(request * 2), answers)
-    assert answers.getvalue() == (bounded_process._ANSWER.pack(True, 3) + b"cba") * 2
+    assert answers.getvalue() == (ANSWER.pack(True, 3) + b"cba") * 2
 
     def fail(_: bytes) -> bytes:
         raise MemoryError
 
     answers = io.BytesIO()
     serve(fail, io.BytesIO(request * 2), answers)
-    assert answers.getvalue() == bounded_process._ANSWER.pack(False, 0)
+    assert answers.getvalue() == ANSWER.pack(False, 0)
 
 
 def test_interrupted_request_ends_the_process(
@@ -109,7 +110,7 @@ def test_interrupted_request_ends_the_process(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(bounded_process, "_exchange", interrupt)
+        patched.setattr(bounded_process, "read_exactly", interrupt)
         with pytest.raises(KeyboardInterrupt):
             actor(b"")
     assert actor(b"") != before

@@ -13,7 +13,7 @@ def reverse(content: bytes) -> bytes:
 
 
 def act(content: bytes) -> bytes:
-    """Do what the request names: loop, allocate, crash, or answer with the process's id."""
+    """Do what the request names, or answer with the process's id."""
     match content:
         case b"loop":
             deadline = time.monotonic() + 60
@@ -23,4 +23,10 @@ def act(content: bytes) -> bytes:
             return bytes(len([bytearray(1 << 20) for _ in range(1 << 12)]))
         case b"crash":
             os.abort()
+        case b"raise":
+            raise ValueError
+        case b"sleep":
+            time.sleep(60)
+        case b"environment":
+            return os.environ.get("AWS_SECRET_ACCESS_KEY", "").encode()
     return str(os.getpid()).encode()

@@ -1,0 +1,1 @@
+"""Starts child processes: no other module of the package or of the client does."""
