@@ -23,6 +23,7 @@ from .custom_resources.answers import Answers
 from .custom_resources.functions import Functions
 from .endpoints import endpoint_api, network_use
 from .endpoints.components import CopyScaling, InferenceComponents, Runtime
+from .endpoints.encrypted_data import EncryptedDataUses
 from .endpoints.fleets import Fleets
 from .endpoints.observations import Observations
 from .errors import StackError
@@ -116,6 +117,7 @@ class SimulatedAccount:
         self.observations = Observations(self.stacks)
         self.execution_roles = ExecutionRoleCheck(self.api, self.access)
         self.fleets = Fleets(self.api, self.execution_roles)
+        self.encrypted_data = EncryptedDataUses(self.fleets, self.access)
         self.components = InferenceComponents(self.fleets)
         self.runtime = Runtime(self.components)
         self.copy_scaling = CopyScaling(self.components, self.runtime)

@@ -14,6 +14,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.deploy_time_functions import settings_of
 from constructs_triton.cdk.custom_resources.function_network import network_statement, warn_without_route
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.custom_resource_handlers import CODE_DIRECTORY, CODE_FOLDER, PYTHON_VERSION
 
@@ -54,11 +55,13 @@ class DeployFunction(Construct):
         super().__init__(scope, id)
         mark_as_own(self)
         definition, settings = self.DEFINITION, settings_of(self)
+        key = settings.get("log_encryption_key")
+        DataUnderKeys("logs of deploy-time functions", [("log_encryption_key", key)]).check_region(self)
         self.log_group = logs.LogGroup(
             self,
             "LogGroup",
             retention=settings.get("log_retention", logs.RetentionDays.ONE_MONTH),
-            encryption_key=settings.get("log_encryption_key"),
+            encryption_key=key,
         )
         self.role = iam.Role(
             self,

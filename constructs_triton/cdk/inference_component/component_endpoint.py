@@ -31,10 +31,12 @@ from constructs_triton.cdk.inference_component.fleet_warnings import FleetWarnin
 from constructs_triton.cdk.inference_component.imported import ImportedComponentEndpoint
 from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.metrics.metrics_config import render_metrics_config
+from constructs_triton.cdk.options.encrypted_data import host_data
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import instance_types_of, pool_region_findings
 from constructs_triton.cdk.options.removal import apply_removal_policy
+from constructs_triton.cdk.permissions.encrypted_data import check_regions
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.property_documentation import takes_options
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
@@ -65,6 +67,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
     def __init__(self, scope: Construct, id: str, **options: Unpack[ComponentEndpointOptions]) -> None:
         checked = checked_endpoint_options(options)
         check_unique_name(scope, id, "endpoint_name", checked["endpoint_name"])
+        check_regions(scope, host_data(checked))
         min_instance_count = checked["min_instance_count"]
         findings = [*check_network(checked), *region_warnings(scope, min_instance_count)]
         findings += pool_region_findings(scope) if checked["instance_pools"] is not None else ()

@@ -13,6 +13,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk import aws_sns as sns
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
@@ -22,10 +23,12 @@ __all__ = [
     "AsyncInferenceConfig",
     "NotificationTopic",
     "async_caller_statements",
+    "async_inference_data",
     "async_inference_statements",
     "render_async_inference",
 ]
 
+_OWNER = "async_inference"
 NotificationTopic = Literal["SUCCESS_NOTIFICATION_TOPIC", "ERROR_NOTIFICATION_TOPIC"]
 
 
@@ -40,6 +43,9 @@ class AsyncInferenceConfig:
         and the callers (``grant_invoke_async``) get permissions for these prefixes only.
     ``encryption_key``
         KMS key of the responses. Default: the encryption of the bucket.
+    ``previous_encryption_keys``
+        Further KMS keys that requests, responses and topics may have while a key changes. S3 does not encrypt
+        existing objects again. The execution role and the callers may use these keys, too.
     ``success_topic``, ``error_topic``
         SNS topics that receive a message for each response and each failure.
     ``include_inference_response_in``
@@ -57,13 +63,14 @@ class AsyncInferenceConfig:
     input_bucket: s3.IBucket | None = None
     input_prefix: str = "async/input"
     encryption_key: kms.IKey | None = None
+    previous_encryption_keys: Sequence[kms.IKey] = ()
     success_topic: sns.ITopic | None = None
     error_topic: sns.ITopic | None = None
     include_inference_response_in: Sequence[NotificationTopic] = ()
     max_concurrent_invocations_per_instance: float | None = None
 
     def __post_init__(self) -> None:
-        check_places("async_inference", self.bucket, self.encryption_key)
+        check_places(_OWNER, self.bucket, self.encryption_key, self.previous_encryption_keys)
         for name in ("output_prefix", "failure_prefix", "input_prefix"):
             check_prefix(f"async_inference.{name}", getattr(self, name))
         if self.max_concurrent_invocations_per_instance is not None:
@@ -95,11 +102,33 @@ class AsyncInferenceConfig:
 
     @property
     def _input(self) -> Destination:
-        return Destination(self.bucket if self.input_bucket is None else self.input_bucket, self.input_prefix)
+        bucket = self.bucket if self.input_bucket is None else self.input_bucket
+        return Destination(bucket, self.input_prefix, "asynchronous requests", _OWNER)
 
     @property
     def _output(self) -> Destination:
-        return Destination(self.bucket, self.output_prefix, self.encryption_key)
+        return self._results(self.output_prefix)
+
+    @property
+    def _failures(self) -> Destination:
+        return self._results(self.failure_prefix)
+
+    def _results(self, prefix: str) -> Destination:
+        key, previous = self.encryption_key, self.previous_encryption_keys
+        return Destination(self.bucket, prefix, "asynchronous responses", _OWNER, key, previous)
+
+    @property
+    def _requests_data(self) -> DataUnderKeys:
+        owner = "bucket" if self.input_bucket is None else "input_bucket"
+        keys = ((f"{_OWNER}.{owner}", self._input.bucket.encryption_key),)
+        return DataUnderKeys("asynchronous requests", keys, self.previous_encryption_keys, _OWNER)
+
+    @property
+    def _messages_data(self) -> DataUnderKeys:
+        topics = {"success_topic": self.success_topic, "error_topic": self.error_topic}
+        keys = [(f"{_OWNER}.{name}", topic.master_key) for name, topic in topics.items() if topic is not None]
+        previous = self.previous_encryption_keys if keys else ()
+        return DataUnderKeys("notifications", keys, previous, _OWNER)
 
     def _topics(self) -> list[sns.ITopic]:
         return [topic for topic in (self.success_topic, self.error_topic) if topic is not None]
@@ -111,13 +140,7 @@ class AsyncInferenceConfig:
         publish = iam.PolicyStatement(
             sid="TellAsyncTopics", actions=["sns:Publish"], resources=list(dict.fromkeys(arns))
         )
-        # Amazon SNS developer guide, key management: a publisher to an encrypted topic needs both.
-        actions = ["kms:Decrypt", "kms:GenerateDataKey"]
-        keys = [topic.master_key for topic in self._topics()]
-        return [
-            publish,
-            *(each for key in keys for each in _key_statement("EncryptAsyncMessages", actions, key)),
-        ]
+        return [publish, *self._messages_data.write_statements("EncryptAsyncMessages")]
 
     def _notifications(self) -> sagemaker.CfnEndpointConfig.AsyncInferenceNotificationConfigProperty | None:
         if not self._topics():
@@ -129,10 +152,9 @@ class AsyncInferenceConfig:
         )
 
 
-def _key_statement(sid: str | None, actions: list[str], key: kms.IKey | None) -> list[iam.PolicyStatement]:
-    if key is None:
-        return []
-    return [iam.PolicyStatement(sid=sid, actions=actions, resources=[key.key_arn])]
+def async_inference_data(config: AsyncInferenceConfig) -> list[DataUnderKeys]:
+    """Requests, responses and notifications with their keys."""
+    return [config._requests_data, config._output.data, config._messages_data]
 
 
 def async_inference_statements(config: AsyncInferenceConfig) -> list[iam.PolicyStatement]:
@@ -141,28 +163,23 @@ def async_inference_statements(config: AsyncInferenceConfig) -> list[iam.PolicyS
         iam.PolicyStatement(
             sid="ReadAsyncInput", actions=["s3:GetObject"], resources=[config._input.objects_arn]
         ),
-        *_key_statement("DecryptAsyncInput", ["kms:Decrypt"], config._input.bucket.encryption_key),
+        *config._requests_data.read_statements("DecryptAsyncInput"),
         *config._output.write_statements("AsyncOutput"),
-        *Destination(config.bucket, config.failure_prefix).write_statements("AsyncFailure")[:1],
+        *config._failures.write_statements("AsyncFailure")[:1],
         *config._publish_statements(),
     ]
 
 
 def async_caller_statements(config: AsyncInferenceConfig) -> list[iam.PolicyStatement]:
     """Permissions of a caller besides ``InvokeEndpointAsync``: write requests, read responses."""
-    results = [
-        config._output.objects_arn,
-        Destination(config.bucket, config.failure_prefix).objects_arn,
-    ]
-    output_keys = (config.bucket.encryption_key, config.encryption_key)
+    results = [config._output.objects_arn, config._failures.objects_arn]
     # boto3 uploads large files in parts, which needs kms:Decrypt and the permission to abort.
     upload = ["s3:AbortMultipartUpload", "s3:PutObject"]
-    encrypt = ["kms:Decrypt", "kms:GenerateDataKey"]
     return [
         iam.PolicyStatement(actions=upload, resources=[config._input.objects_arn]),
         iam.PolicyStatement(actions=["s3:GetObject"], resources=results),
-        *_key_statement(None, encrypt, config._input.bucket.encryption_key),
-        *(each for key in output_keys for each in _key_statement(None, ["kms:Decrypt"], key)),
+        *config._requests_data.write_statements(None),
+        *config._output.data.read_statements(None),
     ]
 
 
@@ -175,7 +192,7 @@ def render_async_inference(
     return config.AsyncInferenceConfigProperty(
         output_config=config.AsyncInferenceOutputConfigProperty(
             s3_output_path=given._output.uri,
-            s3_failure_path=Destination(given.bucket, given.failure_prefix).uri,
+            s3_failure_path=given._failures.uri,
             kms_key_id=given._output.key_arn,
             notification_config=given._notifications(),
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aws_cdk import aws_iam as iam
@@ -10,8 +11,9 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 
-__all__ = ["CoreDump", "core_dump_statements", "render_core_dump"]
+__all__ = ["CoreDump", "core_dump_data", "core_dump_statements", "render_core_dump"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,7 @@ class CoreDump:
         bucket: Bucket of the core dumps.
         prefix: Beginning of their keys. The execution role may write below it only.
         encryption_key: KMS key that encrypts them. Default: none is set.
+        previous_encryption_keys: Further KMS keys that the bucket may have while its key changes.
 
     Raises:
         InvalidValueError: a value has the wrong type, or the prefix is empty or ends with "/".
@@ -33,10 +36,16 @@ class CoreDump:
     bucket: s3.IBucket
     prefix: str = "core-dumps"
     encryption_key: kms.IKey | None = None
+    previous_encryption_keys: Sequence[kms.IKey] = ()
 
     def __post_init__(self) -> None:
-        check_places("core_dump", self.bucket, self.encryption_key)
+        check_places("core_dump", self.bucket, self.encryption_key, self.previous_encryption_keys)
         check_prefix("core_dump.prefix", self.prefix)
+
+
+def core_dump_data(core_dump: CoreDump) -> DataUnderKeys:
+    """The core dumps with their keys."""
+    return _destination(core_dump).data
 
 
 def core_dump_statements(core_dump: CoreDump) -> list[iam.PolicyStatement]:
@@ -53,4 +62,11 @@ def render_core_dump(core_dump: CoreDump) -> sagemaker.CfnEndpointConfig.CoreDum
 
 
 def _destination(core_dump: CoreDump) -> Destination:
-    return Destination(core_dump.bucket, core_dump.prefix, core_dump.encryption_key)
+    return Destination(
+        core_dump.bucket,
+        core_dump.prefix,
+        "core dumps",
+        "core_dump",
+        core_dump.encryption_key,
+        core_dump.previous_encryption_keys,
+    )

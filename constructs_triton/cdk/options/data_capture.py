@@ -13,6 +13,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.validation.enum_values import check_spelling, unknown_value
 from constructs_triton.cdk.validation.limit_checks import check_count, check_range
 from constructs_triton.errors import InvalidValueError
@@ -23,6 +24,7 @@ from constructs_triton.tokens import is_token
 __all__ = [
     "CaptureMode",
     "DataCapture",
+    "data_capture_data",
     "data_capture_statements",
     "render_data_capture",
     "unknown_capture_modes",
@@ -48,6 +50,9 @@ class DataCapture:
         What is written. Default: ``"Input"`` and ``"Output"``.
     ``encryption_key``
         KMS key of the objects. Default: the encryption of the bucket.
+    ``previous_encryption_keys``
+        Further KMS keys that the bucket may have while its key changes. The execution role may encrypt with
+        these, too.
     ``json_content_types``, ``csv_content_types``
         Content types that are written as text. Others are written as base64, as is Triton's binary format.
     ``enable_capture``
@@ -62,12 +67,13 @@ class DataCapture:
     initial_sampling_percentage: float = 100
     capture_modes: Sequence[CaptureMode] = ("Input", "Output")
     encryption_key: kms.IKey | None = None
+    previous_encryption_keys: Sequence[kms.IKey] = ()
     json_content_types: Sequence[str] = ("application/json",)
     csv_content_types: Sequence[str] = ()
     enable_capture: bool = True
 
     def __post_init__(self) -> None:
-        check_places("data_capture", self.bucket, self.encryption_key)
+        check_places("data_capture", self.bucket, self.encryption_key, self.previous_encryption_keys)
         check_prefix("data_capture.prefix", self.prefix)
         percentage = self.initial_sampling_percentage
         check_range(
@@ -84,7 +90,14 @@ class DataCapture:
 
     @property
     def _destination(self) -> Destination:
-        return Destination(self.bucket, self.prefix, self.encryption_key)
+        return Destination(
+            self.bucket,
+            self.prefix,
+            "captured data",
+            "data_capture",
+            self.encryption_key,
+            self.previous_encryption_keys,
+        )
 
     def _content_types(self) -> sagemaker.CfnEndpointConfig.CaptureContentTypeHeaderProperty | None:
         if not self.json_content_types and not self.csv_content_types:
@@ -109,6 +122,11 @@ def unknown_capture_modes(capture: DataCapture) -> list[Finding]:
     """Return a warning for each value that this library does not know."""
     name, source = "data_capture.capture_modes", "botocore sagemaker service model: CaptureMode"
     return [found for mode in capture.capture_modes for found in unknown_value(name, mode, _MODES, source)]
+
+
+def data_capture_data(capture: DataCapture) -> DataUnderKeys:
+    """The captured data with its keys."""
+    return capture._destination.data
 
 
 def data_capture_statements(capture: DataCapture) -> list[iam.PolicyStatement]:

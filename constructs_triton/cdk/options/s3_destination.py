@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_previous_keys
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
+from constructs_triton.facts.encrypted_data import DataName
 from constructs_triton.model_repository.s3_keys import check_output_prefix
 
-__all__ = ["Destination", "check_places", "check_prefix", "encrypt_statements"]
+__all__ = ["Destination", "check_places", "check_prefix"]
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A prefix of a bucket, and the key that encrypts its objects."""
+    """A prefix of a bucket, and the keys that its objects may have.
+
+    ``owner`` is the option that sets them.
+    """
 
     bucket: s3.IBucket
     prefix: str
+    name: DataName
+    owner: str
     encryption_key: kms.IKey | None = None
+    previous: Sequence[kms.IKey] = ()
 
     @property
     def uri(self) -> str:
@@ -37,6 +46,15 @@ class Destination:
         """The ARN of the key, or ``None`` without a key."""
         return None if self.encryption_key is None else self.encryption_key.key_arn
 
+    @property
+    def data(self) -> DataUnderKeys:
+        """The objects, with the key of the bucket and that of the option."""
+        keys = (
+            (f"{self.owner}.bucket", self.bucket.encryption_key),
+            (f"{self.owner}.encryption_key", self.encryption_key),
+        )
+        return DataUnderKeys(self.name, keys, self.previous, self.owner)
+
     def write_statements(self, what: str) -> list[iam.PolicyStatement]:
         """Permissions to write objects below the prefix; ``what`` is part of the statement ids."""
         return [
@@ -45,29 +63,22 @@ class Destination:
                 actions=["s3:AbortMultipartUpload", "s3:PutObject"],
                 resources=[self.objects_arn],
             ),
-            *encrypt_statements(what, self.bucket.encryption_key, self.encryption_key),
+            # botocore sagemaker service model, KmsKeyId: the execution role encrypts with the key.
+            *self.data.write_statements(f"Encrypt{what}", "kms:Encrypt"),
         ]
 
 
-def encrypt_statements(what: str, *keys: kms.IKey | None) -> list[iam.PolicyStatement]:
-    """Permissions to encrypt with the keys that are not ``None``."""
-    arns = list(dict.fromkeys(key.key_arn for key in keys if key is not None))
-    if not arns:
-        return []
-    # botocore sagemaker service model, KmsKeyId: the execution role encrypts with the key.
-    # Amazon S3 user guide, multipart upload and permissions: uploads in parts need kms:Decrypt too.
-    actions = ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"]
-    return [iam.PolicyStatement(sid=f"Encrypt{what}", actions=actions, resources=arns)]
-
-
-def check_places(owner: str, bucket: s3.IBucket, encryption_key: kms.IKey | None) -> None:
-    """Check the types of a bucket and a key.
+def check_places(
+    owner: str, bucket: s3.IBucket, encryption_key: kms.IKey | None, previous: Sequence[kms.IKey]
+) -> None:
+    """Check the types of a bucket and its keys.
 
     Raises:
-        InvalidValueError: a name or an ARN is given in place of the bucket or the key.
+        InvalidValueError: a name or an ARN is given in place of the bucket or a key.
     """
     check_has(f"{owner}.bucket", bucket, *BUCKET)
     check_has(f"{owner}.encryption_key", encryption_key, *KEY)
+    check_previous_keys(previous, owner)
 
 
 def check_prefix(property: str, prefix: str) -> None:

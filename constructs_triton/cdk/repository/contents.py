@@ -33,8 +33,8 @@ class RepositoryContents:
     """The models of a repository as endpoints use them.
 
     ``scope`` is the repository, the parent of its bucket and its custom resources. ``warnings`` are those
-    about the models that do not depend on an endpoint. ``asset_encryption_key`` is the key of the CDK's asset
-    bucket, for the roles that read assets.
+    about the models that do not depend on an endpoint. ``asset_keys`` are the keys that the objects of the
+    CDK's asset bucket may have, for the roles that read assets.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class RepositoryContents:
         self.warnings: list[Finding] = []
         self._files = PlacedFiles(scope, self.prefix, options)
         self.repository_check = check
-        self.asset_encryption_key = options.asset_encryption_key
+        self.asset_keys = options.asset_keys
 
     @property
     def is_model_package(self) -> bool:
@@ -186,7 +186,7 @@ class RepositoryContents:
     def _with_key(self, loaded: LoadedModels, location: ModelLocation) -> ModelLocation:
         if not isinstance(loaded, LocalModels):
             return location
-        decrypt = decrypt_statements("DecryptModel", self.asset_encryption_key)
+        decrypt = decrypt_statements("DecryptModel", *self.asset_keys)
         return replace(location, read_statements=(*location.read_statements, *decrypt))
 
     def locate_all(self, scope: Construct) -> ModelLocation:

@@ -19,6 +19,7 @@ from constructs_triton.cdk.permissions.s3_conditions import in_own_account, via_
 from constructs_triton.cdk.repository.archive_assets import StackAssets
 from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.encrypted_data import READ_ACTIONS
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository, pack
 from constructs_triton.model_repository.archive_outline import ArchiveOutline, outline_archive
@@ -325,17 +326,17 @@ class PackagedModel(UnreadModels):
         return ModelLocation("", (), model_package_name=self.model_package_name)
 
 
-def decrypt_statements(sid: str, key: kms.IKey | None) -> tuple[iam.PolicyStatement, ...]:
-    """Statements to decrypt objects that S3 reads in this Region; none without a key."""
-    if key is None:
-        return ()
-    return (
+def decrypt_statements(sid: str, *keys: kms.IKey | None) -> tuple[iam.PolicyStatement, ...]:
+    """Statements to decrypt objects that S3 reads in this Region; none for ``None``."""
+    given = [key for key in keys if key is not None]
+    return tuple(
         iam.PolicyStatement(
-            sid=sid,
-            actions=["kms:Decrypt"],
+            sid=sid if number == 1 else f"{sid}{number}",
+            actions=[*READ_ACTIONS],
             resources=[key.key_arn],
             conditions=via_s3(key),
-        ),
+        )
+        for number, key in enumerate(given, start=1)
     )
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
-from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
 
-__all__ = ["ModelKeys", "check_previous_keys"]
+__all__ = ["ModelKeys"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,13 @@ class ModelKeys:
         return [*([] if self.current is None else [self.current]), *self.previous]
 
     @property
-    def arns(self) -> list[str]:
-        return [key.key_arn for key in self.all]
+    def data(self) -> DataUnderKeys:
+        """The models with their keys."""
+        return DataUnderKeys("models", [("bucket", self.current)], self.previous)
 
     def read_statements(self) -> list[iam.PolicyStatement]:
         """Return the permission of an endpoint's role to decrypt models; none without a key."""
-        if not self.all:
-            return []
-        return [iam.PolicyStatement(sid="DecryptModels", actions=["kms:Decrypt"], resources=self.arns)]
+        return self.data.read_statements("DecryptModels")
 
     def with_keys(self, properties: SyncProperties) -> SyncProperties:
         """Add the keys to the properties of a custom resource."""
@@ -48,14 +47,3 @@ class ModelKeys:
             previous_encryption_keys=[key.key_arn for key in self.previous],
             creates_bucket=self.creates_bucket,
         )
-
-
-def check_previous_keys(keys: Sequence[kms.IKey]) -> None:
-    """Check the keys that models may still have.
-
-    Raises:
-        InvalidValueError: not a list of keys.
-    """
-    check_type("previous_encryption_keys", keys, ((list, tuple), "[key]"))
-    for number, key in enumerate(keys):
-        check_has(f"previous_encryption_keys[{number}]", key, *KEY)

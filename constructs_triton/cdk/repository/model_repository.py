@@ -11,9 +11,15 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_regions
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.repository.contents import RepositoryContents, check_source_models
-from constructs_triton.cdk.repository.loaded_models import ArchivePrefix, LocalModels
+from constructs_triton.cdk.repository.loaded_models import (
+    ArchivePrefix,
+    LoadedModels,
+    LocalModels,
+    StoredModels,
+)
 from constructs_triton.cdk.repository.model_source import ModelSource, load_source
 from constructs_triton.cdk.repository.properties import (
     DEFAULT_PREFIX,
@@ -121,6 +127,7 @@ class TritonModelRepository(Construct):
         if isinstance(loaded, ArchivePrefix):
             _refuse_options_of_created_prefix(prefix_options)
         warnings = [] if loaded is None else check_source_models(loaded, None, repository_check)
+        check_regions(scope, [*prefix_options.data(), *_source_data(loaded)])
         super().__init__(scope, id)
         mark_as_own(self)
         self._contents = RepositoryContents(self, loaded, repository_check, prefix_options)
@@ -161,6 +168,7 @@ class TritonModelRepository(Construct):
         contents.catalog.refuse_name(name)
         loaded = load_source(source, CompositionOptions.of(calls))
         loaded.only_model(name)
+        check_regions(self, _source_data(loaded))
         warnings = check_source_models(loaded, None, contents.repository_check)
         contents.catalog.add(name, loaded)
         self._warn(warnings)
@@ -258,6 +266,13 @@ def annotate(construct: Construct, findings: Iterable[Finding]) -> None:
     annotations = Annotations.of(construct)
     for finding in findings:
         annotations.add_warning_v2(f"constructs-triton:{finding.code}", finding.one_line)
+
+
+def _source_data(loaded: LoadedModels | None) -> list[DataUnderKeys]:
+    """The models of a source that is in S3, which keep the key of their bucket."""
+    if not isinstance(loaded, StoredModels):
+        return []
+    return [DataUnderKeys("models", [("source", loaded.bucket.encryption_key)])]
 
 
 def _refuse_options_of_created_prefix(options: PrefixOptions) -> None:

@@ -11,11 +11,12 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_previous_keys
 from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets
 from constructs_triton.cdk.repository.loaded_models import ArchivePrefix, LocalModels
 from constructs_triton.cdk.repository.model_bucket import create_bucket
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
-from constructs_triton.cdk.repository.model_keys import ModelKeys, check_previous_keys
+from constructs_triton.cdk.repository.model_keys import ModelKeys
 from constructs_triton.cdk.repository.model_sync import ModelSync, S3Archive
 from constructs_triton.cdk.repository.properties import (
     check_bucket,
@@ -65,6 +66,22 @@ class PrefixOptions:
     asset_encryption_key: kms.IKey | None
     versioned: bool
     removal_policy: RemovalPolicy
+
+    @property
+    def asset_keys(self) -> list[kms.IKey]:
+        """The keys that objects of the CDK's asset bucket may have."""
+        current = self.asset_encryption_key
+        return [*([] if current is None else [current]), *self.previous_encryption_keys]
+
+    def data(self) -> list[DataUnderKeys]:
+        """What lies encrypted for the repository, in its bucket and in the CDK's asset bucket."""
+        bucket_key = None if self.bucket is None else self.bucket.encryption_key
+        keys = [("encryption_key", self.encryption_key), ("bucket", bucket_key)]
+        asset_keys = [("asset_encryption_key", self.asset_encryption_key)]
+        return [
+            DataUnderKeys("models", keys, self.previous_encryption_keys),
+            DataUnderKeys("uploaded archives", asset_keys),
+        ]
 
     def checked(self) -> PrefixOptions:
         """Check the properties, and return them with the naming as ``TargetModelNaming``.

@@ -13,6 +13,7 @@ from constructs import Construct
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account, via_s3
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
 from constructs_triton.cdk.repository.model_keys import ModelKeys
+from constructs_triton.facts.encrypted_data import WRITE_ACTIONS
 
 __all__ = ["READ_ACTIONS", "deletion_statements", "find_statement", "place_statements", "read_statement"]
 
@@ -68,7 +69,7 @@ def _encrypt_again_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) 
             actions=["s3:GetObjectTagging"],
             resources=[bucket.arn_for_objects(f"{prefix}*")],
         ),
-        *(each for key in keys.previous for each in decrypt_statements("DecryptPrevious", key)),
+        *decrypt_statements("DecryptPrevious", *keys.previous),
     ]
 
 
@@ -117,7 +118,7 @@ def _removal_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyState
 def _key_statement(key: kms.IKey) -> iam.PolicyStatement:
     return iam.PolicyStatement(
         sid="EncryptArchives",
-        actions=["kms:Decrypt", "kms:GenerateDataKey"],
+        actions=[*WRITE_ACTIONS],
         resources=[key.key_arn],
         conditions=via_s3(key),
     )

@@ -15,13 +15,13 @@ from urllib.parse import unquote
 from moto.core.authorization import ActionAuthenticatorMixin
 from moto.core.exceptions import JsonRESTError
 from moto.iam.access_control import PermissionResult
-from moto.kms.models import kms_backends
 from moto.s3.models import FakeBucket
 
 from ..errors import StackError
 from ..replacement import replaced
 from ..services.service_api import ServiceApi
 from .component_needs import COMPONENT_ACTIONS, component_needs
+from .key_policies import KeyPolicies
 from .policy import Decision, PolicyError, Service, decide
 from .role_policies import RolePolicies
 from .s3_needs import Need, S3Needs
@@ -69,6 +69,7 @@ class Access:
     def __post_init__(self) -> None:
         self.policies = RolePolicies(self.api)
         self.s3_needs = S3Needs(self.api)
+        self.key_policies = KeyPolicies(self.api, self._decide)
 
     def assume(self, role_arn: str, *, service: str, context: Mapping[str, str]) -> RoleCredentials:
         """Assume a role as a service; raises ``StackError`` if its trust policy does not allow that.
@@ -104,27 +105,19 @@ class Access:
 
     def _allow(self, documents: list[Mapping[str, Any]], role_arn: str, need: Need) -> bool:
         action, resource, context = need
-        if action.startswith("kms:") and not self._is_enabled(resource):
-            return False
-        known = {**_TRANSPORT, "aws:ResourceAccount": self.api.account}
-        verdict = self._decide(documents, action=action, resource=resource, context={**known, **context})
-        if verdict is Decision.NOT_GRANTED and action.startswith("kms:"):
-            verdict = self._key_policy_decision(role_arn, need)
+        account = self.api.account
+        known = {
+            **_TRANSPORT,
+            "aws:ResourceAccount": account,
+            "aws:PrincipalAccount": account,
+            "aws:PrincipalArn": role_arn,
+            "kms:CallerAccount": account,
+        }
+        request = {"action": action, "resource": resource, "context": {**known, **context}}
+        verdict = self._decide(documents, **request)
+        if action.startswith("kms:"):
+            return self.key_policies.allow_role(role_arn, verdict, **request)
         return verdict is Decision.ALLOWED
-
-    def _key_policy_decision(self, role_arn: str, need: Need) -> Decision:
-        """What the policy of a key of this account grants the role without a policy of the role's own."""
-        action, arn, context = need
-        key = kms_backends[self.api.account][self.api.region].keys.get(arn.rpartition("/")[2])
-        if key is None:
-            return Decision.NOT_GRANTED
-        document = json.loads(key.policy)
-        return self._decide([document], action=action, resource=arn, context=context, principal=role_arn)
-
-    def _is_enabled(self, key_arn: str) -> bool:
-        """Whether a key of this account can be used: nothing decrypts with one that is to be deleted."""
-        key = kms_backends[self.api.account][self.api.region].keys.get(key_arn.rpartition("/")[2])
-        return key is None or key.key_state == "Enabled"
 
     def bucket_decision(self, resource: str, action: str) -> Decision:
         """What the policy of a bucket decides about the bucket or an object in it."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from constructs_triton.untrusted.wildcards import matches_wildcards
 
-__all__ = ["Decision", "PolicyError", "Service", "decide"]
+__all__ = ["Decision", "PolicyError", "Service", "allowed_resources", "decide"]
 
 _ELEMENTS = {"Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", "Principal", "Condition"}
 _NEGATED = "StringNotEquals"
@@ -67,6 +67,17 @@ def decide(
                 return Decision.DENIED
             decision = Decision.ALLOWED
     return decision
+
+
+def allowed_resources(documents: Iterable[Mapping[str, Any]], action: str) -> list[str]:
+    """The resource patterns of the statements that allow an action."""
+    return [
+        str(resource)
+        for document in documents
+        for statement in _listed(document["Statement"])
+        if statement["Effect"] == "Allow" and _concerns_action(statement, action)
+        for resource in _listed(statement.get("Resource", []))
+    ]
 
 
 def _applies(

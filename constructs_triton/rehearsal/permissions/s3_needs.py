@@ -98,10 +98,15 @@ class S3Needs:
 
     def _key_for_new_objects(self, request: Any, bucket_name: str) -> str | None:
         given = request.headers.get("x-amz-server-side-encryption-aws-kms-key-id")
+        return key_arn(self.api, given) if given else self.default_key(bucket_name)
+
+    def default_key(self, bucket_name: str) -> str | None:
+        """The ARN of the KMS key that a bucket encrypts new objects with, if it has one."""
         bucket = self.bucket(bucket_name)
-        if given is None and bucket is not None and bucket.encryption:
-            given = bucket.encryption["Rule"]["ApplyServerSideEncryptionByDefault"].get("KMSMasterKeyID")
-        return None if not given else key_arn(self.api, given)
+        if bucket is None or not bucket.encryption:
+            return None
+        given = bucket.encryption["Rule"]["ApplyServerSideEncryptionByDefault"].get("KMSMasterKeyID")
+        return key_arn(self.api, given) if given else None
 
     def _tags(self, source: str) -> Mapping[str, str]:
         found = self.object(f"arn:aws:s3:::{source.partition('?')[0]}")

@@ -72,7 +72,12 @@ class Sequence:
             _type_of(both, stack, logical_id),
             moment.is_cleanup or moment.step.action == "delete",
             {name: _during(earlier.get(name), later.get(name)) for name in {**earlier, **later}},
-            _all_read(each for each in moment.readings if self.is_old(each)),
+            _all_read(
+                [
+                    *(each for each in moment.readings if self.is_old(each)),
+                    *(each for each in moment.data if each.waits),
+                ]
+            ),
             _all_read(each for each in moment.readings if not self.is_old(each)),
         )
 

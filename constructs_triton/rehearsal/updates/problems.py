@@ -9,6 +9,7 @@ from constructs_triton.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton.findings import Finding, Severity
 
 from .analysis import CHANGES, Sequence
+from .data_problems import data_problems
 from .report import Leftover
 from .trial import Outcome
 
@@ -25,6 +26,7 @@ CODES = {
     "rehearse-update-fails": "CloudFormation cannot carry out the update.",
     "rehearse-name-collision": "A resource needs a name that another resource still has.",
     "rehearse-reader-loses-access": "New instances of an endpoint can no longer read a model.",
+    "rehearse-data-loses-access": "A role can no longer read or write encrypted data of an endpoint.",
     "rehearse-serving-stops": "An endpoint is deleted, for good or for a part of the update.",
     "rehearse-endpoint-replaced": "An endpoint gets another name, which its callers do not know.",
     "rehearse-fleet-shrinks": "A fleet that was scaled out gets its initial number of instances.",
@@ -61,6 +63,7 @@ def update_problems(sequence: Sequence, *, is_deletion: bool) -> Iterator[Findin
     if not outcome.is_complete:
         yield _refused(outcome)
     yield from reader_problems(sequence)
+    yield from data_problems(sequence)
     yield from _shrinking(sequence)
     yield from late_log_problems(outcome)
     if outcome.is_complete and not is_deletion:
@@ -184,6 +187,7 @@ def failure_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
             )
         yield _error("rehearse-rollback-fails", logical_id, message, fix)
     yield from reader_problems(sequence, "if the step fails, after its rollback")
+    yield from data_problems(sequence, "if the step fails, after its rollback")
     yield from leftover_problems("if a step fails", outcome.leftovers)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from moto.sagemaker.models import sagemaker_backends
 
 from ..account import SimulatedAccount
+from ..endpoints.encrypted_data import DataReading
 from ..endpoints.readings import Count, Peak, Reading
 from ..stacks.stack import Event, Stack
 from ..steps import Step
@@ -30,6 +31,7 @@ class Moment:
         counts: Instances of each variant.
         is_cleanup: Whether the operation can no longer be undone.
         peaks: The most instances of each endpoint that the step has updated.
+        data: Whether roles could use data that is encrypted.
     """
 
     stack: str
@@ -39,6 +41,7 @@ class Moment:
     counts: tuple[Count, ...]
     is_cleanup: bool
     peaks: Mapping[str, Peak] = field(default_factory=dict)
+    data: tuple[DataReading, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ class Recorder:
             tuple(fleets.counts[counts:]),
             self._is_cleanup,
             dict(fleets.peaks),
+            tuple(self.account.encrypted_data.inspect(step)),
         )
         fleets.peaks.clear()
         self.moments.append(moment)

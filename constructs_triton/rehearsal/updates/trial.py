@@ -88,6 +88,7 @@ class Trial:
         return self._run([*version.stacks, *removed])
 
     def _run(self, operations: list[StackVersion | str]) -> Outcome:
+        self.account.encrypted_data.remember()
         before, moments = State.of(self.account), len(self._recorder.moments)
         status: dict[str, str] = {}
         remaining: list[Leftover] = []

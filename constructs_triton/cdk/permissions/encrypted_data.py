@@ -1,0 +1,103 @@
+"""Data of a construct that is encrypted with KMS keys: its permissions, and the Region of the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
+from constructs_triton.tokens import is_token
+
+__all__ = ["DataUnderKeys", "check_previous_keys", "check_regions"]
+
+
+@dataclass(frozen=True, slots=True)
+class DataUnderKeys:
+    """One kind of data, and the keys that it may have.
+
+    Args:
+        name: What it is.
+        current: The keys of new data, each with the property that sets it; ``None`` is no key.
+        previous: Further keys that the data may have.
+        owner: The property of the option that sets ``previous``; empty for a property of the construct.
+    """
+
+    name: DataName
+    current: Sequence[tuple[str, kms.IKey | None]]
+    previous: Sequence[kms.IKey] = ()
+    owner: str = ""
+
+    @property
+    def keys(self) -> list[kms.IKey]:
+        """The keys, the current ones first."""
+        return [key for _, key in self._named()]
+
+    @property
+    def arns(self) -> list[str]:
+        """The ARNs of the keys, each once."""
+        return list(dict.fromkeys(key.key_arn for key in self.keys))
+
+    def read_statements(self, sid: str | None) -> list[iam.PolicyStatement]:
+        """Permission to decrypt the data; none without a key."""
+        return self._statements(sid, READ_ACTIONS)
+
+    def write_statements(self, sid: str | None, *more_actions: str) -> list[iam.PolicyStatement]:
+        """Permission to encrypt new data; none without a key."""
+        return self._statements(sid, sorted([*WRITE_ACTIONS, *more_actions]))
+
+    def check_region(self, scope: Construct) -> None:
+        """Check that the keys are in the Region of the stack, where the CDK knows both.
+
+        Raises:
+            InvalidValueError: a key is in another Region.
+        """
+        here = Stack.of(scope).region
+        if is_token(here):
+            return
+        for name, key in self._named():
+            environment = getattr(key, "env", None)  # an interface of the user's own may have none
+            there = here if environment is None else environment.region
+            if there != here and not is_token(there):
+                raise InvalidValueError(
+                    f"{name}: its KMS key must be in the Region of the stack, {here}, got {there} "
+                    f"({key.key_arn}); use a key in {here}, for example a replica of a multi-Region key"
+                )
+
+    def _named(self) -> Iterator[tuple[str, kms.IKey]]:
+        yield from ((name, key) for name, key in self.current if key is not None)
+        owner = f"{self.owner}." if self.owner else ""
+        for number, key in enumerate(self.previous):
+            yield f"{owner}previous_encryption_keys[{number}]", key
+
+    def _statements(self, sid: str | None, actions: Sequence[str]) -> list[iam.PolicyStatement]:
+        arns = self.arns
+        return [iam.PolicyStatement(sid=sid, actions=[*actions], resources=arns)] if arns else []
+
+
+def check_regions(scope: Construct, data: Iterable[DataUnderKeys]) -> None:
+    """Check that all keys are in the Region of the stack, where the CDK knows both.
+
+    Raises:
+        InvalidValueError: a key is in another Region.
+    """
+    for each in data:
+        each.check_region(scope)
+
+
+def check_previous_keys(keys: Sequence[kms.IKey], owner: str = "") -> None:
+    """Check the keys that data may still have.
+
+    Raises:
+        InvalidValueError: not a list of keys.
+    """
+    name = f"{owner}.previous_encryption_keys" if owner else "previous_encryption_keys"
+    check_type(name, keys, ((list, tuple), "[key]"))
+    for number, key in enumerate(keys):
+        check_has(f"{name}[{number}]", key, *KEY)
