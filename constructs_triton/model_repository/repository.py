@@ -17,7 +17,7 @@ from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder, is_d
 from constructs_triton.model_config.packing.packed_files import PackedFiles
 from constructs_triton.model_config.target import ArchiveContent, Target
 from constructs_triton.model_repository.composition import Composition, CompositionOptions
-from constructs_triton.model_repository.description import DESCRIPTION_FILE, ModelDescription
+from constructs_triton.model_repository.declarations.description import DESCRIPTION_FILE, ModelDescription
 from constructs_triton.model_repository.ignore import LeftOut
 from constructs_triton_client.spelling import did_you_mean, quoted
 
@@ -52,6 +52,7 @@ class ModelRepository:
         root_config: bool,
         complete_bytes: int | None = None,
         linked_files: frozenset[str] = frozenset(),
+        *,
         description: ModelDescription | None = None,
     ) -> None:
         self.path = path
@@ -106,7 +107,7 @@ class ModelRepository:
         is_described = complete_bytes is None and any(entry.name == DESCRIPTION_FILE for entry in entries)
         description = ModelDescription.read(Path(path)) if is_described else None
         links = frozenset(linked_files)
-        repository = cls(Path(path), directories, has_config, complete_bytes, links, description)
+        repository = cls(Path(path), directories, has_config, complete_bytes, links, description=description)
         if description is not None:
             description.refuse_unknown(repository.models)
         repository.compose(CompositionOptions.of(calls, also_served))

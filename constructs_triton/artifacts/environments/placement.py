@@ -17,6 +17,7 @@ from constructs_triton.facts.images import DEFAULT_VERSION
 from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_repository import ModelRepository
+from constructs_triton.model_repository.declarations.description import ALL_MODELS
 from constructs_triton.model_repository.temporary_folders import scratch_directory
 from constructs_triton_client.spelling import quoted
 
@@ -69,7 +70,7 @@ def find_environments(
         name: PythonEnvironment(each.requirements, each.image_version or DEFAULT_VERSION, repository.path)
         for name, each in description.environments.items()
     }
-    own = _chosen(repository, described.get("*", described))
+    own = _chosen(repository, described.get(ALL_MODELS, described))
     if given is not None and (found := _identified(chosen)) != (wanted := _identified(own)):
         raise description.differs(_KEYWORD, _KEYWORD, found, wanted)
     return own
