@@ -9,6 +9,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
+from constructs_triton.artifacts.environments.placement import find_environments, with_environments
+from constructs_triton.artifacts.environments.python_environment import EnvironmentNotBuiltError
 from constructs_triton.cli.argument_types import (
     add_called_models,
     called_models,
@@ -30,7 +32,8 @@ from constructs_triton_client.spelling import quoted
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
 _BOLD, _DIM = "1", "2"
 #: Warnings about models that load only in an image that contains more than AWS's.
-_DEPENDS_ON_IMAGE = ("python-import-missing", "python-environment-elsewhere")
+_MISSING_IMPORT = "python-import-missing"
+_DEPENDS_ON_IMAGE = (_MISSING_IMPORT, "python-environment-elsewhere")
 _ENDPOINTS = {"single": "single-model endpoint", "multi-model": "multi-model endpoint"}
 
 
@@ -112,7 +115,28 @@ class _Checked(NamedTuple):
 
 
 def _check(arguments: argparse.Namespace) -> _Checked:
+    """Check the models as they are packed, with the environments of ``triton-models.toml``."""
     repository = ModelRepository.from_directory(arguments.path, calls=called_models(arguments))
+    try:
+        placed = repository if arguments.no_files else with_environments(repository)
+    except EnvironmentNotBuiltError as error:
+        return _without_imports(_check_repository(repository, arguments), repository, str(error))
+    return _check_repository(placed, arguments)
+
+
+def _without_imports(checked: _Checked, repository: ModelRepository, problem: str) -> _Checked:
+    """Return what was found without missing imports of models whose environment was not built here."""
+    models, report = find_environments(repository), checked.report
+    kept = [
+        each
+        for each in report.findings
+        if not (each.code == _MISSING_IMPORT and each.path.partition("/")[0] in models)
+    ]
+    not_checked = (*report.not_checked, f"not checked: {problem}")
+    return checked._replace(report=replace(report, findings=tuple(kept), not_checked=not_checked))
+
+
+def _check_repository(repository: ModelRepository, arguments: argparse.Namespace) -> _Checked:
     target = _target(arguments)
     check = partial(repository.check, is_packed=False, is_archive=arguments.archive)
     if arguments.endpoint == "none":

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from constructs_triton.artifacts.environments.placement import find_environments
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config import ModelConfig
 from constructs_triton.model_config.builder.description import ConfigDescription
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.loaded_config import complete
 from constructs_triton.model_repository import ModelRepository
+from constructs_triton.model_repository.declarations.description import DESCRIPTION_FILE
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_table
-
-if TYPE_CHECKING:
-    pass
-
+from constructs_triton_client.spelling import quoted
 
 _PIPE_WIDTH = 160
 
@@ -31,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print settings and tensors as tables, and the graph of an ensemble",
         description=(
             "Print the settings and tensors of each model as Triton completes them when it loads the model, "
-            "and the graph of an ensemble. What config.pbtxt does not contain is marked as filled in."
+            "and the graph of an ensemble. What config.pbtxt does not contain is marked as filled in. Notes "
+            "have what triton-models.toml declares."
         ),
     )
     show.add_argument(
@@ -77,7 +77,23 @@ def _of_repository(path: Path, model: str | None) -> Iterator[ConfigDescription]
     folders = [repository.model(model)] if model is not None else list(repository.models.values())
     if not folders:
         raise InvalidValueError(f"{path}: contains no model; pass a model's folder or a model repository")
-    return (_described_folder(folder) for folder in folders)
+    return (_with_declared(_described_folder(folder), repository) for folder in folders)
+
+
+def _with_declared(item: ConfigDescription, repository: ModelRepository) -> ConfigDescription:
+    """Add what ``triton-models.toml`` has of a model."""
+    environment = find_environments(repository).get(item.name)
+    called = repository.composition.calls.get(item.name)
+    notes = []
+    if environment is not None:
+        notes.append(
+            f"Python environment of {environment.requirements} for image {environment.image_version}"
+        )
+    if called is not None:
+        notes.append(f"calls {quoted(called)}")
+    if item.name in repository.composition.also_served:
+        notes.append("also served alone")
+    return replace(item, notes=(*item.notes, *(f"{DESCRIPTION_FILE}: {note}" for note in notes)))
 
 
 def _described_file(path: Path) -> ConfigDescription:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton import model_repository
+from constructs_triton.artifacts.environments.placement import with_environments
 from constructs_triton.cli.argument_types import add_called_models, called_models, whole_number
 
 # Its names are imported on first use, so --help loads no compression.
@@ -68,22 +69,23 @@ def run(arguments: argparse.Namespace) -> int:
     repository = model_repository.ModelRepository.from_directory(
         arguments.path, calls=called_models(arguments)
     )
+    placed = with_environments(repository)
     if not arguments.no_check:
-        _refuse_errors(repository)
+        _refuse_errors(placed, arguments.path)
     archives = {
-        name: _pack(repository, models, name, arguments)
+        name: _pack(placed, models, name, arguments)
         for name, models in _plan(repository, arguments.models, one=arguments.one).items()
     }
     _print(archives, as_json=arguments.json)
     return 0
 
 
-def _refuse_errors(repository: ModelRepository) -> None:
-    with show_work(f"checking {repository.path}"):
+def _refuse_errors(repository: ModelRepository, path: Path) -> None:
+    with show_work(f"checking {path}"):
         report = repository.check()
         errors = repository.errors_after_packing(report)
     if errors:
-        raise RepositoryError(str(repository.path), errors)
+        raise RepositoryError(str(path), errors)
     for warning in report.warnings:
         print_note(*f"warning[{warning.code}] {warning}".split("\n"))
 

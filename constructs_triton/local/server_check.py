@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from constructs_triton.artifacts.environments.placement import with_environments
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.server.installation import (
     TritonInstallation,
@@ -32,12 +33,14 @@ from constructs_triton.local.server.installation import (
 )
 from constructs_triton.local.server.supervisor_process import supervisor_command
 from constructs_triton.local.server.unix_http import UnixHTTPConnection
+from constructs_triton.local.stand_ins.environments import replace_environments
 from constructs_triton.local.stand_ins.frameworks import PACKAGES
 from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_config.text import format_model_config
 from constructs_triton.model_repository import ModelRepository
+from constructs_triton.model_repository.uncompressed.copying import copy_file
 from constructs_triton.processes.children import PIPE, Child, run_child
 from constructs_triton.processes.environments import foreign_environment
 
@@ -49,6 +52,7 @@ BACKENDS = frozenset(
 """Backends of NVIDIA's images that are replaced. The server reports any other name as missing."""
 
 _KIND_GPU = 1
+_ENVIRONMENT = "EXECUTION_ENV_PATH"
 _SOCKET_NAME = "http.sock"
 _START_SECONDS, _LOAD_SECONDS, _COMPILE_SECONDS = 60.0, 30.0, 60.0
 # Of an ensemble, the steps are unloaded too.
@@ -79,11 +83,12 @@ def ask_server(path: Path) -> dict[str, str]:
     An answer says if another backend was used. Without a GPU, instance groups on GPUs are removed first.
 
     Raises:
-        MissingDependencyError: nvidia-pytriton is not installed.
+        InvalidValueError: a Python environment was not built, or cannot be built for the server's Python.
+        MissingDependencyError: nvidia-pytriton is not installed, or uv, which an environment needs.
         LocalEndpointError: the server does not start, or an empty backend needs a C compiler and there is
             none.
     """
-    repository = ModelRepository.from_directory(path)
+    repository = with_environments(ModelRepository.from_directory(path))
     with tempfile.TemporaryDirectory(prefix="constructs-triton-check-") as folder:
         check_run = _CheckRun.prepare(repository, Path(folder))
         answers: dict[str, str] = {}
@@ -111,7 +116,15 @@ class _CheckRun:
         for entry in repository.path.iterdir():
             if entry.name not in repository.models:
                 (directory / "models" / entry.name).symlink_to(entry.resolve())
-        notes = {name: _copy(model, directory / "models" / name) for name, model in repository.models.items()}
+        archives = _environments(repository)
+        notes = {
+            name: _copy(model, directory / "models" / name, archives)
+            for name, model in repository.models.items()
+        }
+        built: list[str] = []
+        replace_environments(directory / "models", python.executable, built.append)
+        for line in built:
+            notes[line.partition("/")[0]] += f" ({line})"
         stand_ins = StandIns(python.packages, python.executable)
         for name, note in _replace_backends(repository, directory, stand_ins):
             notes[name] += note
@@ -223,11 +236,23 @@ def _replace_backends(
             yield model.name, f" (an empty backend {backend} was used: only the configuration was checked)"
 
 
-def _copy(model: ModelFolder, target: Path) -> str:
-    """Link the model's files, write a configuration for this machine, and return a note of the change."""
+def _environments(repository: ModelRepository) -> set[str]:
+    """Return the names of the archives that Python models have their packages in."""
+    configs = (model.config for model in repository.models.values())
+    found = (each.parameters[_ENVIRONMENT] for each in configs if each and _ENVIRONMENT in each.parameters)
+    return {each.string_value.rpartition("/")[2] for each in found}
+
+
+def _copy(model: ModelFolder, target: Path, archives: set[str]) -> str:
+    """Link the model's files, write a configuration for this machine, and return a note of the change.
+
+    Environments are copied, because those with another Python than the server are replaced.
+    """
     target.mkdir()
-    for name in model.entries:
-        if name != CONFIG_FILE:
+    for name, is_directory in model.entries.items():
+        if name in archives and not is_directory:
+            copy_file(model.directory / name, target / name)
+        elif name != CONFIG_FILE:
             _mirror(model.directory / name, target / name)
     content = model.read(CONFIG_FILE)
     if content is None:

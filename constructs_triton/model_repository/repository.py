@@ -17,6 +17,7 @@ from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder, is_d
 from constructs_triton.model_config.packing.packed_files import PackedFiles
 from constructs_triton.model_config.target import ArchiveContent, Target
 from constructs_triton.model_repository.composition import Composition, CompositionOptions
+from constructs_triton.model_repository.declarations.description import DESCRIPTION_FILE, ModelDescription
 from constructs_triton.model_repository.ignore import LeftOut
 from constructs_triton_client.spelling import did_you_mean, quoted
 
@@ -41,6 +42,7 @@ class ModelRepository:
         root_config: Whether the folder itself has a ``config.pbtxt``.
         complete_bytes: Bytes that are present of each file, if the folder is the outline of an archive.
         linked_files: Real paths of files outside the folder that links in it may lead to.
+        description: Content of ``triton-models.toml``.
     """
 
     def __init__(
@@ -50,8 +52,11 @@ class ModelRepository:
         root_config: bool,
         complete_bytes: int | None = None,
         linked_files: frozenset[str] = frozenset(),
+        *,
+        description: ModelDescription | None = None,
     ) -> None:
         self.path = path
+        self.description = description
         self.linked_files = linked_files
         self.composition = CompositionOptions()
         self._complete_bytes = complete_bytes
@@ -70,6 +75,8 @@ class ModelRepository:
     ) -> ModelRepository:
         """Return the repository of a folder. Nothing below its first level is read yet.
 
+        What ``triton-models.toml`` in the folder has of ``calls`` and ``also_served`` applies too.
+
         Args:
             path: The folder.
             complete_bytes: Bytes that are present of each file, if the folder is the outline of an archive.
@@ -81,7 +88,7 @@ class ModelRepository:
 
         Raises:
             InvalidValueError: there is no such folder, it cannot be read, or ``calls`` or ``also_served``
-                contains a model that does not exist.
+                contains a model that does not exist or differs from ``triton-models.toml``.
         """
         try:
             with os.scandir(path) as found:
@@ -97,7 +104,12 @@ class ModelRepository:
             ) from error
         directories = {entry.name: entry.is_symlink() for entry in entries if is_directory(entry)}
         has_config = any(entry.name == CONFIG_FILE and not is_directory(entry) for entry in entries)
-        repository = cls(Path(path), directories, has_config, complete_bytes, frozenset(linked_files))
+        is_described = complete_bytes is None and any(entry.name == DESCRIPTION_FILE for entry in entries)
+        description = ModelDescription.read(Path(path)) if is_described else None
+        links = frozenset(linked_files)
+        repository = cls(Path(path), directories, has_config, complete_bytes, links, description=description)
+        if description is not None:
+            description.refuse_unknown(repository.models)
         repository.compose(CompositionOptions.of(calls, also_served))
         return repository
 
@@ -108,11 +120,11 @@ class ModelRepository:
             options: What the user declares about the models.
 
         Raises:
-            InvalidValueError: there is no model of that name.
+            InvalidValueError: there is no model of that name, or ``triton-models.toml`` differs.
         """
         if not options.is_empty:
             options.refuse_unknown(self.models)
-        self.composition = options
+        self.composition = options if self.description is None else self.description.combine(options)
 
     def __repr__(self) -> str:
         return f"ModelRepository({str(self.path)!r})"

@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from constructs_triton.artifacts.environments.placement import with_environments
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.findings import Finding
 from constructs_triton.model_config.target import Target
@@ -137,8 +138,9 @@ class ModelLibrary:
         check_model_name("name", name)
         path = Path(source)
         repository = ModelRepository.from_directory(path) if path.is_dir() else None
-        warnings = _checked(repository or outline_archive(path).repository, check)
-        with _packed(repository, path, {name: model}) as archives:
+        placed = None if repository is None else with_environments(repository)
+        warnings = _checked(placed or outline_archive(path).repository, path, check)
+        with _packed(placed, path, {name: model}) as archives:
             return self._place(archives, warnings)
 
     def remove(self, name: str, *, delete_archive: bool = False) -> str:
@@ -177,8 +179,9 @@ class ModelLibrary:
         names = repository.top_level_models()
         for name in names:
             check_model_name(f"model {name!r}", name)
-        warnings = _checked(repository, check)
-        with _packed(repository, Path(source), {name: name for name in names}) as archives:
+        placed = with_environments(repository)
+        warnings = _checked(placed, Path(source), check)
+        with _packed(placed, Path(source), {name: name for name in names}) as archives:
             change = self._place(archives, warnings)
         if prune_after is None:
             return change
@@ -204,12 +207,12 @@ def _check_retention(prune_after: timedelta | None) -> None:
         )
 
 
-def _checked(repository: ModelRepository, check: bool) -> tuple[Finding, ...]:
+def _checked(repository: ModelRepository, path: Path, check: bool) -> tuple[Finding, ...]:
     if not check:
         return ()
     found = CachedRepository(repository).check(Target(mode="multi-model"))
     if found.errors:
-        raise RepositoryError(str(repository.path), found.errors)
+        raise RepositoryError(str(path), found.errors)
     return found.warnings
 
 
@@ -224,17 +227,17 @@ def _packed(
     with tempfile.TemporaryDirectory(prefix="constructs-triton-") as scratch:
         found = {}
         for name, model in models.items():
-            chosen = _only_model(repository) if model is None else model
+            chosen = _only_model(repository, path) if model is None else model
             archive = pack(repository, repository.closure(chosen), Path(scratch))
             found[name] = ArchiveFile(archive.path, archive.digest)
         yield found
 
 
-def _only_model(repository: ModelRepository) -> str:
+def _only_model(repository: ModelRepository, path: Path) -> str:
     names = repository.top_level_models()
     if len(names) != 1:
         raise InvalidValueError(
-            f"{repository.path}: must contain one top-level model, got {', '.join(names) or 'none'}; "
+            f"{path}: must contain one top-level model, got {', '.join(names) or 'none'}; "
             "choose one with model (--model), or add all of them with sync"
         )
     return names[0]

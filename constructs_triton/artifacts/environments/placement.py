@@ -1,4 +1,7 @@
-"""Adds environments to a copy of a model repository that links to the user's files."""
+"""Adds environments to a copy of a model repository that links to the user's files.
+
+They are those of the app or those of ``triton-models.toml``.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,15 @@ from pathlib import Path
 from constructs_triton.artifacts.environments.python_environment import PythonEnvironment
 from constructs_triton.artifacts.mirror import mirror
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.images import DEFAULT_VERSION
 from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_repository import ModelRepository
+from constructs_triton.model_repository.declarations.description import ALL_MODELS
+from constructs_triton.model_repository.temporary_folders import scratch_directory
 from constructs_triton_client.spelling import quoted
 
-__all__ = ["ARCHIVE_NAME", "Environments", "place_environments"]
+__all__ = ["ARCHIVE_NAME", "Environments", "find_environments", "place_environments", "with_environments"]
 
 ARCHIVE_NAME = "env.tar"
 """The name of an environment in a model's folder."""
@@ -24,7 +30,57 @@ Environments = PythonEnvironment | Mapping[str, PythonEnvironment]
 """One environment for all models of the Python backend, or one for each named model."""
 
 _USE = 'use PythonEnvironment.from_requirements("requirements.txt")'
+_KEYWORD = "python_environments"
 _PARAMETER, _MODEL_DIRECTORY = "EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY"
+
+
+def with_environments(repository: ModelRepository, given: Environments | None = None) -> ModelRepository:
+    """Return a repository as it is packed: with its environments, in a copy; itself if it has none.
+
+    Args:
+        repository: The repository.
+        given: Environments of the app. Default: those of ``triton-models.toml``.
+
+    Raises:
+        InvalidValueError: an environment was not built, a model cannot use one, or ``given`` and the file
+            differ.
+        ArchiveError: a file of the repository cannot or must not be archived.
+    """
+    chosen = find_environments(repository, given)
+    if not chosen:
+        return repository
+    placed = place_environments(repository, chosen, scratch_directory())
+    placed.compose(repository.composition)
+    return placed
+
+
+def find_environments(
+    repository: ModelRepository, given: Environments | None = None
+) -> Mapping[str, PythonEnvironment]:
+    """Return the environment of each model that has one, without looking whether it was built.
+
+    Raises:
+        InvalidValueError: a model cannot use an environment, or ``given`` and ``triton-models.toml`` differ.
+    """
+    chosen = {} if given is None else _chosen(repository, given)
+    description = repository.description
+    if description is None or not description.environments:
+        return chosen
+    described = {
+        name: PythonEnvironment(each.requirements, each.image_version or DEFAULT_VERSION, repository.path)
+        for name, each in description.environments.items()
+    }
+    own = _chosen(repository, described.get(ALL_MODELS, described))
+    if given is not None and (found := _identified(chosen)) != (wanted := _identified(own)):
+        raise description.differs(_KEYWORD, _KEYWORD, found, wanted)
+    return own
+
+
+def _identified(environments: Mapping[str, PythonEnvironment]) -> dict[str, str]:
+    return {
+        name: f"{os.path.realpath(each.requirements)} for {each.image_version}"
+        for name, each in sorted(environments.items())
+    }
 
 
 def place_environments(

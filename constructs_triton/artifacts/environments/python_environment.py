@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -14,9 +14,13 @@ from constructs_triton.artifacts.environments.target import EnvironmentTarget, i
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.images import DEFAULT_VERSION
 
-__all__ = ["PythonEnvironment"]
+__all__ = ["EnvironmentNotBuiltError", "PythonEnvironment"]
 
 _NOT_BUILT = "its environment was not built on this machine, or was changed in the cache"
+
+
+class EnvironmentNotBuiltError(InvalidValueError):
+    """An environment has to be built first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +30,12 @@ class PythonEnvironment:
     Args:
         requirements: ``requirements.txt``, ``pyproject.toml`` or ``uv.lock``.
         image_version: Triton release of the image.
+        within: Folder that contains all files of requirements. Default: any folder.
     """
 
     requirements: Path
     image_version: str
+    within: Path | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def from_requirements(
@@ -51,8 +57,9 @@ class PythonEnvironment:
         """Return the tar file of the environment in the cache.
 
         Raises:
-            InvalidValueError: the lock file is missing or old, or the environment was not built on this
-                machine, or was changed in the cache; the message has the command that builds it.
+            EnvironmentNotBuiltError: the lock file is missing or old, or the environment was not built on
+                this machine, or was changed in the cache; the message has the command that builds it.
+            InvalidValueError: the requirements or the lock file cannot be read.
         """
         target = image_target(self.image_version)
         path = lock_path(self.requirements, target)
@@ -60,11 +67,13 @@ class PythonEnvironment:
         problem = self._problem(lock, target, path)
         archive = None if problem or lock is None else cached_archive(lock.key(target))
         if archive is None:
-            raise InvalidValueError(f"{self.requirements}: {problem or _NOT_BUILT}; run `{self._command}`")
+            fix = f"run `{self._command}`"
+            raise EnvironmentNotBuiltError(f"{self.requirements}: {problem or _NOT_BUILT}; {fix}")
         return archive
 
     def _problem(self, lock: EnvironmentLock | None, target: EnvironmentTarget, path: Path) -> str:
-        requirements = read_requirements(self.requirements, () if lock is None else lock.extras)
+        extras = () if lock is None else lock.extras
+        requirements = read_requirements(self.requirements, extras, within=self.within)
         if lock is None:
             return f"the lock file {path.name} does not exist"
         if not lock.is_for(requirements, target, lock.options):

@@ -57,12 +57,13 @@ class Requirements:
         return self.path.name == UV_LOCK
 
 
-def read_requirements(path: Path, extras: Sequence[str] = ()) -> Requirements:
+def read_requirements(path: Path, extras: Sequence[str] = (), *, within: Path | None = None) -> Requirements:
     """Read a file of requirements. Nothing is resolved or downloaded.
 
     Args:
         path: ``requirements.txt`` or a file with the same syntax, ``pyproject.toml``, or ``uv.lock``.
         extras: Optional dependencies of the project that are wanted too.
+        within: Folder that contains the file and all files that it includes. Default: any folder.
 
     Raises:
         InvalidValueError: the file cannot be read, or has requirements that cannot be used.
@@ -80,7 +81,7 @@ def read_requirements(path: Path, extras: Sequence[str] = ()) -> Requirements:
             'such as "httpx[http2]"'
         )
     else:
-        _read_into(path, lines, constraints, [])
+        _read_into(path, lines, constraints, [], within)
     check_lines(str(path), [*lines, *constraints])
     if not any(not line.startswith("-") for line in lines):
         raise InvalidValueError(f"{path}: contains no requirement; add a package, such as scikit-learn")
@@ -109,8 +110,12 @@ def _digest(parts: Sequence[str], extras: Sequence[str]) -> str:
 # --- requirements.txt -------------------------------------------------------------------------------------
 
 
-def _read_into(path: Path, lines: list[str], constraints: list[str], seen: list[Path]) -> None:
+def _read_into(
+    path: Path, lines: list[str], constraints: list[str], seen: list[Path], within: Path | None
+) -> None:
     """Add the lines of a file and of those that it includes, each file once."""
+    if within is not None and not path.resolve().is_relative_to(within.resolve()):
+        raise InvalidValueError(f"{path}: must be in the folder {within}; move the file there")
     if path.resolve() in seen:
         return
     seen.append(path.resolve())
@@ -119,9 +124,9 @@ def _read_into(path: Path, lines: list[str], constraints: list[str], seen: list[
     for line in _logical_lines(_text(path)):
         nested, constrained = _NESTED.fullmatch(line), _CONSTRAINED.fullmatch(line)
         if nested is not None:
-            _read_into(path.parent / nested[1], lines, constraints, seen)
+            _read_into(path.parent / nested[1], lines, constraints, seen, within)
         elif constrained is not None:
-            _read_into(path.parent / constrained[1], constraints, constraints, seen)
+            _read_into(path.parent / constrained[1], constraints, constraints, seen, within)
         else:
             lines.append(line)
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from aws_cdk import aws_s3 as s3
 
-from constructs_triton.artifacts.environments.placement import Environments, place_environments
+from constructs_triton.artifacts.environments.placement import Environments, with_environments
 from constructs_triton.artifacts.plans.several_gpus import (
     GpuRepositories,
     combine_gpus,
@@ -69,12 +69,17 @@ class ModelSource(ABC):
     ) -> ModelSource:
         """Use a Triton model repository on your machine: a folder with one sub-folder for each model.
 
+        ``triton-models.toml`` in the folder may have ``python_environments``, and ``calls`` and
+        ``also_served`` of the repository, for the app and the commands together. An argument that is in
+        both must have the same value.
+
         Args:
             path: The folder. A relative path is relative to the current directory, like every path in the
                 CDK.
             python_environments: Packages for models of the Python backend: one ``PythonEnvironment`` for all
                 of them, or one for each named model. Each archive gets the environment, and ``config.pbtxt``
-                in it the parameter ``EXECUTION_ENV_PATH``; your files are not changed. Default: none.
+                in it the parameter ``EXECUTION_ENV_PATH``; your files are not changed. Default: those of
+                ``triton-models.toml``.
         """
         return _Directory(Path(fspath(path)), python_environments)
 
@@ -335,8 +340,5 @@ class _Stored(ModelSource):
 def _packed(path: Path, composition: CompositionOptions, environments: Environments | None) -> PackedModels:
     repository = ModelRepository.from_directory(path)
     repository.compose(composition)
-    if environments is None:
-        return PackedModels(repository)
-    placed = place_environments(repository, environments, scratch_directory())
-    placed.compose(composition)
-    return PackedModels(placed, named=path)
+    placed = with_environments(repository, environments)
+    return PackedModels(placed, named=None if placed is repository else path)

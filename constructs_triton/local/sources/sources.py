@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from constructs_triton.artifacts.environments.placement import with_environments
 from constructs_triton.errors import LocalEndpointError, RepositoryError
 from constructs_triton.local.sources.assembly import read_endpoints
 from constructs_triton.local.sources.inference_type import INFERENCE_TYPE, is_decoupled
@@ -110,7 +111,7 @@ def _endpoint_of_folder(
         archives = {} if _has_models(path) else _archives_below(path)
         return _multi_model(name, path, archives or _pack_each(_checked(path, calls), scratch), model)
     repository = _checked(path, calls)
-    model = model or _only_model(repository)
+    model = model or _only_model(repository, path)
     archive = pack(repository, repository.closure(model), scratch, archive_name=f"model{_SUFFIX}")
     called, is_streamed = repository.called_models(model), is_decoupled(path, model)
     return _single_model(name, archive.path, model, called, is_streamed=is_streamed)
@@ -127,7 +128,11 @@ def _archives_below(path: Path) -> dict[str, Path]:
 
 
 def _checked(path: Path, calls: Mapping[str, Sequence[str]]) -> ModelRepository:
-    """Return the repository; raise ``RepositoryError`` for errors that packing does not fix."""
+    """Return the repository as it is packed.
+
+    Raises:
+        RepositoryError: it has errors that packing does not fix.
+    """
     repository = ModelRepository.from_directory(path)
     if not repository.models and any(path.rglob(f"*{_SUFFIX}")):
         raise LocalEndpointError(
@@ -141,21 +146,22 @@ def _checked(path: Path, calls: Mapping[str, Sequence[str]]) -> ModelRepository:
             "with one subfolder per model"
         )
     repository.compose(CompositionOptions.of(calls))
-    errors = repository.errors_after_packing(repository.check())
+    placed = with_environments(repository)
+    errors = placed.errors_after_packing(placed.check())
     if errors:
         raise RepositoryError(str(path), errors)
-    return repository
+    return placed
 
 
 def _is_model(path: Path) -> bool:
     return (path / "config.pbtxt").exists()
 
 
-def _only_model(repository: ModelRepository) -> str:
+def _only_model(repository: ModelRepository, path: Path) -> str:
     names = repository.top_level_models()
     if len(names) != 1:
         raise LocalEndpointError(
-            f"{repository.path}: must have one top-level model, got {', '.join(names) or 'none'}; choose "
+            f"{path}: must have one top-level model, got {', '.join(names) or 'none'}; choose "
             "one with --model, or serve all with --multi-model"
         )
     return names[0]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
+from constructs_triton.artifacts.environments.placement import with_environments
 from constructs_triton.errors import InvalidValueError, LocalEndpointError
 from constructs_triton.local.options import LocalRunOptions
 from constructs_triton.measuring.tuning.bench import Bench
@@ -96,7 +97,8 @@ def compare_repositories(
     found, second_found = (ModelRepository.from_directory(each) for each in (first, second))
     name = model or find_only_model(found)
     second_found.model(name)
-    repository = _TwoRepositories(found, name, _FIRST, TunedRepository(second_found, name, _SECOND))
+    first_placed, second_placed = map(with_environments, (found, second_found))
+    repository = _TwoRepositories(first_placed, name, _FIRST, TunedRepository(second_placed, name, _SECOND))
     place = LocalPlace(local)
     with tempfile.TemporaryDirectory() as folder:
         options = TuneOptions(

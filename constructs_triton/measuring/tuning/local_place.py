@@ -112,7 +112,7 @@ class _LocalServers(CandidateServers):
             self.close()
         options: LocalRunOptions = {**self.place.options, "endpoint": _NAME, "is_exact": True}
         endpoint = LocalEndpoint.from_repository(
-            self._copy(candidate), model=self.repository.model, calls=self.options.calls, **options
+            self._copy(candidate), model=self.repository.model, calls=self.repository.calls, **options
         )
         try:
             self._stack.enter_context(endpoint)

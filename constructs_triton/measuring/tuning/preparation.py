@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton.artifacts.environments.placement import with_environments
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.step import Limits
 from constructs_triton.measuring.sample_inputs import sample_inputs
@@ -122,7 +123,7 @@ def find_spaces(
         )
         for each in searched
     }
-    return TunedRepository(found, model, present), spaces
+    return TunedRepository(with_environments(found), model, present, own=found), spaces
 
 
 def _batches_of_ensembles(folders: Sequence[ModelFolder]) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +28,27 @@ class TunedRepository:
     """A repository whose models a search changes.
 
     Args:
-        repository: The repository; it is not changed.
+        repository: The repository with its Python environments; it is not changed.
         model: Name of the model that is served.
         present: Settings of each model that is searched.
+        own: The repository of the user, whose configurations a result changes. Default: ``repository``.
     """
 
     repository: ModelRepository
     model: str
     present: Candidate
+    own: ModelRepository | None = field(default=None, kw_only=True)
 
     @property
     def folders(self) -> list[ModelFolder]:
         """The model with all models that it needs."""
         return [self.repository.models[name] for name in self.repository.closure(self.model)]
+
+    @property
+    def calls(self) -> dict[str, tuple[str, ...]]:
+        """What is declared of the calls of these models, for a copy of them."""
+        declared = self.repository.composition.calls
+        return {each.name: declared[each.name] for each in self.folders if each.name in declared}
 
     def digest(self) -> str:
         """Return a digest of the files of these models."""
@@ -78,11 +86,10 @@ class TunedRepository:
         return config
 
     def changed(self, candidate: Candidate) -> list[ModelFolder]:
-        """Return the models whose settings are not the present ones."""
-        models = dict(candidate.models)
-        return [
-            each for each in self.folders if models.get(each.name) != dict(self.present.models).get(each.name)
-        ]
+        """Return the models of the user whose settings are not the present ones."""
+        models, present, own = dict(candidate.models), dict(self.present.models), self.own or self.repository
+        names = (each.name for each in self.folders)
+        return [own.models[name] for name in names if models.get(name) != present.get(name)]
 
     def config(self, folder: ModelFolder, settings: ModelSettings) -> Any:
         """Return the configuration of a model with these settings."""
@@ -91,6 +98,7 @@ class TunedRepository:
 
 
 def _link_or_copy(source: str, target: str) -> str:
+    source = os.path.realpath(source)  # a copy must not link out of itself
     if os.stat(source).st_size >= _LINKED_BYTES:  # noqa: PTH116 - copytree calls it with strings
         try:
             os.link(source, target)

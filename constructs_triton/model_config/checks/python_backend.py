@@ -219,7 +219,7 @@ def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every model that a Python model calls is in the repository.
 
     The model loads without it, but its requests fail. The rule reads the name of the model from
-    ``InferenceRequest(model_name="...")``, and from the property ``calls`` of the repository.
+    ``InferenceRequest(model_name="...")``, and from ``calls`` of ``triton-models.toml`` or of the repository.
     """
     calls = model.context.calls.get(model.name)
     if calls is None:
@@ -245,14 +245,14 @@ def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a called model can be read from the source, or is declared.
 
     Only known models are packed into the archive of the caller and loaded with it. The rule skips models for
-    which the property ``calls`` of the repository has an entry.
+    which ``calls`` of ``triton-models.toml`` or of the repository has an entry.
     """
     calls = model.context.calls.get(model.name)
     if calls is None or calls.declared is not None:
         return
     hint = (
-        f'declare the models with calls={{"{model.name}": [...]}} on the repository, or with '
-        f"--called-models {model.name}=MODEL for a command, or write their names"
+        f'write "{model.name}" = ["MODEL"] below [calls] in triton-models.toml in the folder of the models, '
+        "or write the name as a string"
     )
     for site in calls.unknown:
         message = "calls a model whose name is not a string, so that it is not packed with this model"

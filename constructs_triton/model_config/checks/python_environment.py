@@ -177,7 +177,7 @@ def environment_elsewhere(model: ModelUnderCheck) -> Iterator[Problem]:
     "python-environment-version",
     source='triton python_backend README, "Creating Custom Execution Environments"',
     hint="build it for the image, with `constructs-triton env build --image-version`, and set the same "
-    "image_version on PythonEnvironment",
+    "image_version in python_environments",
 )
 def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment has the Python version of the image.
@@ -257,11 +257,18 @@ def missing_import(model: ModelUnderCheck) -> Iterator[Problem]:
             continue
         reported.add(package)
         where = "packed environment" if model.parameter(PARAMETER) else "image"
-        hint = (
-            f"add {_DISTRIBUTIONS.get(package, package)} to the requirements of a PythonEnvironment and run "
-            "`constructs-triton env build`, or use an image of your own"
-        )
+        hint = _import_hint(model, _DISTRIBUTIONS.get(package, package))
         yield Problem(f'the {where} has no package "{package}"', path=path, line=each.line, hint=hint)
+
+
+def _import_hint(model: ModelUnderCheck, package: str) -> str:
+    if model.parameter(PARAMETER):
+        return f"add {package} to the requirements of the environment, and build it again"
+    return (
+        f"write {package} into requirements.txt in the folder of the models, run `constructs-triton env "
+        f'build` on it, and write "{model.name}" = {{ requirements = "requirements.txt" }} below '
+        "[python_environments] in triton-models.toml there; or use an image of your own"
+    )
 
 
 def _is_misspelled(module: str) -> bool:

@@ -147,7 +147,7 @@ class DeployedServers(CandidateServers):
         from botocore.exceptions import BotoCoreError, ClientError
 
         copy = self._copy(candidate)
-        repository = ModelRepository.from_directory(copy, calls=self.options.calls)
+        repository = ModelRepository.from_directory(copy, calls=self.repository.calls)
         names = repository.closure(self.repository.model)
         archive = pack(repository, names, self.folder, use_cache=False)
         bucket, key = self.place.bucket, f"{self._run}/{archive.path.name}"
