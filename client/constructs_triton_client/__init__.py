@@ -59,7 +59,8 @@ __all__ = sorted(_MODULES)  # noqa: PLE0605 - a list of strings
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    check_keywords = import_module(f"{__name__}.keywords").check_keywords
+    value = check_keywords(getattr(import_module(f"{__name__}.{_MODULES[name]}"), name))
     globals()[name] = value
     return value
 

@@ -15,6 +15,7 @@ from constructs_triton_client.errors import InvalidValueError
 from constructs_triton_client.generated_events import GenerateStream
 from constructs_triton_client.generation import encode_generation, read_generation
 from constructs_triton_client.input_checks import ModelConfigLike, check_inputs
+from constructs_triton_client.keywords import check_known, keywords_of
 from constructs_triton_client.model_index import ModelIndex
 from constructs_triton_client.transports.http_transport import HttpTransport
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
@@ -311,6 +312,9 @@ class TritonClient:
             yield from rest
 
     def _with_component(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        # The parameters of InvokeEndpoint begin with a capital letter, so others are misspelled arguments.
+        own = {*keywords_of(TritonClient.infer).names, "max_concurrency"}
+        check_known((name for name in options if name[:1].islower()), own, "TritonClient.infer()")
         if self.inference_component is None:
             return dict(options)
         return {"InferenceComponentName": self.inference_component, **options}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from constructs_triton.facts.published import load
 
-__all__ = ["Failure", "Rank", "harmless_lines", "known_failures", "unknown_values"]
+__all__ = ["Failure", "Rank", "fix_of", "harmless_lines", "known_failures", "unknown_values"]
 
 
 class Rank(IntEnum):
@@ -76,6 +76,15 @@ def known_failures() -> tuple[Failure, ...]:
         )
         for row in load("failures")["failures"]
     )
+
+
+def fix_of(id: str) -> str:
+    """Return the fix of an entry whose text contains no value of the message.
+
+    Raises:
+        KeyError: there is no such entry.
+    """
+    return {failure.id: failure.fix for failure in known_failures()}[id]
 
 
 def unknown_values() -> Mapping[str, str]:

@@ -3,6 +3,6 @@
 It reads the synthesized template and does not import the constructs.
 """
 
-import lazy_loader
+from constructs_triton.public_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -4,6 +4,6 @@
 used (PEP 562); protobuf is imported when a configuration is read.
 """
 
-import lazy_loader
+from constructs_triton.public_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -5,11 +5,19 @@ Source: triton core, AutoCompleteBackendFields and GetBackendTypeFromPlatform.
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import NamedTuple
 
 from constructs_triton.model_config.folder import ModelFolder
 
-__all__ = ["KNOWN_BACKENDS", "Backend", "KnownBackend", "backend_of_file", "infer_backend"]
+__all__ = [
+    "KNOWN_BACKENDS",
+    "Backend",
+    "KnownBackend",
+    "backend_of_file",
+    "fix_of_wrong_backend",
+    "infer_backend",
+]
 
 
 class KnownBackend(NamedTuple):
@@ -83,6 +91,30 @@ def backend_of_file(model_file: str, platform: str = "ensemble") -> str:
     """Return the backend that ``default_model_filename`` implies beside ``platform``, or ""."""
     backend = _BACKEND_OF_FILE.get(model_file, "")
     return "" if backend == "tensorflow" and platform else backend
+
+
+def fix_of_wrong_backend(model: ModelFolder, version: str, backend: str) -> str | None:
+    """Return the hint for a version directory without a model of ``backend`` and with that of another one."""
+    file_of = {PurePath(file).suffix: file for file in _BACKEND_OF_FILE if file != "model.py"}
+    files = sorted(model.list(version))
+    found = next((each for each in files if each == "model.py" or PurePath(each).suffix in file_of), "")
+    expected = file_of.get(PurePath(found).suffix, found)
+    other = _BACKEND_OF_FILE.get(expected, backend)
+    if other == backend or model.config is None:
+        return None
+    fix = f'"{found}" is a model of the backend {other}: write {_field_of(other, expected)}'
+    fields = {name: getattr(model.config, name) for name in ("backend", "platform")}
+    replaced = " and ".join(f'{name}: "{value}"' for name, value in fields.items() if value)
+    fix += f" in place of {replaced}" if replaced else ""
+    return fix if found == expected else f'{fix}, and rename "{found}" to "{expected}"'
+
+
+def _field_of(backend: str, file: str) -> str:
+    """The field that lets Triton load this file: the platform where the backend alone is not enough."""
+    known = KNOWN_BACKENDS.get(backend)
+    if known is None or not known.platform_required:
+        return f'backend: "{backend}"'
+    return next(f'platform: "{name}"' for name, default in known.default_files.items() if default == file)
 
 
 def _from_fields(given: Backend) -> str:

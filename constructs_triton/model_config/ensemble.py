@@ -6,12 +6,13 @@ Source: triton core, BuildEnsembleGraph and ValidateEnsembleSchedulingConfig.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from constructs_triton.model_config.folder import ModelFolder
+from constructs_triton_client.spelling import closest
 
 __all__ = ["EnsembleGraph", "Step"]
 
@@ -115,6 +116,36 @@ class EnsembleGraph:
         """Inputs of the ensemble that no step uses."""
         used = {*self.producers, *self.readers}
         return tuple(name for name in self.inputs if name not in used)
+
+    @cached_property
+    def misspelled_writes(self) -> Mapping[str, str]:
+        """The missing tensor that a step most likely means, by the tensor that it writes.
+
+        The wrong name is the written one if the missing tensor is called like the model's output, is an
+        output of the ensemble, or is read by several steps. A pair has one cause, so the checks report only
+        one of its names.
+        """
+        pairs: dict[str, str] = {}
+        for tensor in self.unread:
+            meant = closest(tensor, self.unproduced)
+            if meant is None or meant in pairs.values():
+                continue
+            is_needed = meant in self.outputs or len(self.readers.get(meant, ())) > 1
+            if is_needed or self.producers[tensor][0].output_map.get(meant) == tensor:
+                pairs[tensor] = meant
+        return pairs
+
+    @cached_property
+    def misspelled_reads(self) -> Mapping[str, str]:
+        """The unused tensor that a step or an output most likely means, by the missing one that it reads."""
+        unused = [name for name in (*self.unread, *self.unused_inputs) if name not in self.misspelled_writes]
+        missing = [name for name in self.unproduced if name not in self.misspelled_writes.values()]
+        pairs: dict[str, str] = {}
+        for tensor in missing if unused else ():
+            name = closest(tensor, unused)
+            if name is not None and name not in pairs.values():
+                pairs[tensor] = name
+        return pairs
 
     @cached_property
     def in_cycle(self) -> tuple[str, ...]:

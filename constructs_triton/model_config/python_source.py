@@ -132,6 +132,12 @@ class PythonSource:
         return node.lineno if node else None
 
     @property
+    def methods(self) -> list[str]:
+        """The methods that the class defines."""
+        node = self._classes.get(_MODEL)
+        return [each.name for each in node.body if isinstance(each, ast.FunctionDef)] if node else []
+
+    @property
     def lacks_execute(self) -> bool:
         """Whether the class certainly has no ``execute``."""
         return self._lacks("execute")

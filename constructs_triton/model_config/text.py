@@ -24,6 +24,7 @@ from constructs_triton.model_config.text_spellings import (
     longest_run,
     respell,
 )
+from constructs_triton_client.datatypes import DATATYPES
 from constructs_triton_client.spelling import closest
 
 __all__ = [
@@ -203,6 +204,25 @@ def _unknown_field(said: str) -> tuple[str, str, str] | None:
     return "text-unknown-field", f'{message_type} has no field named "{name}"', hint
 
 
+# The data types as KServe v2, ONNX, PyTorch and Python call them, where that is not similar to Triton's name.
+_OTHER_TYPE_NAMES = {each.datatype: each.data_type for each in DATATYPES} | {
+    "BFLOAT16": "TYPE_BF16",
+    "BOOLEAN": "TYPE_BOOL",
+    "BYTE": "TYPE_UINT8",
+    "DOUBLE": "TYPE_FP64",
+    "FLOAT": "TYPE_FP32",
+    "FLOAT16": "TYPE_FP16",
+    "FLOAT32": "TYPE_FP32",
+    "FLOAT64": "TYPE_FP64",
+    "HALF": "TYPE_FP16",
+    "INT": "TYPE_INT32",
+    "LONG": "TYPE_INT64",
+    "OBJECT": "TYPE_STRING",
+    "SHORT": "TYPE_INT16",
+    "STR": "TYPE_STRING",
+}
+
+
 def _unknown_enum(said: str) -> tuple[str, str, str] | None:
     match = _UNKNOWN_ENUM.search(said)
     if not match:
@@ -211,7 +231,8 @@ def _unknown_enum(said: str) -> tuple[str, str, str] | None:
     values = list(enum_values(enum_type).values())
     if name[:1] in "\"'" and name.strip("\"'") in values:
         return "text-enum", f"an enum value is in quotes, got {name}", "remove the quotes"
-    guess = closest(name, values)
+    guess = _OTHER_TYPE_NAMES.get(name.upper().removeprefix("TYPE_")) if enum_type == "DataType" else None
+    guess = guess or closest(name, values)
     hint = f"did you mean {guess}?" if guess else f"write one of {', '.join(values)}"
     return "text-enum", f"{enum_type} has no value named {name}", hint
 

@@ -3,6 +3,6 @@
 ``pip install 'constructs-triton-client[aws]'`` installs boto3.
 """
 
-import lazy_loader
+from constructs_triton.public_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

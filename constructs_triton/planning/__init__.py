@@ -23,6 +23,7 @@ from constructs_triton.planning.scaling import Assumptions, Fleet
 from constructs_triton.planning.simulation import simulate
 from constructs_triton.planning.template_scaling import read_scaling
 from constructs_triton.planning.traffic import Traffic, read_traffic
+from constructs_triton_client.keywords import check_names
 
 __all__ = [
     "Assumptions",
@@ -39,3 +40,5 @@ __all__ = [
     "read_traffic",
     "simulate",
 ]
+
+check_names(globals(), __all__)

@@ -10,11 +10,10 @@ Each is imported when it is first used.
 
 from typing import Any
 
-import lazy_loader
-
 from constructs_triton.errors import MissingDependencyError
+from constructs_triton.public_names import attach
 
-_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = attach(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,6 @@
 ``constructs_triton.testing.plugin``.
 """
 
-import lazy_loader
+from constructs_triton.public_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

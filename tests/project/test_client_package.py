@@ -22,6 +22,7 @@ LAYERS = (
     "visible_text",
     "errors",
     "spelling",
+    "keywords",
     "datatypes",
     "bounded_json",
     "bounded_files",

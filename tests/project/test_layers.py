@@ -22,6 +22,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "findings",
         "errors",
         "tokens",
+        "public_names",
         "untrusted",
         "processes",
         "facts",

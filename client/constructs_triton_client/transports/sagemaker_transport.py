@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from constructs_triton_client.errors import (
 )
 from constructs_triton_client.invocation_errors import build_invocation_error, read_model_message
 from constructs_triton_client.model_index import ModelIndex
+from constructs_triton_client.spelling import did_you_mean
 from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES, BoundedReader
 from constructs_triton_client.transports.event_stream_body import EventStreamBody
 from constructs_triton_client.transports.transport import Invocation, Reply
@@ -222,10 +224,10 @@ class SageMakerTransport:
         except ConstructsTritonError:
             raise
         except exceptions.ParamValidationError as error:
+            text = " ".join(str(error).split())
             raise InvalidValueError(
-                f"endpoint {self.endpoint_name}: an option is unknown or has the wrong type, got "
-                f"{' '.join(str(error).split())}; "
-                "use the parameters of boto3's method"
+                f"endpoint {self.endpoint_name}: an option is unknown or has the wrong type, got {text}; "
+                f"{_parameter_hint(text)}"
             ) from None
         except exceptions.ClientError as error:
             raise _from_response(self.endpoint_name, error.response) from error
@@ -235,6 +237,13 @@ class SageMakerTransport:
             raise build_invocation_error(
                 self.endpoint_name, "the request failed", code=type(error).__name__, model_message=str(error)
             ) from error
+
+
+def _parameter_hint(text: str) -> str:
+    """Return the hint for botocore's text about a parameter that is unknown or has the wrong type."""
+    unknown = re.search(r'Unknown parameter in input: "([^"]+)", must be one of: ([\w, ]+)', text)
+    otherwise = "use the parameters of boto3's method"
+    return did_you_mean(unknown[1], unknown[2].split(", "), otherwise) if unknown else otherwise
 
 
 def _bound_responses(client: Any, reader: BoundedReader) -> None:

@@ -4,6 +4,7 @@ Nothing here does I/O. A client uses ``encode_request`` and ``decode_response``.
 a test, uses ``decode_request`` and ``encode_response``.
 """
 
+from constructs_triton_client.keywords import check_names
 from constructs_triton_client.wire.requests import EncodedRequest, encode_request
 from constructs_triton_client.wire.responses import decode_response
 from constructs_triton_client.wire.server_side import (
@@ -22,3 +23,5 @@ __all__ = [
     "encode_request",
     "encode_response",
 ]
+
+check_names(globals(), __all__)

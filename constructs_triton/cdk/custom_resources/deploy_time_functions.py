@@ -14,9 +14,10 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.validation.limit_checks import check_range
-from constructs_triton.cdk.validation.property_types import KEY, check_has, check_known, check_type
+from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit
+from constructs_triton_client.keywords import check_known
 
 __all__ = ["DESCRIPTION_END", "DeployTimeFunctionOptions", "DeployTimeFunctions", "settings_of"]
 

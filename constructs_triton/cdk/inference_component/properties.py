@@ -44,7 +44,7 @@ class CopyOptions(TypedDict, total=False):
             Property(
                 "Main memory that each copy reserves, at least 128 MiB. It is not the memory of GPUs, and "
                 "not a limit. SageMaker can place less than the memory of the instance type.",
-                example="Size.gibibytes(4)",
+                example="Size.mebibytes(4096)",
             ),
         ]
     ]
@@ -53,7 +53,7 @@ class CopyOptions(TypedDict, total=False):
         Property(
             "Main memory that each copy may use.",
             default_text="no limit",
-            example="Size.gibibytes(8)",
+            example="Size.mebibytes(8192)",
         ),
     ]
     number_of_accelerator_devices: Annotated[

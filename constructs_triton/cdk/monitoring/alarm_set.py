@@ -12,8 +12,9 @@ from constructs import Construct
 
 from constructs_triton.cdk.scaling.targets import microseconds, product
 from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
-from constructs_triton.cdk.validation.property_types import check_has, check_known, check_type
+from constructs_triton.cdk.validation.property_types import check_has, check_type
 from constructs_triton.facts.limits import RangeLimit, TextLimit
+from constructs_triton_client.keywords import check_known
 
 __all__ = [
     "PERCENT",
@@ -128,7 +129,8 @@ def check_thresholds(thresholds: Mapping[str, object], declared: type) -> None:
     check_known(thresholds, declared.__annotations__, "add_alarms()")
     for name, annotation in declared.__annotations__.items():
         if "Duration" in str(annotation):
-            check_type(name, thresholds.get(name), (Duration, "Duration.minutes(10)"))
+            example = "Duration.millis(300)" if "latency" in name else "Duration.seconds(600)"
+            check_type(name, thresholds.get(name), (Duration, example))
 
 
 def error_rules(

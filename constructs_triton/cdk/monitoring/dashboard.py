@@ -51,7 +51,12 @@ class TritonDashboard(Construct):
         if hasattr(endpoints, "endpoint_name"):
             raise InvalidValueError(f"endpoints: must be a list, got {shown(endpoints)}; write [endpoint]")
         for endpoint in endpoints:
-            check_has("endpoints", endpoint, "endpoint_name", "TritonEndpoint.from_endpoint_name(...)")
+            check_has(
+                "endpoints",
+                endpoint,
+                "endpoint_name",
+                'TritonEndpoint.from_endpoint_name(self, "Endpoint", "...")',
+            )
         check_type("model_latency_objective", model_latency_objective, (Duration, "Duration.millis(300)"))
         super().__init__(scope, id)
         objective = model_latency_objective

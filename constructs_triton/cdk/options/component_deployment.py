@@ -56,7 +56,9 @@ class CopySize:
 
 
 def _listed(alarms: Sequence[cloudwatch.IAlarm]) -> tuple[cloudwatch.IAlarm, ...]:
-    check_type("deployment.alarms", alarms, (Sequence, "[Alarm.from_alarm_arn(...)]"))
+    check_type(
+        "deployment.alarms", alarms, (Sequence, '[cloudwatch.Alarm.from_alarm_arn(self, "Alarm", "...")]')
+    )
     return tuple(alarms or ())
 
 
@@ -122,7 +124,7 @@ class ComponentDeployment:
 
     def __post_init__(self) -> None:
         for name in ("maximum_batch_size", "rollback_maximum_batch_size"):
-            check_type(f"deployment.{name}", getattr(self, name), (CopySize, "CopySize.percent(50)"))
+            check_type(f"deployment.{name}", getattr(self, name), (CopySize, "CopySize.copies(1)"))
         if self.maximum_batch_size is not None:
             _check_size(
                 self.maximum_batch_size, "deployment.maximum_batch_size", limits.COPIES_BATCH_SIZE_PERCENT

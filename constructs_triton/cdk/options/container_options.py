@@ -14,7 +14,7 @@ from constructs_triton.facts import limits
 
 __all__ = ["TEN_MINUTES", "ContainerOptions"]
 
-TEN_MINUTES = "Duration.minutes(10)"
+TEN_MINUTES = "Duration.seconds(600)"  # the unit of the API
 
 
 class ContainerOptions(TypedDict, total=False):

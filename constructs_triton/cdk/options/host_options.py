@@ -29,7 +29,10 @@ class HostOptions(TypedDict, total=False):
 
     vpc: Annotated[
         ec2.IVpc | None,
-        Property("VPC that the containers are attached to.", example="ec2.Vpc.from_lookup(...)"),
+        Property(
+            "VPC that the containers are attached to.",
+            example='ec2.Vpc.from_lookup(self, "Vpc", vpc_id="...")',
+        ),
     ]
     vpc_subnets: Annotated[
         ec2.SubnetSelection | None,
@@ -44,7 +47,7 @@ class HostOptions(TypedDict, total=False):
         Property(
             "Up to 5 security groups of the containers.",
             default_text="with a ``vpc``, a new security group",
-            example="ec2.SecurityGroup(...)",
+            example='ec2.SecurityGroup.from_security_group_id(self, "SecurityGroup", "...")',
             limit=limits.SECURITY_GROUPS,
         ),
     ]
@@ -61,14 +64,14 @@ class HostOptions(TypedDict, total=False):
         Property(
             "Execution role. It is granted the permissions that the endpoint needs.",
             default_text="a new role with least privilege",
-            example="iam.Role.from_role_arn(...)",
+            example='iam.Role.from_role_arn(self, "Role", "...")',
         ),
     ]
     encryption_key: Annotated[
         kms.IKey | None,
         Property(
             "KMS key of the storage volume. The hardware encrypts local NVMe storage with its own key.",
-            example="kms.Key.from_key_arn(...)",
+            example='kms.Key.from_key_arn(self, "Key", "...")',
         ),
     ]
 

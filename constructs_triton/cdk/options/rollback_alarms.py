@@ -90,7 +90,7 @@ def alarm_name(alarm: cloudwatch.IAlarm) -> str:
     Raises:
         InvalidValueError: not an alarm, or an alarm of this app has no ``alarm_name``, or it is a token.
     """
-    check_has("alarms", alarm, "alarm_name", "Alarm.from_alarm_arn(...)")
+    check_has("alarms", alarm, "alarm_name", 'cloudwatch.Alarm.from_alarm_arn(self, "Alarm", "...")')
     resource = alarm.node.default_child
     if not isinstance(resource, _RESOURCES):
         return alarm.alarm_name

@@ -16,9 +16,10 @@ from constructs_triton.cdk.scaling.customized_metric import customized_metric, m
 from constructs_triton.cdk.scaling.targets import utilization_target
 from constructs_triton.cdk.validation.durations import seconds
 from constructs_triton.cdk.validation.limit_checks import check_range
-from constructs_triton.cdk.validation.property_types import check_has, check_known
+from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.tokens import is_token
+from constructs_triton_client.keywords import check_known
 
 __all__ = ["PublishedMetric", "ScalingPolicyOptions", "TargetTracking", "check_options", "with_gpu_cooldowns"]
 

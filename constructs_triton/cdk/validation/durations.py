@@ -11,7 +11,7 @@ from constructs_triton.facts.limits import RangeLimit, plain_number
 
 __all__ = ["check_duration", "seconds", "whole_gibibytes", "whole_seconds"]
 
-_DURATION: PropertyType = (Duration, "Duration.minutes(10)")
+_DURATION: PropertyType = (Duration, "Duration.seconds(600)")
 
 
 def check_duration(property: str, value: Duration | None, limit: RangeLimit) -> None:

@@ -38,6 +38,7 @@ def takes_options(options: type, *, has_defaults: bool = True) -> Callable[[Clas
         init.__signature__ = own.replace(
             parameters=[*fixed, *(_parameter(each, has_defaults) for each in declared)]
         )
+        init.__checks_keywords_itself__ = True  # a class may have a better hint for a property of another one
         cls.__signature__ = _InitSignature()  # type: ignore[attr-defined] # read by inspect
         cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{_property_list(options, has_defaults)}"
         return cls

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton_client.spelling import did_you_mean
 
-__all__ = ["BUCKET", "KEY", "PropertyType", "check_has", "check_known", "check_type", "shown"]
+__all__ = ["BUCKET", "KEY", "PropertyType", "check_has", "check_type", "shown", "with_value"]
 
 PropertyType = tuple[type | tuple[type, ...], str]
 """The type of a property, or several types, and an example of a value."""
 
+_STRING = re.compile(r'"[^"]*"|(?<=\()\.\.\.(?=\))')
+_NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
 _TYPE_NAMES: dict[type, str] = {Sequence: "list", Mapping: "mapping"}
 
 
@@ -26,7 +28,27 @@ def check_type(property: str, value: object, expected: PropertyType) -> None:
     if value is None or any(_is_instance(value, each) for each in allowed):
         return
     names = " or ".join(_TYPE_NAMES.get(each, each.__name__) for each in allowed)
-    raise InvalidValueError(f"{property}: must be of type {names}, got {shown(value)}; write {example}")
+    fix = with_value(example, value)
+    raise InvalidValueError(f"{property}: must be of type {names}, got {shown(value)}; write {fix}")
+
+
+def with_value(example: str, value: object) -> str:
+    """Return an example with the user's string or number in place of its last one.
+
+    ``Duration.seconds(600)`` and ``90`` are ``Duration.seconds(90)``: a number has the unit of the example,
+    which is that of the API.
+    """
+    if isinstance(value, str):
+        written = f'"{value}"'
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        written = repr(value)
+    else:
+        return example
+    literals = list((_STRING if isinstance(value, str) else _NUMBER).finditer(example))
+    if not literals or "(" not in example:
+        return example
+    start, end = literals[-1].span()
+    return f"{example[:start]}{written}{example[end:]}"
 
 
 def shown(value: object) -> str:
@@ -46,8 +68,8 @@ def _is_instance(value: object, cls: type) -> bool:
     return any(hasattr(value, name) for name in methods or members)
 
 
-BUCKET = ("bucket_name", "Bucket.from_bucket_name(...)")
-KEY = ("key_arn", "Key.from_key_arn(...)")
+BUCKET = ("bucket_name", 's3.Bucket.from_bucket_name(self, "Bucket", "...")')
+KEY = ("key_arn", 'kms.Key.from_key_arn(self, "Key", "...")')
 """An attribute that identifies the interface, and an example: arguments of :func:`check_has`."""
 
 
@@ -61,18 +83,6 @@ def check_has(property: str, value: object, attribute: str, example: str) -> Non
     """
     if value is not None and not hasattr(value, attribute):
         raise InvalidValueError(
-            f"{property}: must be an object with {attribute}, got {shown(value)}; write {example}"
+            f"{property}: must be an object with {attribute}, got {shown(value)}; "
+            f"write {with_value(example, value)}"
         )
-
-
-def check_known(given: Iterable[str], known: Iterable[str], callee: str) -> None:
-    """Check keyword arguments against those that ``callee`` takes.
-
-    Raises:
-        TypeError: an unknown keyword, as Python raises it, with a suggestion.
-    """
-    names = list(known)
-    for name in given:
-        if name not in names:
-            hint = did_you_mean(name, names, f"it takes {', '.join(names)}")
-            raise TypeError(f"{callee} got an unexpected keyword argument '{name}'; {hint}")

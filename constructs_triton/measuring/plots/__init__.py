@@ -5,5 +5,8 @@ Each function takes the path of the file to write; its ending sets the format: `
 
 from constructs_triton.measuring.plots.plan_plot import plot_measurements, plot_plans
 from constructs_triton.measuring.plots.simulation_plot import plot_simulation
+from constructs_triton_client.keywords import check_names
 
 __all__ = ["plot_measurements", "plot_plans", "plot_simulation"]
+
+check_names(globals(), __all__)

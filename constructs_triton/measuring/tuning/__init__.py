@@ -5,6 +5,6 @@
 Needs the extras ``local`` and ``load``; the picture of the report needs ``plots``.
 """
 
-import lazy_loader
+from constructs_triton.public_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

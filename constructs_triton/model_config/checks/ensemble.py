@@ -83,9 +83,11 @@ def unused_input(model: ModelUnderCheck) -> Iterator[Problem]:
     graph = model.graph
     if not graph.steps:
         return
+    misspelled = graph.misspelled_reads.values()
     for name in graph.unused_inputs:
-        hint = did_you_mean(name, graph.unproduced, "map it to an input of a step, or remove it")
-        yield Problem(f'ensemble input "{name}" is not used', ("input", graph.inputs.index(name)), hint)
+        if name not in misspelled:
+            hint = "map it to an input of a step, or remove it"
+            yield Problem(f'ensemble input "{name}" is not used', ("input", graph.inputs.index(name)), hint)
 
 
 @rule("ensemble-unproduced", "ensemble", source=_VALIDATE)
@@ -98,8 +100,12 @@ def unproduced(model: ModelUnderCheck) -> Iterator[Problem]:
     if not graph.steps:
         return
     known = sorted({*graph.inputs, *graph.producers})
+    unused, reported = graph.misspelled_reads, graph.misspelled_writes.values()
     for tensor in graph.unproduced:
-        hint = did_you_mean(tensor, known, "map an output of a step to it")
+        if tensor in reported:
+            continue
+        candidates = [unused[tensor]] if tensor in unused else known
+        hint = did_you_mean(tensor, candidates, "map an output of a step to it")
         if tensor in graph.outputs:
             place: tuple[str | int, ...] = ("output", graph.outputs.index(tensor))
             message = f'output "{tensor}" is not written, got tensors {quoted(known)}'
@@ -119,8 +125,10 @@ def unread(model: ModelUnderCheck) -> Iterator[Problem]:
     Leave an output that no step reads out of ``output_map``.
     """
     graph = model.graph
-    wanted = [*graph.unproduced]
+    meant, reported = graph.misspelled_writes, graph.misspelled_reads.values()
     for tensor in graph.unread:
+        if tensor in reported:
+            continue
         step = graph.producers[tensor][0]
         key = next(key for key, value in step.output_map.items() if value == tensor)
         is_only = len(step.output_map) == 1
@@ -129,7 +137,7 @@ def unread(model: ModelUnderCheck) -> Iterator[Problem]:
             if is_only
             else f'remove "{key}" from output_map'
         )
-        hint = did_you_mean(tensor, wanted, remove)
+        hint = f'did you mean "{meant[tensor]}"?' if tensor in meant else remove
         message = f'{step.title} output_map["{key}"]: ensemble tensor "{tensor}" is unused'
         yield Problem(message, (*STEPS, step.index, "output_map", key), hint)
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Severity
+from constructs_triton.model_config.backends import fix_of_wrong_backend
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_files.model_file import FaultCode
@@ -44,8 +45,15 @@ def missing(model: ModelUnderCheck) -> Iterator[Problem]:
                 "add its plan to cc_model_filenames"
             )
             yield problem._replace(field=("cc_model_filenames",), path=None, hint=hint)
+        elif not is_named and (fix := _of_another_backend(model)):
+            yield problem._replace(hint=fix)
         else:
             yield problem._replace(field=("default_model_filename",), path=None) if is_named else problem
+
+
+def _of_another_backend(model: ModelUnderCheck) -> str | None:
+    versions = (fix_of_wrong_backend(model.folder, each, model.backend) for each in model.versions_to_load)
+    return next(filter(None, versions), None)
 
 
 @rule("model-file-format", "model", needs_files=True, source="openvino, fil, dali and tensorflow backends")

@@ -282,7 +282,9 @@ def _different(pair: _Pair, given: Sequence[int], shape: Sequence[int], is_batch
         f"the model configuration specifies {len(given)} dimensions (shape {list(given)})"
     )
     wanted = list(shape[1:] if is_batched else shape)
-    return message, f"write dims: {wanted}" if wanted else "write dims: [ 1 ] and reshape: { shape: [ ] }"
+    hint = f"write dims: {wanted}" if wanted else "write dims: [ 1 ] and reshape: { shape: [ ] }"
+    lacks_batch_size = not is_batched and [-1, *given] == list(shape)
+    return message, f"set max_batch_size to at least 1, or {hint}" if lacks_batch_size else hint
 
 
 # Sequences.

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
+from constructs_triton.model_config.backends import fix_of_wrong_backend
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.python_calls import find_tensors
 from constructs_triton.model_config.rules import Problem, rule
@@ -32,8 +33,9 @@ def model_file(model: ModelUnderCheck) -> Iterator[Problem]:
         if is_special or model.folder.size_of(version, *file.split("/")) is not None:
             continue
         existing = model.folder.list(version)
-        similar = closest(file, existing)
+        similar = closest(file, [name for name in existing if name.endswith(".py")])
         hint = f'rename "{similar}" to "{file}"' if similar else f"add {version}/{file}"
+        hint = fix_of_wrong_backend(model.folder, version, model.backend) or hint
         if file in model.folder.entries:
             hint = f"move {file} into {version}/"
         message = f'Python model file not found in "{version}/{file}"'
@@ -110,7 +112,10 @@ def execute(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for source in model.python_sources:
         if source.lacks_execute:
-            yield Problem("TritonPythonModel has no method execute", path=source.path, line=source.class_line)
+            similar = closest("execute", source.methods)
+            hint = f'rename method "{similar}" to "execute"' if similar else None
+            message = "TritonPythonModel has no method execute"
+            yield Problem(message, path=source.path, line=source.class_line, hint=hint)
 
 
 @rule(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from constructs_triton.cloud_assembly.endpoints import ENDPOINT_TYPES
+from constructs_triton.facts.failures import fix_of
 from constructs_triton.findings import Finding, Severity
 
 from .analysis import CHANGES, Sequence
@@ -52,6 +53,7 @@ _IMPORTED = re.compile(r"[Ee]xport \S+ .*as it is in use by")
 _GENERATED = re.compile(r"-[A-Z0-9]{12}$")
 """The end of a name that CloudFormation generates; the next deployment has another one."""
 _SCALED = "must be deregistered as scalable targets"
+_SCALED_VARIANT = "scaled-variant-update"
 _NO_ROOM = "not enough hardware resources on the instances"
 _INTERFACES = "has a dependent object: a network interface of endpoint"
 _INTERFACES_FIX = "create the network in another stack, and retain security groups of this one too"
@@ -78,10 +80,7 @@ def _refused(outcome: Outcome) -> Finding:
         return _error("rehearse-name-collision", name, message, fix)
     fix = "change what the reason names, and rehearse again"
     if _SCALED in outcome.reason:
-        fix = (
-            "deploy first without the scaling of the variant and with endpoint.retain_instance_counts(), "
-            "then this version; with scaling_guard=True in it, later changes need one deployment"
-        )
+        fix = fix_of(_SCALED_VARIANT)
     if _NO_ROOM in outcome.reason:
         fix = (
             "raise max_instance_count of the endpoint, so that new copies start beside those that serve, or "

@@ -48,11 +48,11 @@ def endpoint(path: Path) -> TritonEndpoint:
         ({"prune_after": 30}, r"^prune_after: must be of type Duration, got 30; write Duration\.days"),
         (
             {"bucket": "mine"},
-            r"^bucket: must be an object with \w+, got .mine.; write Bucket\.from_bucket_name",
+            r"^bucket: must be an object with \w+, got .mine.; write s3\.Bucket\.from_bucket_name",
         ),
         (
             {"encryption_key": "arn"},
-            r"^encryption_key: must be an object with \w+, got .arn.; write Key\.from_key",
+            r"^encryption_key: must be an object with \w+, got .arn.; write kms\.Key\.from_key",
         ),
         ({"asset_encryption_key": "arn"}, r"^asset_encryption_key: must be an object with \w+, got .arn."),
         ({"target_model_naming": "x"}, '^target_model_naming: must be "content" or "plain", got \'x\''),
@@ -225,7 +225,7 @@ WRONG: list[tuple[str, Callable[[cdk.Stack, TritonEndpoint], object]]] = [
     (r"^data_capture.bucket: must be an object with \w+", lambda *_: DataCapture(bucket=ANY)),
     (r"^async_inference.bucket: must be an object with \w+", lambda *_: AsyncInferenceConfig(bucket=ANY)),
     (
-        r'^deployment.wait_interval: must be of type Duration, got "text"; write Duration\.minutes',
+        r'^deployment.wait_interval: must be of type Duration, got "text"; write Duration\.seconds',
         lambda *_: Deployment.rolling(wait_interval=ANY),
     ),
     (r"^core_dump.bucket: must be an object with \w+", lambda *_: CoreDump(bucket=ANY)),

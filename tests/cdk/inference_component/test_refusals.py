@@ -92,7 +92,7 @@ def test_endpoint_refuses(stack: cdk.Stack, options: dict[str, Any], said: str) 
 
 COMPONENT_REFUSALS: list[tuple[dict[str, Any], str]] = [
     # Memory.
-    ({"min_memory": None}, "min_memory: is required; write min_memory=Size.gibibytes"),
+    ({"min_memory": None}, "min_memory: is required; write min_memory=Size.mebibytes"),
     ({"min_memory": Size.mebibytes(127)}, "min_memory: must be at least 128 MiB, got 127"),
     ({"min_memory": Size.gibibytes(193)}, "min_memory: must fit on one ml.g5.12xlarge, which has 196608 MiB"),
     ({"max_memory": Size.gibibytes(1)}, "max_memory: must not be below min_memory 2048 MiB, got 1024 MiB"),
@@ -262,7 +262,7 @@ def test_copies_are_not_divided_between_instances(stack: cdk.Stack, tmp_path: Pa
         ({"wait_interval": Duration.seconds(3601)}, "from 0 to 3600 seconds"),
         ({"maximum_execution_timeout": Duration.seconds(599)}, "from 600 to 28800 seconds"),
         ({"alarms": [None] * 11}, "10 alarms, got 11"),
-        ({"maximum_batch_size": 2}, r"must be of type CopySize, got 2; write CopySize\.percent\(50\)"),
+        ({"maximum_batch_size": 2}, r"must be of type CopySize, got 2; write CopySize\.copies\(2\)"),
         ({"maximum_batch_size": CopySize.percent(12.5)}, "must be a whole number, got 12.5; round it"),
         ({"alarms": object()}, "alarms: must be of type list"),
     ],

@@ -21,6 +21,7 @@ from aws_cdk import aws_s3 as s3
 import constructs_triton as library
 from constructs_triton import planning
 from constructs_triton.cdk.validation.properties import declared_properties
+from constructs_triton.cdk.validation.property_types import with_value
 
 EXAMPLE = re.compile(r"[\w.\[]+\(|[A-Z]\w+\.[A-Z_]+$")
 FOLDER = Path(library.__file__).parent / "cdk"
@@ -54,7 +55,7 @@ def named(reference: ast.expr) -> Any:
     assert isinstance(reference, ast.Name)
     if reference.id in NAMES:
         return NAMES[reference.id]
-    if reference.id in ("ec2", "iam", "kms", "logs"):
+    if reference.id in ("cloudwatch", "ec2", "iam", "kms", "logs", "s3"):
         return getattr(cdk, f"aws_{reference.id}")
     for module in (library, planning, cdk, appscaling, cloudwatch, actions, kms, logs, s3, datetime):
         if hasattr(module, reference.id):
@@ -80,8 +81,25 @@ def test_examples_are_found() -> None:
     texts = {text for _, text in FOUND}
     assert {
         "Deployment.blue_green_canary(...)",
-        "Key.from_key_arn(...)",
+        'kms.Key.from_key_arn(self, "Key", "...")',
         "Duration.days(30)",
         "Unit.MILLISECONDS",
     } <= texts
     assert "endpoint.metric_model_latency()" in texts
+
+
+@pytest.mark.parametrize(
+    ("example", "value", "expected"),
+    [
+        ('InstanceType.of("ml.g5.xlarge")', "ml.c6i.large", 'InstanceType.of("ml.c6i.large")'),
+        ("Duration.seconds(600)", 90, "Duration.seconds(90)"),
+        ("Duration.millis(300)", 0.5, "Duration.millis(0.5)"),
+        ('kms.Key.from_key_arn(self, "Key", "...")', "arn:k", 'kms.Key.from_key_arn(self, "Key", "arn:k")'),
+        ("InferenceAmi.of(...)", "al2", 'InferenceAmi.of("al2")'),
+        ("Duration.seconds(600)", True, "Duration.seconds(600)"),
+        ("True", "yes", "True"),
+    ],
+)
+def test_example_has_the_value_of_the_user(example: str, value: object, expected: str) -> None:
+    """The example of a type check contains the string or the number that was given."""
+    assert with_value(example, value) == expected
