@@ -44,6 +44,8 @@ _MESSAGE_HINTS = {
     "document root must not be followed by other values": _NOT_TENSORS,  # a binary request
     "Inference Component Name header is required": "set inference_component to one of the endpoint",
     "Inference Component Name header is not allowed": "remove inference_component: the endpoint has none",
+    "Failed to download model data": "set target_model to the name of a model, which is looked up in the "
+    "endpoint's index, or to an archive that exists",
     "Could not find inference component": "check the name; `aws sagemaker list-inference-components` lists "
     "components",
 }

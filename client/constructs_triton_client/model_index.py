@@ -7,19 +7,23 @@ load must not be overwritten (AWS documentation: "Don't overwrite model artifact
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from constructs_triton_client.bounded_json import parse_bounded_json
 from constructs_triton_client.errors import InvalidValueError
-from constructs_triton_client.spelling import did_you_mean, quoted
+from constructs_triton_client.spelling import closest, quoted
 
-__all__ = ["ModelIndex", "split_s3_uri"]
+__all__ = ["INDEX_FILE", "MAXIMUM_INDEX_BYTES", "ModelIndex", "is_archive", "some_of", "split_s3_uri"]
 
 _VERSION = 1
 _ARCHIVE_SUFFIX = ".tar.gz"
+INDEX_FILE = "index.json"
 MAXIMUM_INDEX_BYTES = 64 * 1024**2
+#: Names that a message shows of an endpoint that may have thousands.
+_SHOWN_NAMES = 3
 _SYNC_HINT = "deploy the stack, or run `constructs-triton models sync`, to write it again"
 
 
@@ -31,12 +35,25 @@ class ModelIndex:
 
     Args:
         target_models: InvokeEndpoint's ``TargetModel`` by model name.
+        source: Where the index was read, for messages: an S3 URI, or the URL of a local run.
     """
 
     target_models: Mapping[str, str]
+    source: str = field(default="the index", compare=False)
+
+    @property
+    def listing(self) -> str:
+        """The command that lists all names; empty if the source has none."""
+        if self.source.startswith("http://"):
+            return f"curl {shlex.quote(self.source)}"
+        if not self.source.startswith("s3://"):
+            return ""
+        bucket, key = split_s3_uri(self.source)
+        prefix = key.removesuffix(INDEX_FILE)
+        return f"constructs-triton models list --bucket {shlex.quote(bucket)} --prefix {shlex.quote(prefix)}"
 
     @classmethod
-    def from_json(cls, text: str | bytes, source: str = "index.json") -> ModelIndex:
+    def from_json(cls, text: str | bytes, source: str = INDEX_FILE) -> ModelIndex:
         """Read an index.
 
         Args:
@@ -61,7 +78,7 @@ class ModelIndex:
                 f'{source}: must be {{"version": {_VERSION}, "target_models": {{name: key}}}}, '
                 f"got {_beginning(text)}; {_SYNC_HINT}"
             )
-        return cls(models or {})
+        return cls(models or {}, source)
 
     @classmethod
     def from_s3(cls, uri: str, s3_client: Any) -> ModelIndex:
@@ -89,13 +106,50 @@ class ModelIndex:
         """
         if name in self.target_models:
             return self.target_models[name]
-        if name.endswith(_ARCHIVE_SUFFIX):
+        if is_archive(name):
             return name
-        otherwise = f"the index has {quoted(sorted(self.target_models))}"
-        raise InvalidValueError(
-            f'target_model: the index has no model "{name}"; '
-            f"{did_you_mean(name, self.target_models, otherwise)}"
+        raise self.unknown_name(name)
+
+    def unknown_name(self, name: str) -> InvalidValueError:
+        """Return the error for a name that the index does not have.
+
+        Args:
+            name: The name.
+        """
+        return InvalidValueError(
+            f'target_model: {self.source} has {_count(self.target_models)}, and none is named "{name}"; '
+            f"{self._hint(name)}"
         )
+
+    def _hint(self, name: str) -> str:
+        if not self.target_models:
+            return "add models with `constructs-triton models add`"
+        guess = closest(name, self.target_models)
+        if guess is None:
+            return f"use one of {some_of(self.target_models, self.listing)}"
+        everything = f" `{self.listing}` lists all names" if self.listing else ""
+        return f'did you mean "{guess}"?{everything}'
+
+
+def is_archive(name: str) -> bool:
+    """Whether a target model is an archive; other names are those of models."""
+    return name.endswith(_ARCHIVE_SUFFIX)
+
+
+def some_of(names: Iterable[str], listing: str = "") -> str:
+    """Return all of a few names; of many, the first ones, how many more there are, and what lists them all.
+
+    Args:
+        names: The names, in any order.
+        listing: Command that lists all names. Default: none.
+    """
+    known = sorted(names)
+    everything = f" (all: `{listing}`)" if listing and len(known) > _SHOWN_NAMES else ""
+    return quoted(known, _SHOWN_NAMES) + everything
+
+
+def _count(names: Mapping[str, str]) -> str:
+    return "1 model" if len(names) == 1 else f"{len(names):,} models"
 
 
 def split_s3_uri(uri: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ __all__ = ["closest", "did_you_mean", "limited_suggestions", "quoted"]
 _CUTOFF = 0.6
 # Comparing two names takes quadratic time, and names come from files that other people wrote.
 _LONGEST_NAME = 100
-_MOST_CANDIDATES, _MOST_OF_LENGTH, _MOST_COMPARED = 2_000, 300, 30
+_MOST_CANDIDATES, _MOST_ESTIMATED, _MOST_COMPARED = 2_000, 300, 30
 _MOST_QUOTED = 50
 _suggestions_left: ContextVar[list[int] | None] = ContextVar("suggestions_left", default=None)
 
@@ -40,16 +40,28 @@ def closest(name: str, candidates: Iterable[str]) -> str | None:
     by_lower = {candidate.lower(): candidate for candidate in known}
     if name.lower() in by_lower:
         return by_lower[name.lower()]
-    by_length = sorted(known, key=lambda candidate: abs(len(candidate) - len(name)))
+    by_ends = sorted(known, key=lambda candidate: _differing(name, candidate))
     matcher = difflib.SequenceMatcher(b=name)
 
     def estimate(candidate: str) -> float:
         matcher.set_seq1(candidate)
         return -matcher.quick_ratio()
 
-    likely = sorted(by_length[:_MOST_OF_LENGTH], key=estimate)[:_MOST_COMPARED]
+    likely = sorted(by_ends[:_MOST_ESTIMATED], key=estimate)[:_MOST_COMPARED]
     near = difflib.get_close_matches(name, likely, n=1, cutoff=_CUTOFF)
     return near[0] if near else None
+
+
+def _differing(name: str, candidate: str) -> int:
+    """Return the length of what is left without the common start and the common end.
+
+    Of a thousand names such as ``tenant0571``, a misspelt one has these in common with the right one.
+    """
+    longest = min(len(name), len(candidate))
+    start = next((n for n in range(longest) if name[n] != candidate[n]), longest)
+    rest = longest - start
+    end = next((n for n in range(rest) if name[-1 - n] != candidate[-1 - n]), rest)
+    return max(len(name), len(candidate)) - start - end
 
 
 def _may_suggest() -> bool:
@@ -66,15 +78,16 @@ def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> s
     return f'did you mean "{guess}"?' if guess is not None else otherwise
 
 
-def quoted(names: Iterable[str]) -> str:
+def quoted(names: Iterable[str], most: int = _MOST_QUOTED) -> str:
     """Return names in double quotes as an enumeration: ``"image" and "boxes"``; "nothing" for no names.
 
-    Of more than 50 names, the first 50 and the number of the others; of a name, the first 100 characters.
+    Of more than ``most`` names, the first ones and the number of the others; of a name, the first 100
+    characters.
     """
     known = list(names)
-    words = [f'"{_shortened(name)}"' for name in known[:_MOST_QUOTED]]
-    if len(known) > _MOST_QUOTED:
-        words.append(f"{len(known) - _MOST_QUOTED} more")
+    words = [f'"{_shortened(name)}"' for name in known[:most]]
+    if len(known) > most:
+        words.append(f"{len(known) - most:,} more")
     if not words:
         return "nothing"
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -17,6 +17,7 @@ from constructs_triton_client.generation import encode_generation, read_generati
 from constructs_triton_client.input_checks import ModelConfigLike, check_inputs
 from constructs_triton_client.keywords import check_known, keywords_of
 from constructs_triton_client.model_index import ModelIndex
+from constructs_triton_client.model_names import ModelNames
 from constructs_triton_client.transports.http_transport import HttpTransport
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 from constructs_triton_client.transports.transport import Invocation, Reply, Transport
@@ -42,9 +43,10 @@ class TritonClient:
 
     Args:
         transport: Carries the requests, for example an ``HttpTransport``.
-        target_model: Default ``TargetModel`` of a multi-model endpoint: the name of an archive or, with an
-            ``index``, of a model. Default: none.
-        index: Maps model names to archives. Default: ``target_model`` is the name of an archive.
+        target_model: Default ``TargetModel`` of a multi-model endpoint: the name of a model, or of its
+            archive. Default: none.
+        index: Maps model names to archives. Default: the endpoint's own, which is read when a model is called
+            by its name for the first time; see ``archive_of``.
         model_config: Triton's protobuf message, or any object with the same attributes. With it, inputs are
             checked before they are sent. Default: no check.
         inference_component: Component that answers, on an endpoint that has components. Default: none.
@@ -76,8 +78,13 @@ class TritonClient:
         self.inference_component = inference_component
         self.wake_timeout = wake_timeout
         self.target_model = target_model
-        self.index = index
+        self._names = ModelNames(transport, index)
         self.model_config = model_config
+
+    @property
+    def index(self) -> ModelIndex | None:
+        """Maps model names to archives; ``None`` while no index was given or needed."""
+        return self._names.index
 
     @classmethod
     def for_endpoint(
@@ -105,7 +112,8 @@ class TritonClient:
             endpoint_url: Address of the runtime API, for example that of ``constructs-triton local up``.
                 Default: AWS's.
             region_name: Region of the endpoint. Default: that of the session.
-            index: Maps model names to archives, or the S3 URI of its ``index.json``.
+            index: Maps model names to archives, or the S3 URI of its ``index.json``. Default: that of the
+                endpoint. The client then needs permission to describe the endpoint; see ``archive_of``.
             config: botocore's configuration. Default: ``default_config()``, with a read timeout of 70 s and
                 up to 4 attempts.
 
@@ -126,6 +134,22 @@ class TritonClient:
             inference_component=inference_component,
             wake_timeout=wake_timeout,
         )
+
+    def archive_of(self, name: str) -> str:
+        """Return the archive of a model, which is the ``TargetModel`` of a request with boto3.
+
+        Without an ``index``, the client reads that of the endpoint at the first name: it calls
+        DescribeEndpoint, DescribeEndpointConfig and DescribeModel, and reads ``index.json`` from S3, or asks
+        the local run. Transports other than SageMaker's have no index, so the name is returned unchanged.
+
+        Args:
+            name: Name of a model, or of an archive (``.tar.gz``), which is returned unchanged.
+
+        Raises:
+            InvalidValueError: the endpoint has no model of this name, or no index.
+            InvocationError: the index cannot be read.
+        """
+        return self._names.archive_of(name)
 
     def infer(
         self,
@@ -324,11 +348,4 @@ class TritonClient:
         target_model = options.get("TargetModel", self.target_model)
         if target_model is None:
             return options
-        if not isinstance(target_model, str) or not target_model:
-            raise InvalidValueError(
-                f"target_model: must be the name of a model or archive, got {target_model!r}; "
-                'pass a string such as "resnet.tar.gz"'
-            )
-        if self.index is not None:
-            target_model = self.index.target_model(target_model)
-        return {**options, "TargetModel": target_model}
+        return {**options, "TargetModel": self.archive_of(target_model)}

@@ -7,7 +7,7 @@ import argparse
 from constructs_triton.cli.argument_types import number
 from constructs_triton.facts.limits import RangeLimit
 
-__all__ = ["add_connection_options"]
+__all__ = ["add_connection_options", "add_index"]
 
 
 def add_connection_options(parser: argparse.ArgumentParser) -> None:
@@ -22,8 +22,18 @@ def add_connection_options(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="how long to wait for the first copy of a component that scales to zero (default: 0)",
     )
-    parser.add_argument("--index", metavar="S3_URI", help="index.json that maps model names to archives")
+    add_index(parser)
     parser.add_argument("--endpoint-url", metavar="URL", help="URL of a local run (default: AWS)")
     parser.add_argument(
         "--region", metavar="REGION", help="AWS Region (default: that of your AWS configuration)"
+    )
+
+
+def add_index(parser: argparse._ActionsContainer) -> None:
+    """Declare the option that names the index of a multi-model endpoint."""
+    parser.add_argument(
+        "--index",
+        metavar="S3_URI",
+        help="index.json that maps model names to archives (default: that of the endpoint, which needs "
+        "permission to describe it)",
     )

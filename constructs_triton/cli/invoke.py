@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target-model",
         metavar="MODEL",
-        help="archive of a multi-model endpoint, or a model name with --index",
+        help="model of a multi-model endpoint, by its name or by that of its archive",
     )
     parser.add_argument(
         "--target-variant",

@@ -18,13 +18,16 @@ from constructs_triton.cli.argument_types import (
 from constructs_triton.cli.local_run import status
 from constructs_triton.cli.verify import add_concurrency
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.local.call_example import call_example, invocation_url
+from constructs_triton.local.call_example import call_example, index_url, invocation_url
+from constructs_triton.local.gateway.model_names import list_command
 from constructs_triton.local.options import PAGE_PATH, Option, RunOptions, run_options
 from constructs_triton.local.stand_ins.replaced_models import find_stand_ins
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_client.model_index import ModelIndex, some_of
 
 if TYPE_CHECKING:
     from constructs_triton.local.gateway.inference_components import LocalComponent
+    from constructs_triton.local.gateway.multi_model import MultiModelContainer
     from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
     from constructs_triton.local.sources.specs import ContainerSpec
 
@@ -162,8 +165,11 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_and_verify(options, arguments.verify, arguments.concurrency)
     if arguments.concurrency != 1:
         raise InvalidValueError("--concurrency: is about --verify; add --verify FILE, or remove it")
-    show = _print_json if arguments.json else _print_ready
-    LocalRun(options, _report, partial(show, page=PAGE_PATH if options.ui else None)).run()
+    page = PAGE_PATH if options.ui else None
+    show = partial(_print_json, page=page)
+    if not arguments.json:
+        show = partial(_print_ready, page=page, bucket_folder=options.bucket_folder)
+    LocalRun(options, _report, show).run()
     return 0
 
 
@@ -243,31 +249,48 @@ def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
     }
 
 
-def _print_ready(url: str, endpoints: Sequence[RunningEndpoint], *, page: str | None = None) -> None:
+def _print_ready(
+    url: str,
+    endpoints: Sequence[RunningEndpoint],
+    *,
+    page: str | None = None,
+    bucket_folder: Path | None = None,
+) -> None:
     for endpoint in endpoints:
         print_lines("", f"{endpoint.spec.name}  {invocation_url(url, endpoint)}")
-        targets = [line for name in endpoint.variants for line in _variant_lines(name, endpoint)]
+        targets = [line for name in endpoint.variants for line in _variant_lines(url, name, endpoint)]
         components = [_component_line(each) for each in endpoint.components.values()]
-        print_lines(*targets, *components, *call_example(url, endpoint).split("\n"))
+        print_lines(*targets, *components, *call_example(url, endpoint, bucket_folder).split("\n"))
     if page is not None:
         print_lines(f"look at it: {url}{page}", "")
     print_lines("ready (press Ctrl-C to stop)")
 
 
-def _variant_lines(name: str, endpoint: RunningEndpoint) -> list[str]:
+def _variant_lines(url: str, name: str, endpoint: RunningEndpoint) -> list[str]:
     variant = endpoint.variants[name]
     container = variant.spec.container
     if variant.multi_model is None:
         return [f"  variant {name}: {_model_of(container)}"]
-    models = ", ".join(sorted(container.archives)) or "no archives yet"
     if container.fetch_archive is not None:
         return [
             f"  variant {name}: the archives below {container.model_data_url}, downloaded on the first call"
         ]
     return [
-        f"  variant {name}: {models}",
+        f"  variant {name}: {_models_of(variant.multi_model, index_url(url, endpoint))}",
         f"  archives that you copy into {variant.multi_model.folder} can be called immediately",
     ]
+
+
+def _models_of(container: MultiModelContainer, url: str) -> str:
+    """Return how many models or archives there are, and a few of them; there may be thousands."""
+    index = container.index()
+    if index is not None and index.target_models:
+        named = ModelIndex(index.target_models, url)
+        return f"{len(named.target_models):,} models by name: {some_of(named.target_models, named.listing)}"
+    archives = container.archive_names()
+    if not archives:
+        return "no archives yet"
+    return f"{len(archives):,} archives: {some_of(archives, list_command(container.folder))}"
 
 
 def _component_line(component: LocalComponent) -> str:

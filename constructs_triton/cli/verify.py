@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="recorded requests, such as requests.json")
     parser.add_argument(
-        "--target-model", metavar="MODEL", help="archive or model for requests that do not name one"
+        "--target-model", metavar="MODEL", help="model, or its archive, for requests that do not name one"
     )
     parser.add_argument(
         "--target-variant",
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     results = verify_requests(
         recorded,
         client.transport,
-        target_model_of=client.index.target_model if client.index else str,
+        target_model_of=client.archive_of,
         target_model=arguments.target_model,
         target_variant=arguments.target_variant,
         inference_component=arguments.inference_component,

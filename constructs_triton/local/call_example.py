@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton.local.sources.inference_type import used_inference_type
@@ -26,11 +27,14 @@ _STREAM_CALL = """\
       print(event["PayloadPart"]["Bytes"].decode())
 """
 _ASYNC_CALL = """\
-  # The endpoint is asynchronous. The folder of --bucket-folder is its S3: write the request to the file
-  # FOLDER/{path}1, and wait for the file of OutputLocation.
+  # The endpoint is asynchronous. {folder}
   response = runtime.invoke_endpoint_async(EndpointName="{name}", ContentType=content_type,
                                            InputLocation="s3://{path}1")
 """
+# In place of S3, with and without --bucket-folder.
+_FOLDER = """Its S3 is the folder {folder}: write the request to the file
+  # {file}, and wait for the file of OutputLocation."""
+_NO_FOLDER = "Calls need a folder in place of S3: start the run with --bucket-folder DIR."
 
 
 def invocation_url(url: str, endpoint: RunningEndpoint) -> str:
@@ -39,15 +43,29 @@ def invocation_url(url: str, endpoint: RunningEndpoint) -> str:
     return f"{url}/endpoints/{endpoint.spec.name}/{path}"
 
 
-def call_example(url: str, endpoint: RunningEndpoint) -> str:
-    """Return lines of Python that call an endpoint with boto3."""
+def index_url(url: str, endpoint: RunningEndpoint) -> str:
+    """Return the address of the names of the models of a multi-model endpoint."""
+    return f"{url}/endpoints/{endpoint.spec.name}/index.json"
+
+
+def call_example(url: str, endpoint: RunningEndpoint, bucket_folder: Path | None = None) -> str:
+    """Return lines of Python that call an endpoint with boto3.
+
+    Args:
+        url: Address of the local run.
+        endpoint: The endpoint.
+        bucket_folder: The folder in place of S3. Default: there is none.
+    """
     spec = endpoint.spec
     client = _CLIENT.format(url=url, region=spec.region)
     if spec.asynchronous is None:
         call = _STREAM_CALL if _streams(endpoint) else _CALL
         return client + call.format(name=spec.name, target=_target(endpoint))
     path = spec.asynchronous.input_prefix.removeprefix("s3://")
-    return client + _ASYNC_CALL.format(name=spec.name, path=path)
+    folder = _NO_FOLDER
+    if bucket_folder is not None:
+        folder = _FOLDER.format(folder=bucket_folder, file=bucket_folder / f"{path}1")
+    return client + _ASYNC_CALL.format(name=spec.name, path=path, folder=folder)
 
 
 def _streams(endpoint: RunningEndpoint) -> bool:

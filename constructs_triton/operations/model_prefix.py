@@ -23,6 +23,7 @@ from constructs_triton.custom_resource_handlers.model_sync.pruning import prune
 from constructs_triton.errors import ArchiveError, InvalidValueError
 from constructs_triton.model_repository.s3_keys import archive_pattern, check_folder_prefix, pattern_owner
 from constructs_triton.operations.library_values import ArchiveFile, LibraryModel
+from constructs_triton_client.model_index import INDEX_FILE, ModelIndex
 from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
 
 __all__ = ["ModelPrefix", "find_prefix"]
@@ -114,8 +115,8 @@ class ModelPrefix:
         """
         known = {model.name: model for model in self.models()}
         if name not in known:
-            hint = f"use one of {', '.join(known)}" if known else "the index has no models"
-            raise InvalidValueError(f"{self.url}: no such model in the index, got {name!r}; {hint}")
+            names = {each: model.target_model for each, model in known.items()}
+            raise ModelIndex(names, self.url + INDEX_FILE).unknown_name(name)
         index = self._update(lambda before: before.without_model(name, time.time()))
         target_model = known[name].target_model
         if is_deleting and target_model not in index.target_models.values():

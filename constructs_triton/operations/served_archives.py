@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations.aws_reader import AwsReader
-from constructs_triton_client.model_index import ModelIndex, split_s3_uri
+from constructs_triton_client.model_index import INDEX_FILE, ModelIndex, split_s3_uri
 
 __all__ = ["ServedArchives", "served_archives"]
 
@@ -29,6 +29,11 @@ class ServedArchives:
     is_multi_model: bool
     models: Mapping[str, str]
 
+    @property
+    def index_uri(self) -> str:
+        """S3 URI of the index of a multi-model container."""
+        return f"{self.url.rstrip('/')}/{INDEX_FILE}"
+
 
 def served_archives(reader: AwsReader, container: Mapping[str, Any]) -> ServedArchives | None:
     """Return the archives of a container; ``None`` if it has no model data."""
@@ -39,7 +44,8 @@ def served_archives(reader: AwsReader, container: Mapping[str, Any]) -> ServedAr
     if container.get("Mode") != "MultiModel":
         name = container.get("Environment", {}).get(_DEFAULT_MODEL, "the archive's only model")
         return ServedArchives(url, False, {name: _last_part(url)})
-    return ServedArchives(url, True, _indexed(reader, f"{url.rstrip('/')}/index.json"))
+    found = ServedArchives(url, True, {})
+    return replace(found, models=_indexed(reader, found.index_uri))
 
 
 def _last_part(url: str) -> str:

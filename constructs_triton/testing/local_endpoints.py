@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,11 @@ from constructs_triton.local.containers.engine import ContainerEngine
 from constructs_triton.local.endpoint import LocalEndpoint
 from constructs_triton.local.server.installation import find_installation, inspect_python
 from constructs_triton_client import TritonClient
-from constructs_triton_client.model_index import ModelIndex
 from constructs_triton_client.spelling import quoted
 
 __all__ = ["client_of", "local_endpoint", "why_no_server"]
 
 _EXTRA = "pip install 'constructs-triton[local]'"
-# Of "digits-3f9c2a1b.tar.gz" and "digits.tar.gz": "digits".
-_ARCHIVE = re.compile(r"(.+?)(?:-[0-9a-f]{8})?\.tar\.gz")
 
 
 def why_no_server(options: Mapping[str, Any]) -> str | None:
@@ -70,26 +66,13 @@ def local_endpoint(app: Any, options: Mapping[str, Any]) -> LocalEndpoint:
 def client_of(local: LocalEndpoint, name: str | None = None) -> TritonClient:
     """Return a client of the only endpoint of a run, or of the one with a name.
 
-    The models of a multi-model endpoint are known by name.
-
     Raises:
         InvalidValueError: there are several endpoints and no name, or no endpoint of that name.
     """
-    described = {each["name"]: each for each in local.description["endpoints"]}
-    if name is None and len(described) == 1:
-        name = next(iter(described))
-    if name is None or name not in described:
+    known = local.endpoint_names
+    if name is None and len(known) == 1:
+        name = known[0]
+    if name is None or name not in known:
         wrong = "there are several endpoints" if name is None else f'there is no endpoint "{name}"'
-        raise InvalidValueError(
-            f"triton_client: {wrong}; set --triton-endpoint to one of {quoted(described)}"
-        )
-    variants = described[name]["variants"].values()
-    archives = [archive for variant in variants for archive in variant["target_models"]]
-    return TritonClient.for_endpoint(
-        name, endpoint_url=local.endpoint_url, index=_index_of(archives) if archives else None
-    )
-
-
-def _index_of(archives: Iterable[str]) -> ModelIndex:
-    found = {each: _ARCHIVE.fullmatch(each) for each in archives}
-    return ModelIndex({match[1]: archive for archive, match in found.items() if match})
+        raise InvalidValueError(f"triton_client: {wrong}; set --triton-endpoint to one of {quoted(known)}")
+    return TritonClient.for_endpoint(name, endpoint_url=local.endpoint_url)

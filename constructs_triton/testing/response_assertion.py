@@ -38,7 +38,7 @@ def assert_responses(
     results = verify_requests(
         requests,
         client.transport,
-        target_model_of=str if client.index is None else client.index.target_model,
+        target_model_of=client.archive_of,
         target_model=target_model or client.target_model,
         concurrency=concurrency,
     )

@@ -30,6 +30,7 @@ LAYERS = (
     "model_index",
     "invocation_errors",
     "transports",
+    "model_names",
     "input_checks",
     "concurrency",
     "waking",

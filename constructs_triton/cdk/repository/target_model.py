@@ -10,6 +10,7 @@ from constructs_triton.custom_resource_handlers.model_sync.manifest import conte
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_repository.s3_keys import archive_pattern, pattern_owner
 from constructs_triton.tokens import is_token
+from constructs_triton_client.model_index import some_of
 from constructs_triton_client.spelling import did_you_mean, quoted
 
 __all__ = [
@@ -84,7 +85,7 @@ def check_target_model(name: str, known: Mapping[str, TargetModel], ensembles: S
             f'target_models: "{step}" is a step inside {quoted(ensembles)} and has no archive of its own; '
             f'grant {quoted(ensembles)}, or set also_served=["{step}"]'
         )
-    listed = f'its models are {quoted(known)}; grant one of them, or use a pattern with "*"'
+    listed = f'its models are {some_of(known)}; grant one of them, or use a pattern with "*"'
     fix = did_you_mean(name, [*known, *known.values()], listed)
     raise InvalidValueError(
         f'target_models: the repository has no model or archive of that name, got "{name}"; {fix}'

@@ -19,14 +19,18 @@ from constructs_triton.cli.program.progress import show_work
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.operations.component_state import ComponentState
+from constructs_triton.operations.served_archives import ServedArchives
 from constructs_triton.operations.status import EndpointState, ScalingState, VariantState, read_status
 from constructs_triton.planning import read_prices
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_client.model_index import ModelIndex, some_of
 
 if TYPE_CHECKING:
     import boto3
 
 _WATCH_SECONDS = 10.0
+#: Models of a multi-model endpoint that are listed; of more, the number and a few are shown.
+_LISTED_MODELS = 10
 _CHANGING = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting")
 _WITHOUT_SERVICE = ("Creating", "Deleting", "Failed")
 
@@ -144,10 +148,18 @@ def _variant_lines(variant: VariantState) -> Iterator[str]:
         yield f"    Triton {variant.triton_version or 'unknown'}, inference AMI {ami}"
         yield f"    image {variant.image}"
     if variant.archives is not None:
-        yield f"    models from {variant.archives.url}"
-        width = max(map(len, variant.archives.models), default=0)
-        for name, archive in sorted(variant.archives.models.items()):
+        yield from _archive_lines(variant.archives)
+
+
+def _archive_lines(archives: ServedArchives) -> Iterator[str]:
+    yield f"    models from {archives.url}"
+    width = max(map(len, archives.models), default=0)
+    if len(archives.models) <= _LISTED_MODELS:
+        for name, archive in sorted(archives.models.items()):
             yield f"      {name:{width}}  {archive}"
+    else:
+        index = ModelIndex(archives.models, archives.index_uri)
+        yield f"      {len(index.target_models):,} models: {some_of(index.target_models, index.listing)}"
 
 
 def _types(variant: VariantState) -> str:

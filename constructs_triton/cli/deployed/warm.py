@@ -19,6 +19,7 @@ from constructs_triton.operations.warming import (
 )
 from constructs_triton.untrusted.terminal import print_json, print_lines
 from constructs_triton_client.model_index import ModelIndex
+from constructs_triton_client.model_names import ModelNames
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 
 
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     instances = max(1, variant.current_instances or 1)
     calls = arguments.calls or calls_for_most_instances(instances)
     transport = SageMakerTransport(arguments.endpoint, session=session, endpoint_url=arguments.endpoint_url)
-    targets = _targets(arguments, variant)
+    targets = _targets(arguments, variant, transport)
     results = [warm_model(transport, target, calls) for target in targets]
     _print(results, calls, instances, is_json=arguments.json)
     return combined_code(exit_code_of(each.error) for each in results if each.error)
@@ -69,15 +70,16 @@ def _multi_model_variant(state: EndpointState) -> VariantState:
     )
 
 
-def _targets(arguments: argparse.Namespace, variant: VariantState) -> list[str]:
+def _targets(
+    arguments: argparse.Namespace, variant: VariantState, transport: SageMakerTransport
+) -> list[str]:
     assert variant.archives is not None
-    index = ModelIndex(variant.archives.models)
-    names = sorted(index.target_models) if arguments.all else arguments.model
+    models, uri = variant.archives.models, variant.archives.index_uri
+    names = sorted(models) if arguments.all else arguments.model
     if not names:
-        raise InvalidValueError(
-            f"--all: {variant.archives.url} has no index.json with models; name archives with --model"
-        )
-    return [index.target_model(name) for name in names]
+        raise InvalidValueError(f"--all: {uri} does not exist or has no models; name archives with --model")
+    known = ModelNames(transport, ModelIndex(models, uri) if models else None)
+    return [known.archive_of(name) for name in names]
 
 
 def _print(results: Sequence[WarmedModel], calls: int, instances: int, *, is_json: bool) -> None:

@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check_output(arguments)
     check_arguments(arguments)
     transport = _transport(arguments)
-    invocations = _invocations(arguments)
+    invocations = _invocations(arguments, transport)
     if arguments.export_locust:
         return _export(arguments, invocations)
     metadata = _metadata(arguments, transport)
@@ -112,9 +112,13 @@ def _is_container(arguments: argparse.Namespace) -> bool:
     return bool(arguments.endpoint.startswith(("http://", "https://")))
 
 
-def _invocations(arguments: argparse.Namespace) -> Any:
+def _invocations(arguments: argparse.Namespace, transport: Any) -> Any:
     from constructs_triton.cli.load_test import requests as load_requests
 
+    return load_requests.with_archives(_named(arguments, load_requests), transport, arguments.index)
+
+
+def _named(arguments: argparse.Namespace, load_requests: Any) -> Any:
     chosen = {
         "TargetModel": arguments.target_model,
         "TargetVariant": arguments.target_variant,

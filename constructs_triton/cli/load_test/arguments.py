@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from constructs_triton.cli.argument_types import number, whole_number
+from constructs_triton.cli.connection_options import add_index
 
 __all__ = ["add_arguments"]
 
@@ -15,7 +16,7 @@ requests:
   --random --repository models             random values for every input, as for `constructs-triton invoke`
   --random 'ids=INT64[1,128]:0..30521'     random values; numbers without a range are 0 to 100, or 0.0 to 1.0
   --requests mix.jsonl                     one JSON object per line, chosen at random by weight:
-      {"input": {"image": "@cat.png"}, "target_model": "cats.tar.gz", "weight": 3}
+      {"input": {"image": "@cat.png"}, "target_model": "cats", "weight": 3}
       {"body": {"inputs": [...]}, "inference_component": "dogs"}
       `constructs-triton capture read --requests mix.jsonl` writes captured traffic
 
@@ -84,7 +85,9 @@ def _add_requests(group: argparse._ArgumentGroup) -> None:
                             "variable size)")
     group.add_argument("--as-json", action="store_true", dest="json_tensors",
                        help="send tensors as JSON (default: binary)")
-    group.add_argument("--target-model", metavar="ARCHIVE", help="archive of a multi-model endpoint")
+    group.add_argument("--target-model", metavar="MODEL",
+                       help="model of a multi-model endpoint, by its name or by that of its archive")
+    add_index(group)
     group.add_argument("--target-variant", metavar="NAME",
                        help="variant that answers all requests, whose instances are counted alone (default: "
                             "SageMaker chooses one by the weights)")

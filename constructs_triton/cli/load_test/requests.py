@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,11 @@ from constructs_triton.cli.tensor_options import read_shapes
 from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.measuring.sample_inputs import sample_inputs
 from constructs_triton.untrusted.regular_files import read_regular
-from constructs_triton_client import Invocation, Transport
+from constructs_triton_client import Invocation, SageMakerTransport, Transport
 from constructs_triton_client.bounded_json import parse_bounded_json
 from constructs_triton_client.datatypes import by_datatype
 from constructs_triton_client.generation import encode_generation, read_generation
+from constructs_triton_client.model_names import ModelNames
 from constructs_triton_client.wire import encode_request
 from constructs_triton_client.wire.dtypes import dtype_of
 
@@ -33,6 +35,7 @@ __all__ = [
     "read_inputs",
     "read_lines",
     "sample_invocations",
+    "with_archives",
 ]
 
 
@@ -78,6 +81,21 @@ def _encode(inputs: Mapping[str, Any], options: Mapping[str, Any], form: BodyFor
     arrays = {name: array for name, (array, _) in inputs.items()}
     encoded = encode_request(arrays, binary=form is BodyForm.BINARY, datatypes=datatypes)
     return Invocation(encoded.body, encoded.content_type, dict(options))
+
+
+def with_archives(invocations: Iterable[Weighted], transport: Transport, index: str | None) -> list[Weighted]:
+    """Return the requests with the archive of each model that is called by its name.
+
+    ``index`` is the S3 URI of ``index.json`` (default: that of the endpoint).
+
+    Raises:
+        InvalidValueError: a name is unknown, or ``index`` is given for a container.
+        InvocationError: the index cannot be read.
+    """
+    if index and not isinstance(transport, SageMakerTransport):
+        raise InvalidValueError("--index: applies to an endpoint, and this is a container; remove it")
+    names = ModelNames(transport, transport.read_index(index) if index else None)
+    return [(weight, replace(each, options=names.resolved(each.options))) for weight, each in invocations]
 
 
 def begin_stream(transport: Transport, invocation: Invocation) -> None:
@@ -168,7 +186,7 @@ def _values(datatype: str, shape: list[int], low: int, high: int, rng: Any) -> A
 def read_lines(path: Path, options: Mapping[str, Any], *, with_batch: bool, form: BodyForm) -> list[Weighted]:
     """Return the requests in a file with one JSON object per line.
 
-    ``{"input": {"image": "@cat.png"}, "target_model": "cats.tar.gz", "weight": 3}``. Values of ``input`` have
+    ``{"input": {"image": "@cat.png"}, "target_model": "cats", "weight": 3}``. Values of ``input`` have
     the form of ``invoke``, with files relative to this file. ``body`` instead is a whole request, and
     ``body_base64`` with ``content_type`` are its bytes.
 

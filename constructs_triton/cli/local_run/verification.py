@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from constructs_triton.cli.verify import code_of_results, result_lines
 from constructs_triton.errors import ConstructsTritonError, InvalidValueError
 from constructs_triton.operations.verification import verify_requests
 from constructs_triton.untrusted.terminal import print_error, print_lines
+from constructs_triton_client.model_names import ModelNames
 from constructs_triton_client.recorded_requests import RecordedRequests
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 #: How long a component that starts at zero copies may take to wake.
 _WAKE_TIMEOUT_SECONDS = 60.0
-_DIGEST = r"(-[0-9a-f]+)?\.tar\.gz"
 
 
 class LocalVerification:
@@ -58,11 +57,10 @@ class LocalVerification:
         spec = endpoints[0].spec
         session = boto3.Session("local", "local", region_name=spec.region)
         transport = SageMakerTransport(spec.name, session=session, endpoint_url=url)
-        archives = spec.variants[0].container.archives if spec.variants else {}
         results = verify_requests(
             self._recorded,
             transport,
-            target_model_of=lambda name: _archive_of(name, archives),
+            target_model_of=ModelNames(transport).archive_of,
             inference_component=_only_component(spec, url),
             wake_timeout=_WAKE_TIMEOUT_SECONDS,
             concurrency=self._concurrency,
@@ -79,10 +77,3 @@ def _only_component(spec: EndpointSpec, url: str) -> str | None:
             f"`constructs-triton verify {spec.name} FILE --inference-component NAME --endpoint-url {url}`"
         )
     return names[0] if names else None
-
-
-def _archive_of(name: str, archives: Iterable[str]) -> str:
-    """Return the archive of a model: its name, with or without a digest."""
-    pattern = re.compile(re.escape(name) + _DIGEST)
-    found = [each for each in archives if pattern.fullmatch(each)]
-    return found[0] if len(found) == 1 else name

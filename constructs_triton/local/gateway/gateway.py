@@ -18,6 +18,7 @@ import aiohttp
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.inference_components import COMPONENT_HEADER
 from constructs_triton.facts.limits import (
     INVOCATION_PAYLOAD_BYTES,
@@ -143,6 +144,23 @@ class _Gateway:
             }
         )
 
+    async def index(self, request: web.Request) -> web.Response:
+        """Answer with the names of the models of an endpoint. SageMaker has no such path.
+
+        Without an index, the answer has the prefix of the archives, or null if there is none.
+        """
+        try:
+            endpoint = self._endpoint(request.match_info["name"])
+            containers = [each.multi_model for each in endpoint.variants.values() if each.multi_model]
+            index = await asyncio.to_thread(containers[0].index) if containers else None
+        except RuntimeApiError as error:
+            return error.response()
+        except InvalidValueError as error:
+            return validation_error(str(error)).response()
+        if index is not None:
+            return web.json_response({"version": 1, "target_models": dict(index.target_models)})
+        return web.json_response({"prefix": containers[0].url if containers else None})
+
     async def _answer(self, request: web.Request, send: _Relay, operation: str) -> web.StreamResponse:
         try:
             check_headers(operation, request.headers)
@@ -253,6 +271,7 @@ def gateway_application(
         "/endpoints/{name}/invocations-response-stream", gateway.invoke_with_response_stream
     )
     application.router.add_post("/endpoints/{name}/async-invocations", gateway.invoke_async)
+    application.router.add_get("/endpoints/{name}/index.json", gateway.index)
     application.router.add_get("/ping", gateway.ping)
     application.router.add_get("/statistics", gateway.statistics)
     application.router.add_get("/stand-ins", gateway.stand_ins)

@@ -21,7 +21,13 @@ from typing import NamedTuple
 
 import aiohttp
 
-from constructs_triton.errors import ArchiveError, LocalEndpointError, MissingDependencyError
+from constructs_triton.errors import (
+    ArchiveError,
+    InvalidValueError,
+    LocalEndpointError,
+    MissingDependencyError,
+)
+from constructs_triton.local.gateway.model_names import hint_for, read_index, which_archives
 from constructs_triton.local.gateway.runtime_errors import (
     RuntimeApiError,
     model_error,
@@ -31,14 +37,13 @@ from constructs_triton.local.gateway.runtime_errors import (
 from constructs_triton.local.running_container import RunningContainer
 from constructs_triton.local.server.unpacking import unpack
 from constructs_triton.local.sources.specs import EndpointSpec
+from constructs_triton_client.model_index import ModelIndex
 
 __all__ = ["TARGET_MODEL_HEADER", "MultiModelContainer"]
 
 TARGET_MODEL_HEADER = "X-Amzn-SageMaker-Target-Model"
 #: How long a caller waits for a model to load. Loading may take longer and continues.
 _CALLER_TIMEOUT_SECONDS = 60.0
-#: At most this many archives are listed in a message.
-_LISTED_ARCHIVES = 20
 _LOAD_TIMEOUT = aiohttp.ClientTimeout(total=360.0)
 
 
@@ -72,6 +77,11 @@ class MultiModelContainer:
         self._caches = server.container.model_cache_setting != "Disabled"
         # One change at a time: servers before 2.65 fail when a load and an unload overlap.
         self._change = asyncio.Lock()
+
+    @property
+    def url(self) -> str:
+        """The S3 prefix of the archives."""
+        return self._server.container.model_data_url
 
     @property
     def prefix(self) -> Path:
@@ -163,11 +173,11 @@ class MultiModelContainer:
         """
         path = self._find(target_model)
         if path is None:
-            bucket, _, prefix = self._server.container.model_data_url.removeprefix("s3://").partition("/")
+            bucket, _, prefix = self.url.removeprefix("s3://").partition("/")
             raise validation_error(
                 f"Failed to download model data(bucket: {bucket}, key: {prefix}{target_model}). Please "
                 "ensure that there is an object located at the URL and that the role passed to CreateModel "
-                "has permissions to download the model. " + self.archives_note()
+                f"has permissions to download the model. {self._hint(target_model)}{self.archives_note()}"
             )
         return path
 
@@ -186,12 +196,21 @@ class MultiModelContainer:
             return None
 
     def archives_note(self) -> str:
-        """Return a sentence that lists the archives that can be called, for messages."""
-        if self._server.container.fetch_archive is not None:
-            return f"Its archives are those below {self._server.container.model_data_url}"
-        names = self.archive_names()
-        more = ", ..." if len(names) > _LISTED_ARCHIVES else ""
-        return f"Its archives: {', '.join(names[:_LISTED_ARCHIVES]) or 'none'}{more}"
+        """Return a sentence that says which archives can be called, for messages."""
+        return which_archives(self._server.container, self.archive_names(), self.folder)
+
+    def index(self) -> ModelIndex | None:
+        """Return the index of the models, as it is now; ``None`` if there is none.
+
+        Raises:
+            InvalidValueError: ``index.json`` is damaged.
+        """
+        return read_index(self._server.container)
+
+    def _hint(self, target_model: str) -> str:
+        with suppress(InvalidValueError):
+            return hint_for(target_model, self.index(), self.archive_names())
+        return ""
 
     def archive_names(self) -> list[str]:
         """Return the names of the archives on this machine, in alphabetical order."""

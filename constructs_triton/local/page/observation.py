@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.errors import LocalEndpointError
+from constructs_triton.errors import InvalidValueError, LocalEndpointError
 from constructs_triton.facts.images import version_of_image
 from constructs_triton.local.gateway.inference_components import LocalComponent
 from constructs_triton.local.gateway.local_variant import LocalVariant
+from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.model_statistics import ModelStatistics
 from constructs_triton.local.page.figures import Figures
@@ -23,6 +24,7 @@ from constructs_triton.local.page.log_tail import LogTail, Messages
 from constructs_triton.local.server.memory import stub_bytes
 from constructs_triton.local.server.server_log import read_end
 from constructs_triton.local.sources.inference_type import DEFAULT_MODEL
+from constructs_triton.local.sources.specs import ContainerSpec
 from constructs_triton.operations.diagnosis import Diagnosis, Message, diagnose_log, recognize
 
 __all__ = ["Observer", "targets_of"]
@@ -163,7 +165,7 @@ def targets_of(running: LocalVariant) -> dict[str, str]:
     """
     container = running.server.container
     if running.multi_model is not None:
-        names = {archive: name for index in container.indexed.values() for name, archive in index.items()}
+        names = _names_of(running.multi_model, container)
         targets = dict.fromkeys((*running.multi_model.archive_names(), *running.multi_model.loaded_models))
         return {target: names.get(target, "") for target in targets}
     try:
@@ -172,6 +174,15 @@ def targets_of(running: LocalVariant) -> dict[str, str]:
         found = []
     only = found[0] if len(found) == 1 else ""
     return {running.spec.name: container.environment.get(DEFAULT_MODEL) or only}
+
+
+def _names_of(models: MultiModelContainer, container: ContainerSpec) -> dict[str, str]:
+    """Return the names of archives. Those of a deployed endpoint are not read again and again."""
+    try:
+        index = models.index() if container.fetch_archive is None else None
+    except InvalidValueError:
+        index = None
+    return {} if index is None else {archive: name for name, archive in index.target_models.items()}
 
 
 async def _count(running: LocalVariant, known: _Server, calls: Sequence[int]) -> None:

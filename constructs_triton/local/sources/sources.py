@@ -15,6 +15,7 @@ from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, V
 from constructs_triton.model_repository import ModelRepository, pack
 from constructs_triton.model_repository.archive_inspection import inspect_archive
 from constructs_triton.model_repository.composition import CompositionOptions
+from constructs_triton_client.model_index import INDEX_FILE, ModelIndex
 
 __all__ = ["read_source"]
 
@@ -108,8 +109,13 @@ def _endpoint_of_folder(
 ) -> EndpointSpec:
     name = name or _endpoint_name(path.resolve().name)
     if is_multi_model:
+        _refuse_default_model(path, model)
         archives = {} if _has_models(path) else _archives_below(path)
-        return _multi_model(name, path, archives or _pack_each(_checked(path, calls), scratch), model)
+        if archives:
+            return _multi_model(name, archives, _names_below(path))
+        packed = _pack_each(_checked(path, calls), scratch)
+        archives = {f"{model}{_SUFFIX}": archive for model, archive in packed.items()}
+        return _multi_model(name, archives, {model: f"{model}{_SUFFIX}" for model in packed})
     repository = _checked(path, calls)
     model = model or _only_model(repository, path)
     archive = pack(repository, repository.closure(model), scratch, archive_name=f"model{_SUFFIX}")
@@ -167,13 +173,17 @@ def _only_model(repository: ModelRepository, path: Path) -> str:
     return names[0]
 
 
+def _names_below(path: Path) -> Mapping[str, str]:
+    """Return the names of a folder of archives, which are in its index as in S3; none without an index."""
+    index = path / INDEX_FILE
+    return ModelIndex.from_json(index.read_bytes(), str(index)).target_models if index.is_file() else {}
+
+
 def _pack_each(repository: ModelRepository, scratch: Path) -> dict[str, Path]:
-    names = [f"{name}{_SUFFIX}" for name in repository.top_level_models()]
+    """Return the archive of each top-level model, by the model's name."""
     return {
-        name: pack(
-            repository, repository.closure(name.removesuffix(_SUFFIX)), scratch, archive_name=name
-        ).path
-        for name in names
+        name: pack(repository, repository.closure(name), scratch, archive_name=f"{name}{_SUFFIX}").path
+        for name in repository.top_level_models()
     }
 
 
@@ -189,15 +199,22 @@ def _single_model(
     return _endpoint(name, container)
 
 
-def _multi_model(name: str, folder: Path, archives: Mapping[str, Path], model: str | None) -> EndpointSpec:
+def _refuse_default_model(folder: Path, model: str | None) -> None:
     if model is not None:
         raise LocalEndpointError(
             f"{folder}: a multi-model endpoint has no default model, got --model {model}; "
             "remove it, callers choose a model with TargetModel"
         )
+
+
+def _multi_model(name: str, archives: Mapping[str, Path], names: Mapping[str, str]) -> EndpointSpec:
     # As the constructs set it: otherwise one model that does not load makes /ping fail permanently.
     environment = {"SAGEMAKER_TRITON_PING_MODE": "live"}
-    return _endpoint(name, ContainerSpec(name, "", f"s3://local/{name}/", environment, archives=archives))
+    indexed = {name: names} if names else {}
+    container = ContainerSpec(
+        name, "", f"s3://local/{name}/", environment, archives=archives, indexed=indexed
+    )
+    return _endpoint(name, container)
 
 
 def _endpoint(name: str, container: ContainerSpec) -> EndpointSpec:

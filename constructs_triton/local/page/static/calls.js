@@ -22,7 +22,7 @@ export function callTexts(call, request, inputs) {
 function pythonHead(call) {
   const options = [`endpoint_url=${quoted(call.url)}`, `region_name=${quoted(call.region)}`];
   if (call.component) options.push(`inference_component=${quoted(call.component)}`);
-  if (call.targetModel) options.push(`target_model=${quoted(call.targetModel)}`);
+  if (call.targetModel) options.push(`target_model=${quoted(call.modelName || call.targetModel)}`);
   return `TritonClient.for_endpoint(\n    ${quoted(call.endpoint)}, ${options.join(", ")}\n)`;
 }
 

@@ -155,7 +155,7 @@ function readCall() {
   const kind = form.inference_type;
   const binaryOutput = kind === "infer" && byId("binary-output").checked;
   const request = kind === "infer" ? { ...encodeRequest(inputs, { binaryOutput }), binaryOutput } : generateRequest(inputs);
-  const call = { kind, url: location.origin, endpoint: selected.endpoint.name, region: form.region, component: form.component, variant: form.variant, targetModel: form.is_multi_model ? selected.target.name : null };
+  const call = { kind, url: location.origin, endpoint: selected.endpoint.name, region: form.region, component: form.component, variant: form.variant, targetModel: form.is_multi_model ? selected.target.name : null, modelName: form.is_multi_model ? selected.target.model : null };
   return { call, request, inputs };
 }
 
