@@ -20,6 +20,7 @@ from constructs_triton_client import (
     ModelIndex,
     RecordedRequest,
     RecordedRequests,
+    SageMakerTransport,
     TritonClient,
 )
 
@@ -68,7 +69,9 @@ def local_run(*names: str) -> LocalEndpoint:
 def test_one_of_several_endpoints_must_be_named() -> None:
     """Of several endpoints, or of an unknown name, the message lists the names."""
     run = local_run("shop", "bank")
-    assert client_of(run, "bank").transport.endpoint_name == "bank"
+    transport = client_of(run, "bank").transport
+    assert isinstance(transport, SageMakerTransport)
+    assert transport.endpoint_name == "bank"
     for name in (None, "barn"):
         with pytest.raises(InvalidValueError, match='set --triton-endpoint to one of "shop" and "bank"'):
             client_of(run, name)
