@@ -73,6 +73,8 @@ def test_endpoint_without_an_index_refuses_names(session: boto3.Session) -> None
         client.archive_of("mood")
     with pytest.raises(InvalidValueError, match=r"one is not a multi-model endpoint, got .*; remove target"):
         TritonClient.for_endpoint("one", session=session).archive_of("mood")
+    with pytest.raises(InvocationError, match=r"Could not find endpoint .*check the name and the Region"):
+        TritonClient.for_endpoint("none", session=session).archive_of("mood")
 
 
 def test_caller_who_may_not_describe_the_endpoint(
