@@ -11,8 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from constructs_triton.cli import main
-from constructs_triton.cli.deployed import aws_arguments, status
-from constructs_triton.operations.served_archives import ServedArchives
+from constructs_triton.cli.deployed import aws_arguments
 
 STACK = "arn:aws:cloudformation:us-east-1:111122223333:stack/Digits/1"
 VARIANT = {"VariantName": "AllTraffic", "CurrentInstanceCount": 1, "DesiredInstanceCount": 1}
@@ -351,14 +350,3 @@ def test_follow_prints_each_line_once(
     assert [line.rpartition(" ")[2] for line in lines] == list("abcdefg")
     assert slept == [2.0] * 5
     assert log.starts[1:] == [now, now, now, now]
-
-
-def test_status_counts_the_models_of_a_large_endpoint() -> None:
-    """Ten models are listed with their archives; of a thousand, the number, a few, and what lists all."""
-    models = {f"tenant{number:03}": f"tenant{number:03}.tar.gz" for number in range(1000)}
-    few = status._archive_lines(ServedArchives("s3://b/m/", True, dict(list(models.items())[:10])))
-    assert list(few)[1:3] == ["      tenant000  tenant000.tar.gz", "      tenant001  tenant001.tar.gz"]
-    assert list(status._archive_lines(ServedArchives("s3://b/m/", True, models)))[1:] == [
-        '      1,000 models: "tenant000", "tenant001", "tenant002" and 997 more '
-        "(all: `constructs-triton models list --bucket b --prefix m/`)"
-    ]
