@@ -23,7 +23,8 @@ __all__ = ["MAXIMUM_PARSED_BYTES", "build_invocation_error", "read_model_message
 INSUFFICIENT_STORAGE = 507
 _THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
 _INVALID_CODES = {"ValidationError", "ValidationException"}
-_NO_ENDPOINT = re.compile(r"^Endpoint \S+ .*not found", re.IGNORECASE)
+# Of InvokeEndpoint and of DescribeEndpoint.
+_NO_ENDPOINT = re.compile(r"^(Endpoint \S+ .*not found|Could not find endpoint)", re.IGNORECASE)
 #: What the gateway of `local up` adds to that message.
 _OF_LOCAL_RUN = "Endpoints of this local run"
 # SageMaker reports these with status 400 and the code ValidationError, so only the message identifies them.

@@ -22,7 +22,7 @@ from constructs_triton_client.transports.transport import Transport
 __all__ = ["ModelNames", "find_index"]
 
 _LOCAL_TIMEOUT_SECONDS = 10.0
-_NOT_FOUND = 404
+_FORBIDDEN, _NOT_FOUND = 403, 404
 #: Only the gateway of a local run answers with one of these members.
 _TARGET_MODELS, _PREFIX = "target_models", "prefix"
 
@@ -95,9 +95,13 @@ def find_index(transport: SageMakerTransport, name: str) -> ModelIndex:
         prefix = _prefix_of(transport) if local is None else local.get(_PREFIX)
         index = _read_below(transport, prefix) if prefix and local is None else None
     except InvocationError as error:
-        raise type(error)(
-            f'target_model: the index of endpoint {transport.endpoint_name} cannot be read for "{name}", '
-            f"got {error}. With index=..., the S3 URI of index.json, the endpoint is not described",
+        if not _is_denied(error):
+            raise
+        raise InvocationError(
+            f"target_model: the index of endpoint {transport.endpoint_name} may not be read to find "
+            f'"{name}", got {error.model_message}; allow sagemaker:DescribeEndpoint, '
+            "sagemaker:DescribeEndpointConfig, sagemaker:DescribeModel and s3:GetObject of index.json, or "
+            "give the S3 URI of index.json as index",
             status=error.status,
             model_message=error.model_message,
             request_id=error.request_id,
@@ -115,6 +119,11 @@ def find_index(transport: SageMakerTransport, name: str) -> ModelIndex:
     )
 
 
+def _is_denied(error: InvocationError) -> bool:
+    # SageMaker denies with status 400, S3 with 403, also for an index that does not exist.
+    return error.status == _FORBIDDEN or "not authorized to perform" in (error.model_message or "")
+
+
 # --- an endpoint in AWS -----------------------------------------------------------------------------------
 
 
@@ -130,7 +139,9 @@ def _prefix_of(transport: SageMakerTransport) -> str | None:
         if "ModelName" not in variant:
             continue  # an endpoint of inference components
         model = describe("describe_model", ModelName=variant["ModelName"])
-        container = model.get("PrimaryContainer") or next(iter(model.get("Containers", [])), {})
+        container: dict[str, Any] = model.get("PrimaryContainer") or next(
+            iter(model.get("Containers", [])), {}
+        )
         if container.get("Mode") == "MultiModel":
             return str(container["ModelDataUrl"])
     return None

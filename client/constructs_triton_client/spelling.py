@@ -45,11 +45,16 @@ def closest(name: str, candidates: Iterable[str]) -> str | None:
 
     def estimate(candidate: str) -> float:
         matcher.set_seq1(candidate)
-        return -matcher.quick_ratio()
+        return matcher.quick_ratio()
 
-    likely = sorted(by_ends[:_MOST_ESTIMATED], key=estimate)[:_MOST_COMPARED]
-    near = difflib.get_close_matches(name, likely, n=1, cutoff=_CUTOFF)
-    return near[0] if near else None
+    def similarity(candidate: str) -> tuple[float, float]:
+        # Of equally similar names, one with the same letters: "tenant07" for "tenant70".
+        letters = estimate(candidate)
+        return matcher.ratio(), letters
+
+    likely = sorted(by_ends[:_MOST_ESTIMATED], key=estimate, reverse=True)[:_MOST_COMPARED]
+    best = max(likely, key=similarity, default=None)
+    return best if best is not None and similarity(best)[0] >= _CUTOFF else None
 
 
 def _differing(name: str, candidate: str) -> int:

@@ -271,26 +271,28 @@ def _variant_lines(url: str, name: str, endpoint: RunningEndpoint) -> list[str]:
     container = variant.spec.container
     if variant.multi_model is None:
         return [f"  variant {name}: {_model_of(container)}"]
+    models = _models_of(variant.multi_model, index_url(url, endpoint))
     if container.fetch_archive is not None:
-        return [
-            f"  variant {name}: the archives below {container.model_data_url}, downloaded on the first call"
-        ]
+        archives = f"the archives below {container.model_data_url}, downloaded on the first call"
+        return (
+            [f"  variant {name}: {models}", f"  {archives}"] if models else [f"  variant {name}: {archives}"]
+        )
     return [
-        f"  variant {name}: {_models_of(variant.multi_model, index_url(url, endpoint))}",
+        f"  variant {name}: {models or 'no archives yet'}",
         f"  archives that you copy into {variant.multi_model.folder} can be called immediately",
     ]
 
 
 def _models_of(container: MultiModelContainer, url: str) -> str:
-    """Return how many models or archives there are, and a few of them; there may be thousands."""
+    """Return how many models or archives there are, and a few of them, as there may be thousands."""
     index = container.index()
     if index is not None and index.target_models:
         named = ModelIndex(index.target_models, url)
         return f"{len(named.target_models):,} models by name: {some_of(named.target_models, named.listing)}"
     archives = container.archive_names()
-    if not archives:
-        return "no archives yet"
-    return f"{len(archives):,} archives: {some_of(archives, list_command(container.folder))}"
+    return (
+        f"{len(archives):,} archives: {some_of(archives, list_command(container.folder))}" if archives else ""
+    )
 
 
 def _component_line(component: LocalComponent) -> str:

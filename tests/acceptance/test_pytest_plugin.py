@@ -11,6 +11,8 @@ import pytest
 from local_assembly import AssemblyBuilder, adding_model, below
 from triton_server import needs_server
 
+from constructs_triton.local import LocalEndpoint
+
 BUDGET_MINUTES = 1
 pytestmark = [pytest.mark.usefixtures("budget")]
 
@@ -43,6 +45,11 @@ def triton_app():
 def test_answer(triton_client):
     result = triton_client.infer({"X": np.array([1], np.float32)}, TargetModel="hundred")
     assert result["Y"].tolist() == [101]
+
+
+def test_unknown_name(triton_client):
+    with pytest.raises(ValueError, match='has 60 models, .* "tenan57"; did you mean "tenant57"'):
+        triton_client.archive_of("tenan57")
 """
 UNAVAILABLE = """
 import pytest
@@ -76,7 +83,9 @@ def write_assembly(folder: Path) -> Path:
     builder = AssemblyBuilder(folder / "cdk.out")
     builder.single_model("Ten", builder.asset("ten", below("m", adding_model(10))))
     builder.endpoint("TenEndpoint", {"AllTraffic": ("Ten", 1)}, name="ten")
-    archives = {"hundred-3f9c2a1b.tar.gz": builder.asset("hundred", below("m", adding_model(100)))}
+    hundred = builder.asset("hundred", below("m", adding_model(100)))
+    names = ("hundred", *(f"tenant{number:02}" for number in range(1, 60)))
+    archives = {f"{name}-3f9c2a1b.tar.gz": hundred for name in names}
     builder.multi_model("Many", archives)
     builder.endpoint("ManyEndpoint", {"AllTraffic": ("Many", 1)}, name="many")
     builder.write()
@@ -88,7 +97,19 @@ def test_fixtures_run_and_call_the_endpoint(tmp_path: Path) -> None:
     """The endpoint of ``cdk.out`` or of an app runs once for a module; archives are called by model."""
     write_assembly(tmp_path)
     assert "2 passed" in run_pytest(tmp_path, TESTS, "--triton-endpoint=ten")
-    assert "1 passed" in run_pytest(tmp_path, MANY, "--triton-endpoint=many")
+    assert "2 passed" in run_pytest(tmp_path, MANY, "--triton-endpoint=many")
+
+
+@needs_server
+def test_same_tests_pass_for_a_deployed_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test accepts, the endpoint of --triton-deployed accepts, here one behind AWS's address."""
+    write_assembly(tmp_path)
+    with LocalEndpoint.from_assembly(tmp_path / "cdk.out", endpoint="many") as deployed:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", deployed.endpoint_url)
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, "any")
+        options = ("--triton-deployed=many", "--triton-region=eu-west-1")
+        assert "2 passed" in run_pytest(tmp_path, MANY, *options)
 
 
 def test_tests_are_skipped_where_the_server_cannot_run(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ from constructs_triton.custom_resource_handlers.model_sync.properties import Syn
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
 Files = Mapping[str, str]
+#: What follows a model's name in the name of its archive.
+_DIGEST = re.compile(r"(-[0-9a-f]{8})?\.tar\.gz$")
 
 PYTHON_CONFIG = """
 backend: "python"
@@ -121,7 +124,8 @@ class AssemblyBuilder:
         """Add a multi-model container with the archives that a custom resource copies; returns its id."""
         self.resources[f"{name}Bucket"] = {"Type": "AWS::S3::Bucket"}
         bucket = {"Ref": f"{name}Bucket"}
-        manifest = Manifest.of([ListedArchive(target, key, target) for target, key in keys.items()])
+        listed = [ListedArchive(_DIGEST.sub("", target), key, target) for target, key in keys.items()]
+        manifest = Manifest.of(listed)
         list_key = f"{manifest.digest}.json"
         (self.directory / f"asset.{list_key}").write_text(manifest.to_json())
         self._add_file(manifest.digest, list_key)

@@ -92,9 +92,12 @@ def with_archives(invocations: Iterable[Weighted], transport: Transport, index: 
         InvalidValueError: a name is unknown, or ``index`` is given for a container.
         InvocationError: the index cannot be read.
     """
-    if index and not isinstance(transport, SageMakerTransport):
-        raise InvalidValueError("--index: applies to an endpoint, and this is a container; remove it")
-    names = ModelNames(transport, transport.read_index(index) if index else None)
+    given = None
+    if index:
+        if not isinstance(transport, SageMakerTransport):
+            raise InvalidValueError("--index: applies to an endpoint, and this is a container; remove it")
+        given = transport.read_index(index)
+    names = ModelNames(transport, given)
     return [(weight, replace(each, options=names.resolved(each.options))) for weight, each in invocations]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,9 @@ from constructs_triton_client.model_index import INDEX_FILE, ModelIndex, some_of
 from constructs_triton_client.spelling import closest
 
 __all__ = ["hint_for", "list_command", "read_index", "which_archives"]
+
+# Of "digits-3f9c2a1b.tar.gz": "digits".
+_DIGEST = re.compile(r"(.+)-[0-9a-f]{8}\.tar\.gz")
 
 
 def read_index(container: ContainerSpec) -> ModelIndex | None:
@@ -66,5 +70,8 @@ def hint_for(target_model: str, index: ModelIndex | None, archives: Sequence[str
             f'"{target_model}" is the name of a model: set TargetModel to its archive '
             f'"{names[target_model]}", or use TritonClient, which finds the archive. '
         )
+    former = _DIGEST.fullmatch(target_model)
+    if former is not None and former[1] in names:
+        return f'The archive of "{former[1]}" is "{names[former[1]]}". '
     guess = closest(target_model, [*names, *archives])
     return "" if guess is None else f'Did you mean "{names.get(guess, guess)}"? '

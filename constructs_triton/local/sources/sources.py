@@ -89,7 +89,8 @@ def _endpoint_of_archive(
         )
     name = name or _endpoint_name(path.name.removesuffix(_SUFFIX))
     if is_multi_model:
-        return _multi_model(name, path.parent, {path.name: path}, model)
+        _refuse_default_model(path.parent, model)
+        return _multi_model(name, {path.name: path}, {})
     models = inspect_archive(path).models
     if model is None and len(models) > 1:
         raise LocalEndpointError(

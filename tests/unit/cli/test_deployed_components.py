@@ -8,6 +8,8 @@ import pytest
 from test_deployed_commands import Account, account
 
 from constructs_triton.cli import main
+from constructs_triton.cli.deployed import status
+from constructs_triton.operations.served_archives import ServedArchives
 
 __all__ = ["account"]  # a fixture
 
@@ -91,3 +93,14 @@ def test_logs_of_a_component(account: Account, capsys: pytest.CaptureFixture[str
     account["logs.filter_log_events"] = filter_log_events
     assert main(["logs", "digits", "--inference-component", "first"]) == 0
     assert capsys.readouterr().out.endswith("s a line\n")
+
+
+def test_status_counts_the_models_of_a_large_endpoint() -> None:
+    """Ten models are listed with their archives; of a thousand, the number, a few, and what lists all."""
+    models = {f"tenant{number:03}": f"tenant{number:03}.tar.gz" for number in range(1000)}
+    few = status._archive_lines(ServedArchives("s3://b/m/", True, dict(list(models.items())[:10])))
+    assert list(few)[1:3] == ["      tenant000  tenant000.tar.gz", "      tenant001  tenant001.tar.gz"]
+    assert list(status._archive_lines(ServedArchives("s3://b/m/", True, models)))[1:] == [
+        '      1,000 models: "tenant000", "tenant001", "tenant002" and 997 more '
+        "(all: `constructs-triton models list --bucket b --prefix m/`)"
+    ]

@@ -18,6 +18,7 @@ from constructs_triton.cli.load_test.requests import BodyForm
 from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.measuring.load_test.target import Target
 from constructs_triton.planning import read_measurements
+from constructs_triton_client import InMemoryTransport
 
 INPUT = ("--input", "x=1.0,2.0:FP32")
 SHORT = ("--step-seconds", "1", "--warm-up-seconds", "0", "--latency-ms", "60000")
@@ -294,7 +295,9 @@ def test_random_inputs_of_a_repository() -> None:
     load_test.add_arguments(parser)
     models = Path(__file__).parents[3] / "assets" / "model_repositories" / "digits"
     words = ["pixels", "--random", "--repository", str(models), "--model", "classifier", "--as-json"]
-    requests, again = (load_test._invocations(parser.parse_args(words)) for _ in range(2))
+    requests, again = (
+        load_test._invocations(parser.parse_args(words), InMemoryTransport(dict)) for _ in range(2)
+    )
     assert requests == again
     assert len({invocation.body for _, invocation in requests}) == 16
     assert json.loads(requests[0][1].body)["inputs"]

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,6 +17,7 @@ from constructs_triton.cli import main
 from constructs_triton.local import run
 from constructs_triton.local.gateway.inference_components import LocalComponent
 from constructs_triton.local.gateway.local_variant import LocalVariant
+from constructs_triton.local.gateway.model_names import read_index
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.run import RunOptions
@@ -143,6 +145,10 @@ def test_options_of_an_app_cannot_be_combined_with_deployed_endpoints(
 class _Prefix:
     folder = Path("/tmp/prefix")
 
+    def __init__(self, container: ContainerSpec) -> None:
+        self.index = partial(read_index, container)
+        self.archive_names = partial(sorted, container.archives)
+
 
 def _endpoints() -> list[RunningEndpoint]:
     default = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "digits"}
@@ -160,7 +166,7 @@ def _endpoints() -> list[RunningEndpoint]:
 def _endpoint(name: str, container: ContainerSpec) -> RunningEndpoint:
     variant = VariantSpec("A", container)
     server = _server(f"{name}/A", container)
-    multi_model = cast("MultiModelContainer", _Prefix()) if container.is_multi_model else None
+    multi_model = cast("MultiModelContainer", _Prefix(container)) if container.is_multi_model else None
     return RunningEndpoint(
         EndpointSpec(name, "Stack", (variant,)), [LocalVariant(variant, server, multi_model)]
     )
@@ -209,7 +215,7 @@ def test_text_shows_how_to_call_every_endpoint(
     single, only, many, empty, deployed = text.split(f"  {URL}/endpoints/")[1:]
     assert "  variant A: digits\n" in single
     assert "  variant A: the archive's only model\n" in only
-    assert "  variant A: a.tar.gz, b.tar.gz\n" in many
+    assert '  variant A: 2 archives: "a.tar.gz" and "b.tar.gz"\n' in many
     assert "copy into /tmp/prefix can be called immediately" in many
     assert "  variant A: no archives yet\n" in empty
     assert "the archives below s3://b/p/, downloaded on the first call" in deployed
@@ -219,18 +225,41 @@ def test_text_shows_how_to_call_every_endpoint(
     assert text.endswith("ready (press Ctrl-C to stop)\n")
 
 
-def test_asynchronous_endpoint_has_its_own_call(
+def test_a_thousand_models_are_counted(
     runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """InvokeEndpoint would be refused; the request is a file in place of an object in S3."""
+    """The text has the number of models, a few names, and the command that lists all of them."""
+    names = {f"tenant{number:03}": f"tenant{number:03}-3f9c2a1b.tar.gz" for number in range(1000)}
+    archives = {archive: Path(archive) for archive in names.values()}
+    container = ContainerSpec("m", "", "s3://b/p/", archives=archives, indexed={"Sync": names})
+    main(["local", "up"])
+    runs[0]["on_ready"](URL, [_endpoint("many", container)])
+    assert (
+        '  variant A: 1,000 models by name: "tenant000", "tenant001", "tenant002" and 997 more '
+        f"(all: `curl {URL}/endpoints/many/index.json`)\n"
+    ) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], "start the run with --bucket-folder DIR"),
+        (["--bucket-folder=/s3"], "write the request to the file\n  # /s3/results/async/input/1,"),
+    ],
+)
+def test_asynchronous_endpoint_has_its_own_call(
+    runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str], options: list[str], expected: str
+) -> None:
+    """InvokeEndpoint would be refused; the request is a file of the folder that takes the place of S3."""
     container = ContainerSpec("m", "", "s3://b/k", {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "digits"})
     endpoint = _endpoint("queue", container)
     endpoint.spec = replace(endpoint.spec, asynchronous=AsyncInferenceSpec("s3://results/out/"))
-    main(["local", "up"])
+    main(["local", "up", *options])
     runs[0]["on_ready"](URL, [endpoint])
     text = capsys.readouterr().out
     assert f"queue  {URL}/endpoints/queue/async-invocations\n" in text
     assert 'runtime.invoke_endpoint_async(EndpointName="queue"' in text
+    assert expected in text
     assert 'InputLocation="s3://results/async/input/1")' in text
 
 

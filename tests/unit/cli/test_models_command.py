@@ -109,9 +109,7 @@ def test_a_removed_model_keeps_its_archive_by_default(tmp_path: Path, s3: Any, c
     command("remove", "two", "--delete-archive")
     assert [key.split("-")[0] for key in archives(s3)] == ["models/one"]
     assert command("list")["models"] == []
-    with pytest.raises(
-        InvalidValueError, match="no such model in the index, got 'one'; the index has no models"
-    ):
+    with pytest.raises(InvalidValueError, match='has 0 models, and none is named "one"; add models'):
         command("remove", "one")
 
 

@@ -65,10 +65,27 @@ def test_names_are_looked_up() -> None:
     index = ModelIndex.from_json(TEXT)
     assert index.target_model("resnet") == "resnet-3f.tar.gz"
     assert index.target_model("other.tar.gz") == "other.tar.gz"
-    with pytest.raises(InvalidValueError, match=r"index\.json has 1 model, and none is named \"resnt\"; did you mean"):
-        index.target_model("resnt")
-    with pytest.raises(InvalidValueError, match=r'has no model "bert"; the index has "resnet"$'):
-        index.target_model("bert")
+    for name, hint in (("resnt", 'did you mean "resnet"?'), ("bert", 'use one of "resnet"')):
+        with pytest.raises(InvalidValueError) as caught:
+            index.target_model(name)
+        what = f'target_model: index.json has 1 model, and none is named "{name}"'
+        assert str(caught.value) == f"{what}; {hint}"
+    with pytest.raises(InvalidValueError, match=r"has 0 models, .*; add models with"):
+        ModelIndex({}).target_model("bert")
+
+
+@pytest.mark.parametrize(
+    ("source", "command"),
+    [
+        ("s3://b/a b/index.json", "constructs-triton models list --bucket b --prefix 'a b/'"),
+        ("s3://b/index.json", "constructs-triton models list --bucket b --prefix ''"),
+        ("http://127.0.0.1:8080/i.json", "curl http://127.0.0.1:8080/i.json"),
+        ("index.json", ""),
+    ],
+)
+def test_command_that_lists_all_names(source: str, command: str) -> None:
+    """An index that was read from S3 or from a local run can be listed; names are quoted for a shell."""
+    assert ModelIndex({}, source).listing == command
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,16 @@ def test_hostile_names_take_little_time(case: str) -> None:
 
 
 def test_closest_of_many_names_is_found() -> None:
-    """The names of most similar length are compared."""
+    """Names with the same start and end are compared first, and equal letters decide between two."""
     names = [*(f"a_rather_long_name_{index}" for index in range(1_900)), "image"]
     assert closest("imgae", names) == "image"
+    tenants = [f"tenant{number:04}" for number in range(1_000)]
+    assert [closest(name, tenants) for name in ("tenan0571", "tenant571", "tenat0999")] == [
+        "tenant0571",
+        "tenant0571",
+        "tenant0999",
+    ]
+    assert closest("tenant70", [f"tenant{number:02}" for number in range(60)]) == "tenant07"
 
 
 def test_a_run_suggests_a_limited_number_of_names() -> None:

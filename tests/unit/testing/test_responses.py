@@ -20,6 +20,7 @@ from constructs_triton_client import (
     ModelIndex,
     RecordedRequest,
     RecordedRequests,
+    SageMakerTransport,
     TritonClient,
 )
 
@@ -60,26 +61,17 @@ def test_models_are_found_by_name() -> None:
         assert transport.calls[0].options == {"TargetModel": "double-3f9c2a1b.tar.gz"}
 
 
-def local_run(**archives: list[str]) -> LocalEndpoint:
-    """Return what a run with these endpoints and archives says of itself."""
-    described = [
-        {"name": name, "variants": {"AllTraffic": {"target_models": archives[name]}}} for name in archives
-    ]
-    run = SimpleNamespace(description={"endpoints": described}, endpoint_url="http://127.0.0.1:9")
-    return cast(LocalEndpoint, run)
-
-
-def test_client_of_a_run_knows_models_by_name() -> None:
-    """The index of a multi-model endpoint has its archives, with and without a digest."""
-    client = client_of(local_run(shop=["mood-3f9c2a1b.tar.gz", "plain.tar.gz"]))
-    assert client.index == ModelIndex({"mood": "mood-3f9c2a1b.tar.gz", "plain": "plain.tar.gz"})
-    assert client_of(local_run(shop=[])).index is None
+def local_run(*names: str) -> LocalEndpoint:
+    """Return what a run with these endpoints says of itself."""
+    return cast(LocalEndpoint, SimpleNamespace(endpoint_names=names, endpoint_url="http://127.0.0.1:9"))
 
 
 def test_one_of_several_endpoints_must_be_named() -> None:
     """Of several endpoints, or of an unknown name, the message lists the names."""
-    run = local_run(shop=[], bank=[])
-    assert client_of(run, "bank").index is None
+    run = local_run("shop", "bank")
+    transport = client_of(run, "bank").transport
+    assert isinstance(transport, SageMakerTransport)
+    assert transport.endpoint_name == "bank"
     for name in (None, "barn"):
         with pytest.raises(InvalidValueError, match='set --triton-endpoint to one of "shop" and "bank"'):
             client_of(run, name)

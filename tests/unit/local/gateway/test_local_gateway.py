@@ -218,7 +218,7 @@ async def test_a_missing_target_model_lists_the_archives(tmp_path: Path) -> None
         endpoint = multi_model_endpoint(server, container)
         async with serving({"e": endpoint}, None) as client:
             run = Run(client, server)
-            assert (await run.message()).endswith("Its archives: a.tar.gz, b.tar.gz")
+            assert (await run.message()).endswith('Its archives: "a.tar.gz" and "b.tar.gz"')
             response = await client.post(
                 INVOCATIONS, json={"url": "u"}, headers={f"{PREFIX}Target-Model": "a.tar.gz"}
             )

@@ -219,7 +219,7 @@ async def test_an_unknown_archive_lists_those_there_are(tmp_path: Path, target_m
         error = await refusal(container, target_model)
         assert (error.status, error.code, loader.calls) == (400, "ValidationError", [])
         assert f"(bucket: bucket, key: models/{target_model})" in str(error)
-        assert str(error).endswith("Its archives: a.tar.gz, b.tar.gz")
+        assert str(error).endswith('Its archives: "a.tar.gz" and "b.tar.gz"')
 
 
 @pytest.mark.parametrize(
@@ -242,9 +242,12 @@ async def test_the_list_of_archives_is_cut(tmp_path: Path) -> None:
     """A catalog of many archives does not fill the message; an empty prefix has none."""
     names = [f"{number:03}" for number in range(21)]
     async with running_container(fake_server(tmp_path / "full"), FakeLoader(200), names) as container:
-        assert container.archives_note().endswith("018.tar.gz, 019.tar.gz, ...")
+        assert container.archives_note() == (
+            'Its archives: "000.tar.gz", "001.tar.gz", "002.tar.gz" and 18 more '
+            f"(all: `ls {container.folder}`)"
+        )
     async with running_container(fake_server(tmp_path / "empty"), FakeLoader(200), "") as container:
-        assert container.archives_note() == "Its archives: none"
+        assert container.archives_note() == "It has no archives"
 
 
 @in_loop
@@ -253,7 +256,7 @@ async def test_the_folder_of_the_prefix_is_read_at_each_call(tmp_path: Path) -> 
     loader, folder = FakeLoader(200), tmp_path / "s3" / "models"
     spec = ContainerSpec("m", "", "s3://bucket/models/", archive_folder=folder)
     async with running_container(fake_server(tmp_path, container=spec), loader, "a") as container:
-        assert str(await refusal(container, "new.tar.gz")).endswith("Its archives: a.tar.gz")
+        assert str(await refusal(container, "new.tar.gz")).endswith('Its archives: "a.tar.gz"')
         folder.mkdir(parents=True)
         (folder / "index.json").write_text("{}")
         (tmp_path / "prefix" / "a.tar.gz").rename(folder / "new.tar.gz")
@@ -261,7 +264,7 @@ async def test_the_folder_of_the_prefix_is_read_at_each_call(tmp_path: Path) -> 
         (folder / "new.tar.gz").rename(folder / "other.tar.gz")
         await call(container, "new")
         assert loader.calls == ["POST new.tar.gz"]
-        assert str(await refusal(container, "a.tar.gz")).endswith("Its archives: other.tar.gz")
+        assert str(await refusal(container, "a.tar.gz")).endswith('Its archives: "other.tar.gz"')
 
 
 @in_loop
