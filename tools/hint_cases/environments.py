@@ -110,4 +110,4 @@ REASONS: dict[str, str] = {
     "target-image-unknown": "a newer version of this package does not exist yet",
     "torchscript-device": "the model is traced on a GPU",
 }
-"""The checks without any case, and why nobody can follow their hints on a machine without AWS and GPU."""
+"""The checks without any case, and why their hints cannot be followed on a machine without AWS and GPU."""

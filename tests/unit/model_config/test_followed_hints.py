@@ -13,7 +13,7 @@ from constructs_triton.model_config.checks import RULES
 
 @pytest.mark.parametrize("key", sorted(CASES))
 def test_followed_hint_leads_to_success(key: str, tmp_path: Path) -> None:
-    """After the steps of the hint the finding is gone, and there is no other error."""
+    """After the steps of the hint the check reports neither this finding nor another error."""
     assert left_after(key, tmp_path) == []
 
 
