@@ -23,7 +23,7 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo bench docs docs-pages docs-update findings dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint types pytest coverage synth clean lock facts-check facts-refresh
+.PHONY: help system demo bench docs docs-pages docs-update findings hints dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint types pytest coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -94,6 +94,9 @@ docs-pages: $(INSTALLED) ## write the pages and pictures of docs/ that are gener
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation.generated
 	$(BIN)/python tools/generate_checks_doc.py
 	$(BIN)/python tools/generate_coverage_doc.py
+
+hints: $(INSTALLED) ## follow the hints of the checks literally, and print how many end in success
+	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m hint_cases
 
 # A test compares the file. Read the difference that this prints: it shows in which repositories the checks find something else.
 findings: $(INSTALLED) ## write what all checks find in a fixed corpus, and print the difference

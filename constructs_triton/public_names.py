@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import lazy_loader
+import lazy_loader  # type: ignore[import-untyped] # it has no types
 
 from constructs_triton_client.keywords import check_keywords
 

@@ -40,9 +40,9 @@ def check_keywords(value: ValueT) -> ValueT:
                 _check_methods(base)
     elif inspect.isfunction(value) and _is_own(value):
         checked = _checked(value)
-        module = sys.modules[value.__module__]
-        if getattr(module, value.__name__, None) is value:
-            setattr(module, value.__name__, checked)
+        name, module = checked.__name__, sys.modules[checked.__module__]
+        if getattr(module, name, None) is value:
+            setattr(module, name, checked)
         return checked  # type: ignore[return-value] # it has the same signature
     return value
 

@@ -12,6 +12,7 @@ from constructs_triton.model_config.folder import ModelFolder
 
 __all__ = [
     "KNOWN_BACKENDS",
+    "MODEL_FILES",
     "Backend",
     "KnownBackend",
     "backend_of_file",
@@ -58,6 +59,9 @@ _BACKEND_OF_FILE = {
     "model.pt": "pytorch",
     "model.py": "python",
 }
+MODEL_FILES = tuple(_BACKEND_OF_FILE)
+"""The names by which Triton infers the backend of a model."""
+
 _DEFAULT_FILES = {"openvino": "model.xml", "python": "model.py"}
 _DIRECTORIES_ONLY = frozenset({"model.savedmodel"})
 _DIRECTORIES_TOO = frozenset({"model.onnx", "model.xml", "model.py"})

@@ -17,6 +17,7 @@ from constructs_triton.model_config.builder.scheduling import ModelEnsembling
 from constructs_triton.model_config.builder.tensors import DataType, ModelInput, ModelOutput
 from constructs_triton.model_config.builder.wiring import PlannedStep, Wiring, wire
 from constructs_triton.model_config.schema import message_class
+from constructs_triton_client import keywords
 
 __all__ = ["Ensemble"]
 
@@ -323,6 +324,6 @@ def _mapping(name: str, entries: Mapping[str, str] | None) -> dict[str, str]:
 def _caller() -> str:
     """File and line of the code outside this module that builds the ensemble."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename == __file__:
+    while frame.f_back is not None and frame.f_code.co_filename in (__file__, keywords.__file__):
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"

@@ -6,11 +6,11 @@ import posixpath
 from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.backends import KNOWN_BACKENDS, backend_of_file
+from constructs_triton.model_config.backends import KNOWN_BACKENDS, MODEL_FILES, backend_of_file
 from constructs_triton.model_config.folder import CONFIG_FILE
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton_client.spelling import closest
+from constructs_triton_client.spelling import closest, quoted
 
 __all__: list[str] = []
 
@@ -26,7 +26,7 @@ _COMMON_BACKENDS = (*KNOWN_BACKENDS, "python", "openvino", "dali", "fil", "vllm"
     "backend-unknown",
     "model",
     source="triton core AutoCompleteBackendFields",
-    hint='add backend to config.pbtxt, for example backend: "python"',
+    hint="add backend to config.pbtxt, with the backend that reads the model's file",
     needs_files=True,
 )
 def no_backend(model: ModelUnderCheck) -> Iterator[Problem]:
@@ -39,7 +39,7 @@ def no_backend(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     if not any((model.backend, model.completed.platform, model.completed.model_file)):
         message = "must specify 'platform' or 'backend', and there is no model file to infer it from"
-        yield Problem(message, hint=_misnamed_config(model))
+        yield Problem(message, hint=_misnamed_config(model) or _unknown_file(model))
 
 
 def _misnamed_config(model: ModelUnderCheck) -> str | None:
@@ -47,6 +47,15 @@ def _misnamed_config(model: ModelUnderCheck) -> str | None:
         return None
     similar = closest(CONFIG_FILE, model.folder.entries)
     return f'rename "{similar}" to "{CONFIG_FILE}"' if similar is not None else None
+
+
+def _unknown_file(model: ModelUnderCheck) -> str | None:
+    """Return a hint that has the name of the only file, which no backend loads by default."""
+    files = sorted(model.folder.list(sorted(model.folder.version_directories)[0]))
+    if len(files) != 1:
+        return None
+    fix = f'add backend to config.pbtxt and set default_model_filename: "{files[0]}"'
+    return f"{fix}, or give the file a name that Triton knows: {quoted(MODEL_FILES)}"
 
 
 @rule("backend-platform", source=_VALIDATE)
@@ -59,7 +68,7 @@ def unexpected_platform(model: ModelUnderCheck) -> Iterator[Problem]:
     if backend or platform == "ensemble" or not (platform or model_file):
         return
     if not platform:
-        hint = 'add backend, for example backend: "python"'
+        hint = f'add the backend that reads "{model_file}"'
         message = (
             f"must specify 'platform' or 'backend': default_model_filename \"{model_file}\" implies none"
         )

@@ -273,7 +273,8 @@ def _not_batched(pair: _Pair, shape: Sequence[int]) -> tuple[str, str]:
         f'tensor "{pair.tensor.name}": for the model to support batching the shape should have at least '
         f"1 dimension and the first dimension must be -1; but shape expected by the model is {list(shape)}"
     )
-    return message, "set max_batch_size: 0, or export the model with a variable first dimension"
+    fix = f"set max_batch_size: 0 and write dims: {list(shape)}"
+    return message, f"{fix}, or export the model with a variable first dimension"
 
 
 def _different(pair: _Pair, given: Sequence[int], shape: Sequence[int], is_batched: bool) -> tuple[str, str]:

@@ -1,0 +1,249 @@
+"""The hints of the constructs' errors, followed literally in the code of an app."""
+
+# The lines of the apps read best unbroken.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sns as sns
+from cdk_apps import add_repository, make_stack
+
+import constructs_triton as library
+
+ENDPOINT = 'TritonEndpoint(self, "E", model_repository=repository, model="other", instance_type=InstanceType.of("ml.g5.xlarge"){})'
+ENSEMBLE = 'TritonEnsembleEndpoint(self, "E", model_repository=repository, ensemble="pipeline", instance_type=InstanceType.of("ml.c6i.large"){})'
+MANY = 'TritonMultiModelEndpoint(self, "E", model_repository=repository, instance_type=InstanceType.of("ml.c6i.large"){})'
+CALLER = 'iam.Role(self, "R", assumed_by=iam.AccountRootPrincipal())'
+FROM_HINT = "<hint>"
+"""What the message says after "write", or in the quotes after "did you mean"."""
+
+
+class Mistake(NamedTuple):
+    """An app with a mistake, what the user replaces in it, and by what."""
+
+    app: str
+    wrong: str
+    right: str
+
+
+def mistake(app: str, wrong: str, right: str = FROM_HINT, more: str = "") -> Mistake:
+    """An app from a template and further arguments."""
+    return Mistake(app.format(f", {more}") if "{}" in app else app, wrong, right)
+
+
+MISTAKES: dict[str, Mistake] = {
+    "a string as instance type": mistake(
+        ENDPOINT.replace('InstanceType.of("ml.g5.xlarge")', '"ml.c6i.large"').replace("{}", ""),
+        '"ml.c6i.large"',
+    ),
+    "name of EC2": mistake(ENSEMBLE.replace("ml.c6i", "c6i").replace("{}", ""), "c6i.large"),
+    "misspelled instance type": mistake(
+        ENSEMBLE.replace("c6i.large", "c6i.xlrge").replace("{}", ""), "ml.c6i.xlrge"
+    ),
+    "Graviton": mistake(
+        ENSEMBLE.replace("c6i.large", "c7g.large").replace("{}", ""), "ml.c7g.large", "ml.c7i.large"
+    ),
+    "misspelled required keyword": mistake(
+        ENSEMBLE.replace("model_repository=", "model_repositry=").replace("{}", ""), "model_repositry"
+    ),
+    "misspelled keyword": mistake(ENSEMBLE, "endpont_name", more='endpont_name="x"'),
+    "long name": mistake(ENSEMBLE, "a" * 70, "a" * 63, more=f'endpoint_name="{"a" * 70}"'),
+    "underscore in a name": mistake(
+        ENSEMBLE, "doc_understand", "doc-understand", more='endpoint_name="doc_understand"'
+    ),
+    "misspelled ensemble": mistake(
+        ENSEMBLE.replace('"pipeline"', '"pipelin"').replace("{}", ""), '"pipelin"', '"<hint>"'
+    ),
+    "ensemble as model": mistake(
+        ENDPOINT.replace('model="other"', 'model="pipeline"').replace("{}", ""),
+        'TritonEndpoint(self, "E", model_repository=repository, model="pipeline"',
+        'TritonEnsembleEndpoint(self, "E", model_repository=repository, ensemble="pipeline"',
+    ),
+    "minimum above maximum": mistake(
+        ENSEMBLE.format("") + ".auto_scale_instance_count(min_capacity=5, max_capacity=2)",
+        "min_capacity=5",
+        "min_capacity=1",
+    ),
+    "misspelled keyword of scaling": mistake(
+        ENSEMBLE.format("") + ".auto_scale_instance_count(min_capacity=1, max_capcity=2)", "max_capcity"
+    ),
+    "initial count outside": mistake(
+        ENSEMBLE.format(", initial_instance_count=8")
+        + ".auto_scale_instance_count(min_capacity=1, max_capacity=2)",
+        "max_capacity=2",
+        "max_capacity=8",
+    ),
+    "canary of 60 percent": mistake(
+        ENSEMBLE,
+        "percent(60)",
+        "percent(50)",
+        more="deployment=Deployment.blue_green_canary(canary_size=CapacitySize.percent(60))",
+    ),
+    "misspelled keyword of a factory": mistake(
+        ENSEMBLE,
+        "canary_sze",
+        more="deployment=Deployment.blue_green_canary(canary_sze=CapacitySize.percent(20))",
+    ),
+    "real-time endpoint to zero": mistake(
+        ENSEMBLE.format("") + ".auto_scale_instance_count(min_capacity=0, max_capacity=2)",
+        "min_capacity=0",
+        "min_capacity=1",
+    ),
+    "guard of an endpoint to zero": mistake(
+        ENSEMBLE.format(
+            ', async_inference=AsyncInferenceConfig(bucket=s3.Bucket(self, "B")), scaling_guard=True'
+        )
+        + '.auto_scale_instance_count(min_capacity=0, max_capacity=3).scale_on_backlog("B", target_backlog_per_instance=4)',
+        ", scaling_guard=True",
+        "",
+    ),
+    "GPU scaling without GPU": mistake(
+        ENSEMBLE.format("")
+        + '.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("G")',
+        'scale_on_gpu_utilization("G")',
+        'scale_on_invocations_per_instance("G", target_invocations_per_minute=100)',
+    ),
+    "fraction for percent": mistake(
+        ENDPOINT.format("")
+        + '.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("G", target_utilization_percent=0.6)',
+        "0.6",
+    ),
+    "image without leading zero": mistake(ENSEMBLE, '"26.5"', more='image=TritonImage.dlc("26.5")'),
+    "image of the future": mistake(ENSEMBLE, '"29.01"', '"26.05"', more='image=TritonImage.dlc("29.01")'),
+    "grant of another kind": mistake(
+        ENSEMBLE.format(', async_inference=AsyncInferenceConfig(bucket=s3.Bucket(self, "B"))')
+        + f".grant_invoke({CALLER})",
+        "grant_invoke",
+        "grant_invoke_async",
+    ),
+    "backlog of a real-time endpoint": mistake(
+        ENSEMBLE.format("")
+        + '.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_backlog("B", target_backlog_per_instance=3)',
+        'scale_on_backlog("B", target_backlog_per_instance=3)',
+        'scale_on_invocations_per_instance("B", target_invocations_per_minute=100)',
+    ),
+    "number as timeout": mistake(ENSEMBLE, "600", more="model_data_download_timeout=600"),
+    "number as objective": mistake(ENSEMBLE.format("") + ".add_alarms(model_latency_objective=200)", "200"),
+    "number as volume": mistake(ENDPOINT.replace("ml.g5.xlarge", "ml.c5.large"), "50", more="volume_size=50"),
+    "misspelled keyword of the environment": mistake(
+        ENSEMBLE, "log_verbos=", "<hint>=", more="environment=TritonEnvironment(log_verbos=True)"
+    ),
+    "misspelled keyword of asynchronous inference": mistake(
+        ENSEMBLE, "bukcet", more='async_inference=AsyncInferenceConfig(bukcet=s3.Bucket(self, "B"))'
+    ),
+    "misspelled keyword of a source": mistake(
+        'TritonModelRepository(self, "M", source=ModelSource.from_directory(path, python_enviroments=dict()))',
+        "python_enviroments",
+    ),
+    "misspelled keyword of a repository": mistake(
+        'TritonModelRepository(self, "M", sorce=ModelSource.from_directory(path))', "sorce"
+    ),
+    "string as key": mistake(
+        ENSEMBLE,
+        '"arn:aws:kms:us-east-1:123456789012:key/1"',
+        more='encryption_key="arn:aws:kms:us-east-1:123456789012:key/1"',
+    ),
+    "string as role": mistake(
+        ENSEMBLE, '"arn:aws:iam::123456789012:role/r"', more='role="arn:aws:iam::123456789012:role/r"'
+    ),
+    "string as bucket": mistake(ENSEMBLE, '"my-bucket"', more='data_capture=DataCapture(bucket="my-bucket")'),
+    "grant of an unknown model": mistake(
+        MANY.format("") + f'.grant_invoke({CALLER}, target_models=["othr"])', '"othr"', '"<hint>"'
+    ),
+    "grant of a stream of many models": mistake(
+        MANY.format("") + f".grant_invoke_with_response_stream({CALLER})",
+        MANY.format("") + ".grant_invoke_with",
+        ENDPOINT.format("") + ".grant_invoke_with",
+    ),
+    "shadow of many models": mistake(
+        MANY,
+        MANY.format(', shadow_variant=TritonVariant(variant_name="s")'),
+        ENDPOINT.format(', shadow_variant=TritonVariant(variant_name="s")'),
+        more='shadow_variant=TritonVariant(variant_name="s")',
+    ),
+    "long timeout": mistake(
+        ENSEMBLE,
+        "Duration.hours(2)",
+        "Duration.seconds(3600)",
+        more="container_startup_health_check_timeout=cdk.Duration.hours(2)",
+    ),
+    "folder that does not exist": mistake(
+        'TritonModelRepository(self, "M", source=ModelSource.from_directory("modles"))', '"modles"', "path"
+    ),
+    "string as source": mistake('TritonModelRepository(self, "M", source="{path}")', '"{path}"'),
+    "short retention": mistake(
+        'TritonModelRepository(self, "M", source=ModelSource.from_directory(path), prune_after=cdk.Duration.hours(1))',
+        "cdk.Duration.hours(1)",
+        "cdk.Duration.days(1)",
+    ),
+    "number as retention": mistake(
+        'TritonModelRepository(self, "M", source=ModelSource.from_directory(path), prune_after=30)', "30"
+    ),
+    "alarms that depend on the endpoint": mistake(
+        f"e = {ENSEMBLE.format('')}\ne.add_rollback_alarms(*e.add_alarms().rollback_alarms)",
+        "add_alarms()",
+        'add_alarms(alarm_name_prefix="e")',
+    ),
+    "two endpoints of one name": mistake(
+        ENSEMBLE.format(', endpoint_name="one"')
+        + "\n"
+        + ENSEMBLE.format(', endpoint_name="one"').replace('"E"', '"F"'),
+        'endpoint_name="one"',
+        'endpoint_name="two"',
+    ),
+    "routing word": mistake(ENSEMBLE, "RANDON", more='routing_strategy="RANDON"'),
+    "variant without its list": mistake(
+        ENDPOINT,
+        'TritonVariant(variant_name="a")',
+        '[TritonVariant(variant_name="a")]',
+        more='variants=TritonVariant(variant_name="a")',
+    ),
+}
+
+
+def run(app: str, path: Path) -> None:
+    """Run the lines of an app in a new stack."""
+    stack = make_stack()
+    names: Mapping[str, Any] = {name: getattr(library, name) for name in library.__all__}
+    own = {
+        "self": stack,
+        "path": path,
+        "repository": add_repository(stack, path),
+        "Duration": cdk.Duration,
+        "Size": cdk.Size,
+    }
+    modules = {"cdk": cdk, "cloudwatch": cloudwatch, "ec2": ec2, "iam": iam, "kms": kms, "s3": s3, "sns": sns}
+    exec(app.replace("{path}", str(path)), {**names, **own, **modules})
+
+
+def hint_of(message: str) -> str:
+    """Return what a message says to write."""
+    found = re.search(r"; (?:did you mean|write(?: it as)?) (.*?)\??$", message)
+    assert found, message
+    return found[1].strip('"') if "did you mean" in message else found[1]
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_followed_hint_lets_the_app_run(name: str, path: Path) -> None:
+    """The app raises an error, and runs after the user has done what the hint says."""
+    app, wrong, right = MISTAKES[name]
+    with pytest.raises((TypeError, ValueError)) as error:
+        run(app, path)
+    if FROM_HINT in right:
+        right = right.replace(FROM_HINT, hint_of(str(error.value)))
+    assert wrong in app
+    corrected = app[::-1].replace(wrong[::-1], right[::-1], 1)[::-1]
+    assert corrected != app
+    run(corrected, path)

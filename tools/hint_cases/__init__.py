@@ -1,0 +1,31 @@
+"""For the examples of the checks: how a user follows the hint, written from its text alone.
+
+The key of a case is the key of its example in ``check_examples``. A hint with several ways is followed in the
+first one that can be carried out on one machine. ``make hints`` prints how many succeed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from check_examples import EXAMPLES, code_of, write
+
+from constructs_triton.findings import Finding, Severity
+from constructs_triton.model_repository import ModelRepository
+from hint_cases import configurations, environments, models
+from hint_cases.edits import Repository, Step
+from hint_cases.environments import REASONS
+
+__all__ = ["CASES", "REASONS", "left_after"]
+
+CASES: dict[str, tuple[Step, ...]] = {**configurations.CASES, **models.CASES, **environments.CASES}
+
+
+def left_after(key: str, directory: Path) -> list[Finding]:
+    """Follow the hint of an example; return what is left of its finding, and the errors that it led to."""
+    example = EXAMPLES[key]
+    repository = Repository(write(example.failing, directory / "m"), example.target)
+    for step in CASES[key]:
+        step(repository)
+    report = ModelRepository.from_directory(repository.path).check(repository.target, is_packed=False)
+    return [each for each in report.findings if each.code == code_of(key) or each.severity is Severity.ERROR]
