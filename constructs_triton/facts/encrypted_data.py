@@ -23,7 +23,7 @@ DataName = Literal[
     "captured data",
     "core dumps",
     "storage volumes",
-    "logs of deploy-time functions",
+    "logs",
 ]
 
 READ_ACTIONS = ("kms:Decrypt",)
@@ -122,8 +122,8 @@ _LIST = (
         "new instances get the new key",
     ),
     EncryptedData(
-        "logs of deploy-time functions",
-        "`log_encryption_key` of `DeployTimeFunctions`",
+        "logs",
+        "`log_encryption_key` of `DeployTimeFunctions`, or of your own log group",
         "CloudWatch Logs",
         "CloudWatch Logs",
         "`log_retention`",

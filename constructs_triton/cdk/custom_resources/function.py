@@ -56,7 +56,7 @@ class DeployFunction(Construct):
         mark_as_own(self)
         definition, settings = self.DEFINITION, settings_of(self)
         key = settings.get("log_encryption_key")
-        DataUnderKeys("logs of deploy-time functions", [("log_encryption_key", key)]).check_region(self)
+        DataUnderKeys("logs", [("log_encryption_key", key)]).check_region(self)
         self.log_group = logs.LogGroup(
             self,
             "LogGroup",

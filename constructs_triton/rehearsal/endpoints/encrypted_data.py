@@ -7,11 +7,12 @@ existing objects again when the key of a bucket changes, so what was written bef
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from moto.iam.models import iam_backends
+from moto.logs.models import logs_backends
 from moto.sagemaker.models import sagemaker_backends
 from moto.sns.models import sns_backends
 
@@ -36,11 +37,11 @@ class Use:
     """What a role does with data of an endpoint.
 
     Args:
-        endpoint: Name of the endpoint.
+        endpoint: Name of the endpoint; empty for logs.
         data: What it is.
         action: ``reads`` or ``writes``.
-        place: ARN of an object below the prefix, of the topic, or of the endpoint.
-        role: ARN of the role.
+        place: ARN of an object below the prefix, of the topic or the log group; or the endpoint's name.
+        role: ARN of the role, or name of the service.
         is_own: Whether the role is the execution role of the endpoint.
         key: ARN of the key; empty without a key.
     """
@@ -74,15 +75,15 @@ class EncryptedDataUses:
 
     def remember(self) -> None:
         """Keep in mind what can be used now: something may wait under its key."""
-        self._before = tuple(each for each in self.uses() if not self._refusal(each))
+        self._before = tuple(each for each in self._uses_of_data() if not self.refusal(each))
 
     def inspect(self, moment: Step) -> Iterator[DataReading]:
         """Yield whether what is used now, and what was written before the update, can be used."""
-        present = tuple(self.uses())
+        present = tuple(self._uses_of_data())
         known = {(each.data, each.action, each.place, each.role) for each in self._before}
         for use in present:
             if use.is_own or (use.data, use.action, use.place, use.role) in known:
-                yield DataReading(moment, use, False, self._refusal(use))
+                yield DataReading(moment, use, False, self.refusal(use))
         for use in self._waiting(present):
             yield DataReading(moment, use, True, self._key_refusal(use))
 
@@ -99,8 +100,21 @@ class EncryptedDataUses:
             yield from (replace(use, role=role) for role in roles)
 
     def uses(self) -> Iterator[Use]:
-        """Yield each use of the endpoints that exist, allowed or not."""
-        backend = self._sagemaker
+        """Yield each use of the endpoints and log groups that exist, allowed or not."""
+        for name, config_name in self.fleets.running():
+            for role in sorted(self._roles(config_name)):
+                for url in self._model_arns(self.fleets.models_of(config_name)):
+                    yield Use(name, "models", "reads", url, role, True, self._bucket_key(url))
+        yield from self._uses_of_data()
+
+    def _uses_of_data(self) -> Iterator[Use]:
+        """Yield the uses besides those of models, whose objects :class:`Fleets` reads one by one."""
+        api, backend = self.access.api, self._sagemaker
+        service = f"logs.{api.region}.amazonaws.com"
+        for group in logs_backends[api.account][api.region].groups.values():
+            if group.kms_key_id:
+                key = self._key(group.kms_key_id)
+                yield Use("", "logs", "writes", group.arn.removesuffix(":*"), service, True, key)
         for name, config_name in self.fleets.running():
             config = backend.endpoint_configs[config_name]
             for role in sorted(self._roles(config_name)):
@@ -157,7 +171,7 @@ class EncryptedDataUses:
 
     def _request_places(self, role: str) -> list[str]:
         """Where an asynchronous endpoint reads requests: the configuration does not say, its role does."""
-        models = tuple(self._model_arns())
+        models = tuple(self._model_arns(self._sagemaker._models))
         patterns = allowed_resources(self.access.policies.stored(role), "s3:GetObject")
         prefixes = [each[:-1] for each in patterns if each.startswith(_S3) and each.endswith("*")]
         return [
@@ -167,8 +181,9 @@ class EncryptedDataUses:
             if not any(model.startswith(each) or each.startswith(model) for model in models)
         ]
 
-    def _model_arns(self) -> Iterator[str]:
-        for model in self._sagemaker._models.values():
+    def _model_arns(self, names: Iterable[str]) -> Iterator[str]:
+        models = self._sagemaker._models
+        for model in [models[name] for name in names if name in models]:
             for container in (*(model.containers or ()), model.primary_container or {}):
                 source = (container.get("ModelDataSource") or {}).get("S3DataSource", {}).get("S3Uri")
                 for url in filter(None, (container.get("ModelDataUrl"), source)):
@@ -190,12 +205,13 @@ class EncryptedDataUses:
         """The ARN of a key; an alias is not followed."""
         return "" if not given or "alias/" in given else key_arn(self.access.api, given)
 
-    def _refusal(self, use: Use) -> str:
+    def refusal(self, use: Use) -> str:
+        """Why a role may not do what it does; empty if it may."""
         return self._s3_refusal(use) or self._key_refusal(use)
 
     def _s3_refusal(self, use: Use) -> str:
         """Why a role may not use a place, leaving encryption aside; empty if it may."""
-        if use.data == "storage volumes":
+        if use.data in ("storage volumes", "logs"):
             return ""
         action = {"reads": "s3:GetObject", "writes": "s3:PutObject"}[use.action]
         if use.data == "notifications":
@@ -206,6 +222,12 @@ class EncryptedDataUses:
 
     def _key_refusal(self, use: Use) -> str:
         """Why a role may not use the key of data; empty if it may, or without a key."""
+        if use.data == "logs":
+            action, context = "kms:GenerateDataKey", {"kms:EncryptionContext:aws:logs:arn": use.place}
+            allows = self.access.key_policies.allow_service(
+                use.role, action=action, resource=use.key, context=context
+            )
+            return "" if allows else f"{action} is not allowed"
         for action, key, context in self._key_needs(use):
             if not self.access.allows(use.role, action, key, context):
                 return f"{action} is not allowed"

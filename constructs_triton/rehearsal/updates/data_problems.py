@@ -47,7 +47,7 @@ def data_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
         yield Finding(
             _CODE,
             Severity.ERROR if loss.lasts else Severity.WARNING,
-            f"endpoint {use.endpoint}, {use.data}",
+            f"endpoint {use.endpoint}, {use.data}" if use.endpoint else use.place,
             _message(sequence, loss, when),
             _fix(sequence, loss.reading),
         )
@@ -78,16 +78,12 @@ def _losses(sequence: Sequence) -> Mapping[_Place, _Loss]:
 
 def _message(sequence: Sequence, loss: _Loss, when: str) -> str:
     use = loss.reading.use
-    what = use.data + (" that were written before the update" if loss.reading.waits else "")
-    if use.data == "captured data":
-        what = what.replace("were", "was")
-    key = f", encrypted with key {_name(sequence, use.key)}" if use.key else ""
     since = when or (loss.since if loss.lasts else f"{loss.since}, for a part of the update")
-    if use.data == "storage volumes":
-        verb = f"cannot encrypt the volumes of new instances with key {_name(sequence, use.key)}"
-        return f"{since}, role {_name(sequence, use.role)} {verb}: {loss.reading.refusal}"
-    verb = use.action.removesuffix("s")
-    return f"{since}, role {_name(sequence, use.role)} may not {verb} {what}{key}: {loss.reading.refusal}"
+    who = f"role {_name(sequence, use.role)}" if use.role.startswith("arn:") else use.role
+    before = " from before the update" if loss.reading.waits else ""
+    what = "encrypt" if use.data == "storage volumes" else use.action.removesuffix("s")
+    key = f", under key {_name(sequence, use.key)}" if use.key else ""
+    return f"{since}, {who} may not {what} {use.data}{before}{key}: {loss.reading.refusal}"
 
 
 def _fix(sequence: Sequence, reading: DataReading) -> str:

@@ -1,0 +1,86 @@
+"""Data under KMS keys: what constructs declare, what the rehearsal derives, and changes of a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from encrypted_app import STACK, synthesize, synthesize_queue
+
+from constructs_triton.facts.encrypted_data import ENCRYPTED_DATA, EXECUTION_ROLE
+from constructs_triton.findings import Finding, Severity
+from constructs_triton.rehearsal import SimulatedAccount, rehearse
+from constructs_triton.rehearsal.endpoints.encrypted_data import Use
+from constructs_triton.rehearsal.permissions.policy import allowed_resources
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
+
+KINDS = ("option keys", "bucket keys", "previous keys", "multi-model", "component", "capture")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_template_has_the_uses_that_the_constructs_declare(tmp_path: Path, kind: str) -> None:
+    """Kinds, keys, readers and writers are equal, each may be used, and no other key is granted."""
+    stack = synthesize(tmp_path, kind)
+    with SimulatedAccount() as aws:
+        aws.bootstrap()
+        deployed = aws.deploy(tmp_path / "out", STACK)
+        assert deployed.status == "CREATE_COMPLETE", deployed.reason
+        uses = list(aws.encrypted_data.uses())
+        assert [each for each in uses if aws.encrypted_data.refusal(each)] == []
+        keys = {
+            each.physical.attributes["Arn"]: name
+            for name, each in deployed.resources.items()
+            if each.request.type == "AWS::KMS::Key"
+        }
+        found = {(each.data, keys[each.key]) for each in uses if each.key}
+        previous = {each for each in stack.declared() if each[1].startswith("Previous")}
+        assert found == stack.declared() - previous
+        for use in uses:
+            users = ENCRYPTED_DATA[use.data].readers if use.action == "reads" else _writers(use)
+            assert users == EXECUTION_ROLE if use.is_own and use.data != "logs" else users != EXECUTION_ROLE
+        (role,) = {each.role for each in uses if each.is_own and each.role.startswith("arn:")}
+        documents = aws.access.policies.stored(role)
+        granted = {*allowed_resources(documents, "kms:Decrypt")}
+        granted |= {*allowed_resources(documents, "kms:CreateGrant")}
+        assert {keys[each] for each in granted} == {key for data, key in stack.declared() if data != "logs"}
+
+
+def _writers(use: Use) -> str:
+    return ENCRYPTED_DATA[use.data].writers
+
+
+def problems(old: Path, new: Path) -> dict[str, Finding]:
+    """The problems of data of a rehearsal without failures, by endpoint and data."""
+    found = rehearse(old, new, failures="none", orders=1)
+    assert found.status == {STACK: "UPDATE_COMPLETE"}, found.reason
+    assert {each.code for each in found.problems} <= {"rehearse-data-loses-access"}
+    return {each.path.partition(", ")[2]: each for each in found.problems}
+
+
+def test_new_key_of_a_queue_is_an_error(tmp_path: Path) -> None:
+    """Waiting requests and responses are lost; what only fails for a part of the update is a warning."""
+    found = problems(synthesize_queue(tmp_path, "Old"), synthesize_queue(tmp_path, "New"))
+    errors = {name for name, each in found.items() if each.severity is Severity.ERROR}
+    assert errors == {"asynchronous requests", "asynchronous responses"}
+    assert found.keys() - errors == {"captured data", "notifications"}
+    waiting = found["asynchronous requests"]
+    assert "from before the update, under key Old" in waiting.message
+    assert "first with the new key in AsyncInferenceConfig(previous_encryption_keys" in waiting.hint
+
+
+def test_hint_for_a_new_key_leads_to_success(tmp_path: Path) -> None:
+    """The deployments that the hint asks for, one after the other, have no problem; so has each way back."""
+    deployments = [("Old", ()), ("Old", ("New",)), ("New", ("Old",)), ("New", ())]
+    folders = [synthesize_queue(tmp_path, key, previous) for key, previous in deployments]
+    for old, new in zip(folders, folders[1:], strict=False):
+        assert problems(old, new) == {}
+        assert problems(new, old) == {}
+
+
+def test_removed_key_of_a_queue_needs_the_old_one(tmp_path: Path) -> None:
+    """Without a new key the hint is one deployment with the old key in the list."""
+    old = synthesize_queue(tmp_path, "Old")
+    found = problems(old, synthesize_queue(tmp_path, None))
+    assert found["asynchronous requests"].hint.startswith("put the old key into AsyncInferenceConfig(")
+    assert problems(old, synthesize_queue(tmp_path, None, ("Old",))) == {}
