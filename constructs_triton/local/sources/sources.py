@@ -108,12 +108,14 @@ def _endpoint_of_folder(
     name = name or _endpoint_name(path.resolve().name)
     if is_multi_model:
         archives = {} if _has_models(path) else _archives_below(path)
-        return _multi_model(name, path, archives or _pack_each(_checked(path, calls), scratch), model)
+        source = None if archives else path
+        archives = archives or _pack_each(_checked(path, calls), scratch)
+        return _multi_model(name, path, archives, model, source=source)
     repository = _checked(path, calls)
     model = model or _only_model(repository)
     archive = pack(repository, repository.closure(model), scratch, archive_name=f"model{_SUFFIX}")
     called, is_streamed = repository.called_models(model), is_decoupled(path, model)
-    return _single_model(name, archive.path, model, called, is_streamed=is_streamed)
+    return _single_model(name, archive.path, model, called, is_streamed=is_streamed, source=path)
 
 
 def _has_models(path: Path) -> bool:
@@ -172,18 +174,31 @@ def _pack_each(repository: ModelRepository, scratch: Path) -> dict[str, Path]:
 
 
 def _single_model(
-    name: str, archive: Path, model: str, called: Sequence[str] = (), *, is_streamed: bool = False
+    name: str,
+    archive: Path,
+    model: str,
+    called: Sequence[str] = (),
+    *,
+    is_streamed: bool = False,
+    source: Path | None = None,
 ) -> EndpointSpec:
     environment = {_DEFAULT_MODEL: model}
     if called:  # as the constructs set it
         environment[_ADDITIONAL_ARGS] = " ".join(f"--load-model={each}" for each in called)
     if is_streamed:  # there is no template that says otherwise, and infer cannot answer
         environment[INFERENCE_TYPE] = "generate_stream"
-    container = ContainerSpec(model, "", archive.resolve().as_uri(), environment, archive)
+    container = ContainerSpec(model, "", archive.resolve().as_uri(), environment, archive, source=source)
     return _endpoint(name, container)
 
 
-def _multi_model(name: str, folder: Path, archives: Mapping[str, Path], model: str | None) -> EndpointSpec:
+def _multi_model(
+    name: str,
+    folder: Path,
+    archives: Mapping[str, Path],
+    model: str | None,
+    *,
+    source: Path | None = None,
+) -> EndpointSpec:
     if model is not None:
         raise LocalEndpointError(
             f"{folder}: a multi-model endpoint has no default model, got --model {model}; "
@@ -191,7 +206,8 @@ def _multi_model(name: str, folder: Path, archives: Mapping[str, Path], model: s
         )
     # As the constructs set it: otherwise one model that does not load makes /ping fail permanently.
     environment = {"SAGEMAKER_TRITON_PING_MODE": "live"}
-    return _endpoint(name, ContainerSpec(name, "", f"s3://local/{name}/", environment, archives=archives))
+    url = f"s3://local/{name}/"
+    return _endpoint(name, ContainerSpec(name, "", url, environment, archives=archives, source=source))
 
 
 def _endpoint(name: str, container: ContainerSpec) -> EndpointSpec:
