@@ -41,7 +41,8 @@ class Failure:
     ``causes`` are ordered by likelihood. ``{name}`` in ``causes`` and ``fix`` is a group of the pattern, or
     one of ``unknown_values``.
     ``keywords`` are this library's properties, checks and commands that help. ``evidence`` says how the
-    message is known.
+    message is known. With ``is_refusal`` Triton writes the message when it refuses a request, before a model
+    runs.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Failure:
     keywords: tuple[str, ...]
     source: str
     evidence: str
+    is_refusal: bool = False
 
 
 @cache
@@ -73,6 +75,7 @@ def known_failures() -> tuple[Failure, ...]:
             keywords=tuple(row["keywords"]),
             source=row["source"],
             evidence=row["evidence"],
+            is_refusal=row.get("is_refusal", False),
         )
         for row in load("failures")["failures"]
     )

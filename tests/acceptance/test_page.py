@@ -6,12 +6,16 @@ With PAGE_PICTURES=docs/images the pictures of the documentation are written the
 from __future__ import annotations
 
 import base64
+import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -24,16 +28,34 @@ from triton_server import needs_server
 
 from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
+from constructs_triton_client.errors import InvocationError
 
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 BUDGET_MINUTES = 3
 pytestmark = [pytest.mark.e2e, needs_server, needs_browser, pytest.mark.usefixtures("budget")]
 #: A seven, as fractions of the pad.
 SEVEN = ((0.25, 0.15), (0.75, 0.15), (0.62, 0.4), (0.5, 0.65), (0.42, 0.88))
+SUM_OF_FAILURES = re.compile(
+    r"\d+ of \d+ calls failed in the last minute: model_59\.tar\.gz; \d wrong requests? w(as|ere) refused"
+)
 DROP_SCRIPT = """([box, name, text]) => {
     const transfer = new DataTransfer();
     transfer.items.add(new File([Uint8Array.from(atob(text), (each) => each.charCodeAt(0))], name));
     box.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+}"""
+
+#: The pixels of the first chart that have a color of the page.
+COLORED_PIXELS = """(name) => {
+    const canvas = document.querySelector("#charts canvas");
+    const paint = document.createElement("canvas").getContext("2d");
+    paint.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    paint.fillRect(0, 0, 1, 1);
+    const [red, green, blue] = paint.getImageData(0, 0, 1, 1).data;
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let count = 0;
+    for (let at = 0; at < data.length; at += 4)
+        count += data[at] === red && data[at + 1] === green && data[at + 2] === blue;
+    return count;
 }"""
 
 
@@ -80,7 +102,7 @@ def failing(tmp_path: Path) -> Iterator[LocalEndpoint]:
     builder = AssemblyBuilder(tmp_path / "cdk.out")
     builder.single_model("Model", builder.asset("model", below("m", adding_model(1))))
     builder.endpoint("Fragile", {"AllTraffic": ("Model", 1)}, name="fragile")
-    builder.single_model("Steps", builder.asset("steps", adding_ensemble("sum", 1, 10)), {DEFAULT: "sum"})
+    builder.single_model("Steps", builder.asset("steps", adding_ensemble("sum", 10, 1)), {DEFAULT: "sum"})
     builder.endpoint("Sum", {"Blue": ("Steps", 1), "Green": ("Steps", 3)}, name="sum")
     with LocalEndpoint.from_assembly(builder.write(), ui=True) as local:
         yield local
@@ -237,6 +259,44 @@ def test_model_that_fails_turns_red(failing: LocalEndpoint, open_page: Open) -> 
     expect(page.locator("#failure")).to_contain_text("Fix")
 
 
+def test_failing_step_of_an_ensemble_is_named(failing: LocalEndpoint, open_page: Open) -> None:
+    """The step that failed is red, with the file and line of its model; the steps before it are not."""
+    page = open_page(failing)
+    page.locator("button.row").last.click()
+    page.get_by_label("Numbers").fill("[-13]")  # the first step adds 10, and the second raises for -3
+    page.click("#send")
+    expect(page.locator("#failure")).to_contain_text("second/1/model.py, line 17")
+    expect(page.locator(".step.failed h3")).to_have_text("second")
+    counts = page.locator("#batches tr", has_text="second").locator("td")
+    expect(counts.nth(1)).to_have_text("1")
+    assert serious_findings(page) == []
+
+
+def test_first_load_waits_for_no_server(failing: LocalEndpoint, open_page: Open) -> None:
+    """Servers that do not answer keep neither the page nor its form away."""
+    servers = [int(each) for each in re.findall(r'"process_id": (\d+)', json.dumps(failing.description))]
+    assert len(servers) == 3
+    for each in servers:
+        os.kill(each, signal.SIGSTOP)
+    try:
+        page = open_page(failing)
+        expect(page.locator("#steps-note")).to_contain_text("the server has not answered yet")
+    finally:
+        for each in servers:
+            os.kill(each, signal.SIGCONT)
+    expect(page.locator("#steps-note")).to_contain_text("Means of a request")
+
+
+def test_form_is_read_again_after_a_failure(failing: LocalEndpoint, open_page: Open) -> None:
+    """A form that cannot be read is named, and read again until it can."""
+    page = open_page(failing)
+    page.route("**/ui/form?*", lambda route: route.abort())
+    page.locator("button.row").last.click()
+    expect(page.locator("#form")).to_contain_text("The run does not answer")
+    page.unroute("**/ui/form?*")
+    page.wait_for_selector("#send")
+
+
 def test_endpoints_and_variants_are_called_by_keyboard(failing: LocalEndpoint, open_page: Open) -> None:
     """The keyboard reaches each variant of each endpoint, and the call goes to that variant."""
     page = open_page(failing)
@@ -344,6 +404,53 @@ def test_tokens_are_shown_as_they_come(open_page: Open) -> None:
         expect(page.locator("#answer")).to_contain_text("30 events")
         python = page.locator("#call-python").inner_text()
         assert run([sys.executable, "-c", python], PROJECT).strip().startswith("there was a small lighthouse")
+
+
+@pytest.fixture(scope="module")
+def sixty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
+    """An endpoint of 60 models."""
+    folder = tmp_path_factory.mktemp("sixty") / "models"
+    for number in range(60):
+        for path, text in below(f"model_{number:02}", adding_model(1)).items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+    with LocalEndpoint.from_repository(folder, is_multi_model=True, endpoint="many", ui=True) as local:
+        yield local
+
+
+def fail_half_of_the_calls(local: LocalEndpoint) -> None:
+    """Call the first model with success, the last one with a failure, then send a wrong request."""
+    client = TritonClient.for_endpoint("many", endpoint_url=local.endpoint_url)
+    calls = [("X", 1, 0), ("X", -3, 59)] * 5
+    for name, value, number in [*calls, ("W", 1, 0)]:
+        with suppress(InvocationError):
+            client.infer({name: np.array([value], np.float32)}, TargetModel=f"model_{number:02}.tar.gz")
+
+
+@pytest.mark.parametrize(("scheme", "width", "height"), [("light", 1440, 900), ("dark", 390, 844)])
+def test_failures_are_on_the_first_screen(
+    sixty: LocalEndpoint, open_page: Open, scheme: str, width: int, height: int
+) -> None:
+    """Of 60 models the one that fails half of the calls is first, red and named; a refused request is not."""
+    fail_half_of_the_calls(sixty)
+    page = open_page(sixty, width, scheme)
+    expect(page.locator("#health.bad")).to_have_text(SUM_OF_FAILURES)
+    expect(page.locator("#errors")).to_contain_text("request")
+    first = page.locator("#endpoints tbody tr:not(.endpoint)").first
+    expect(first).to_contain_text("model_59")
+    expect(first.locator(".state")).to_have_text("failed")
+    for place in ("#health.bad", "tr.endpoint td.bad", "#endpoints .state[data-state=failed]"):
+        box = page.locator(place).bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] < height, place
+    healthy = page.locator("tr", has=page.get_by_role("button", name="model_00.tar.gz"))
+    expect(healthy.locator(".state")).to_have_text("ready")
+    expect(page.locator("#failure")).to_contain_text("models/model_59/1/model.py, line 17")
+    assert page.evaluate(COLORED_PIXELS, "--bad") > page.evaluate(COLORED_PIXELS, "--line-1")
+    page.get_by_label("Filter").fill("failed")
+    expect(page.locator("button.row:visible")).to_have_count(1)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert serious_findings(page) == []
 
 
 def test_two_hundred_models(open_page: Open, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ paths, headers and errors; AWS documentation for the limits.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -60,6 +61,11 @@ class GatewayPage(Protocol):
     def serve(self, application: web.Application, endpoints: Mapping[str, RunningEndpoint]) -> None:
         """Add the routes of the page."""
 
+    def record_queued(
+        self, endpoint: str, target: str, seconds: float, error: RuntimeApiError | None
+    ) -> None:
+        """Record an asynchronous call that has ended, which took ``seconds`` in the container."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Invocation:
@@ -79,8 +85,10 @@ class _Gateway:
         self,
         endpoints: Mapping[str, RunningEndpoint],
         bucket_folder: Path | None,
+        page: GatewayPage | None,
     ) -> None:
         self._endpoints = endpoints
+        self._page = page
         self._mirrors: set[asyncio.Task[None]] = set()
         self._queues = {} if bucket_folder is None else self._make_queues(BucketFolder(bucket_folder))
 
@@ -118,8 +126,18 @@ class _Gateway:
         """Send a queued request to the container and return the response body."""
         endpoint = self._endpoint(name)
         call = _Invocation(endpoint, None, headers, body, ())
-        async with self._call(call, endpoint.choose(None), aiohttp.ClientTimeout(timeout)) as answer:
-            return await answer.read()
+        variant = endpoint.choose(None)
+        start, failure = time.perf_counter(), None
+        try:
+            async with self._call(call, variant, aiohttp.ClientTimeout(timeout)) as answer:
+                return await answer.read()
+        except RuntimeApiError as error:
+            failure = error
+            raise
+        finally:
+            if self._page is not None:
+                seconds = time.perf_counter() - start
+                self._page.record_queued(name, variant.spec.name, seconds, failure)
 
     async def ping(self, _: web.Request) -> web.Response:
         """Answer 200 while every container is ready. For scripts that wait; SageMaker has no such path."""
@@ -260,7 +278,7 @@ def gateway_application(
     ``bucket_folder`` takes the place of S3. The application serves its objects too. ``page`` is added to it.
     """
     keep_freed_memory()
-    gateway = _Gateway(endpoints, bucket_folder)
+    gateway = _Gateway(endpoints, bucket_folder, page)
     # Without a page nothing is recorded, so a run without one does no work for it.
     recorders: list[Middleware] = [] if page is None else [page.middleware()]
     application = web.Application(

@@ -28,11 +28,15 @@ class RuntimeApiError(Exception):
         self.code = code
         self.members = {"Message": message[:_MESSAGE_LIMIT], **members}
 
+    def body(self) -> bytes:
+        """Return the body of the response."""
+        return json.dumps(self.members).encode()
+
     def response(self) -> web.Response:
         """Return the error as SageMaker's runtime API sends it."""
         return web.Response(
             status=self.status,
-            body=json.dumps(self.members).encode(),
+            body=self.body(),
             content_type="application/json",
             headers={"x-amzn-errortype": self.code, "x-amzn-RequestId": str(uuid4())},
         )

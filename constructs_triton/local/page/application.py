@@ -42,6 +42,12 @@ class Page:
         """Return what records each call of the gateway."""
         return self._record.middleware()
 
+    def record_queued(
+        self, endpoint: str, target: str, seconds: float, error: RuntimeApiError | None
+    ) -> None:
+        """Record an asynchronous call that has ended."""
+        self._record.add_queued(endpoint, target, seconds, error)
+
     def serve(self, application: web.Application, endpoints: Mapping[str, RunningEndpoint]) -> None:
         """Add the page to the gateway's application, which checks the origin of each request."""
         self._endpoints = endpoints

@@ -14,13 +14,15 @@ from aiohttp.typedefs import Handler, Middleware
 
 from constructs_triton.local.gateway.gateway import CHOSEN
 from constructs_triton.local.gateway.multi_model import TARGET_MODEL_HEADER
-from constructs_triton_client.bounded_json import parse_bounded_json
+from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
 
-__all__ = ["Call", "CallRecord", "original_message", "original_status"]
+__all__ = ["Call", "CallRecord"]
 
 #: Calls that are kept while no page is open.
 _MOST_CALLS = 20_000
 _MOST_ERROR_BYTES = 8192
+#: The status of an asynchronous call that was put into the queue.
+_ACCEPTED = 202
 
 
 class Call(NamedTuple):
@@ -34,6 +36,7 @@ class Call(NamedTuple):
         seconds: Time until the last byte of the response.
         status: HTTP status.
         error: Body of the response if it is an error, else empty.
+        is_multi_model: Whether the caller named a target model.
     """
 
     endpoint: str
@@ -42,6 +45,7 @@ class Call(NamedTuple):
     seconds: float
     status: int
     error: bytes
+    is_multi_model: bool = False
 
 
 class CallRecord:
@@ -60,6 +64,11 @@ class CallRecord:
         """Record a call."""
         self._calls.append(call)
 
+    def add_queued(self, endpoint: str, target: str, seconds: float, error: RuntimeApiError | None) -> None:
+        """Record an asynchronous call that has ended."""
+        status, body = (200, b"") if error is None else (error.status, error.body())
+        self.add(Call(endpoint, target, time.time(), seconds, status, body[:_MOST_ERROR_BYTES]))
+
     def middleware(self) -> Middleware:
         """Return the middleware that records each call of an endpoint."""
 
@@ -70,9 +79,13 @@ class CallRecord:
             start = time.perf_counter()
             response = await handler(request)
             seconds = time.perf_counter() - start
+            if response.status == _ACCEPTED:  # the queued call is recorded when it has ended
+                return response
             name = request.match_info.get("name", "")
-            target = request.headers.get(TARGET_MODEL_HEADER) or request.match_info.get(CHOSEN, "")
-            self.add(Call(name, target, time.time(), seconds, response.status, _error(response)))
+            model = request.headers.get(TARGET_MODEL_HEADER)
+            target = model or request.match_info.get(CHOSEN, "")
+            error = _error(response)
+            self.add(Call(name, target, time.time(), seconds, response.status, error, model is not None))
             return response
 
         return record
@@ -82,29 +95,3 @@ def _error(response: web.StreamResponse) -> bytes:
     if response.status < 400 or not isinstance(response, web.Response):
         return b""
     return response.body[:_MOST_ERROR_BYTES] if isinstance(response.body, bytes) else b""
-
-
-def original_status(error: bytes) -> int | None:
-    """Return the status of the container in an error of it, 0 if it did not answer; ``None`` for others."""
-    try:
-        return int(parse_bounded_json(error)["OriginalStatusCode"])
-    except (ValueError, KeyError, TypeError):
-        return None
-
-
-def original_message(error: bytes) -> str:
-    """Return the message of an error response: the container's own words if it has them."""
-    try:
-        members = parse_bounded_json(error)
-        found = members.get("OriginalMessage") or members.get("Message") or ""
-    except (ValueError, AttributeError):
-        return error.decode("utf-8", "replace")
-    return _unwrapped(str(found))
-
-
-def _unwrapped(message: str) -> str:
-    """Return the text of ``{"error": TEXT}``, Triton's form of an error."""
-    try:
-        return str(parse_bounded_json(message)["error"])
-    except (ValueError, KeyError, TypeError):
-        return message

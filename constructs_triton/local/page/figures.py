@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from constructs_triton.local.page.call_record import Call, CallRecord, original_message, original_status
+from constructs_triton.local.page.call_faults import Fault, fault_of, original_message
+from constructs_triton.local.page.call_record import Call, CallRecord
 
 __all__ = ["Figures", "percentile"]
 
@@ -25,27 +26,39 @@ _PERCENTILES = (50, 95, 99)
 class _Second:
     calls: int = 0
     errors: int = 0
+    failures: int = 0
     latencies: list[float] = field(default_factory=list)
 
-    def add(self, call: Call) -> None:
+    def add(self, call: Call, fault: Fault | None) -> None:
         self.calls += 1
-        self.errors += call.status >= 400
+        self.errors += fault is not None
+        self.failures += _is_failure(fault)
         if len(self.latencies) < _MOST_LATENCIES:
             self.latencies.append(call.seconds)
 
 
 @dataclass(slots=True)
 class _Target:
+    """What is known of a target. A refused request says nothing about the model, so it keeps ``failed``."""
+
     calls: int = 0
     errors: int = 0
-    last_error: Call | None = None
+    failures: int = 0
+    failed: Call | None = None
     recent: dict[int, _Second] = field(default_factory=dict)
 
-    def add(self, call: Call) -> None:
+    def add(self, call: Call, fault: Fault | None) -> None:
         self.calls += 1
-        self.errors += call.status >= 400
-        self.last_error = call if call.status >= 400 else None
-        self.recent.setdefault(int(call.ended_at), _Second()).add(call)
+        self.errors += fault is not None
+        self.failures += _is_failure(fault)
+        if fault is None or fault is Fault.MODEL:
+            self.failed = None if fault is None else call
+        self.recent.setdefault(int(call.ended_at), _Second()).add(call, fault)
+
+
+def _is_failure(fault: Fault | None) -> bool:
+    """Whether a call failed through no fault of its caller."""
+    return fault in (Fault.MODEL, Fault.SERVER)
 
 
 class Figures:
@@ -56,16 +69,17 @@ class Figures:
         self._clock = clock
         self._seconds: dict[str, dict[int, _Second]] = {}
         self._targets: dict[tuple[str, str], _Target] = {}
-        self._errors: deque[Call] = deque(maxlen=_MOST_ERRORS)
+        self._errors: deque[tuple[Call, Fault]] = deque(maxlen=_MOST_ERRORS)
 
     def update(self) -> None:
         """Count the new calls, and forget seconds that no chart shows any more."""
         for call in self._record.take():
+            fault = _fault(call)
             seconds = self._seconds.setdefault(call.endpoint, {})
-            seconds.setdefault(int(call.ended_at), _Second()).add(call)
-            self._targets.setdefault((call.endpoint, call.target), _Target()).add(call)
-            if call.status >= 400:
-                self._errors.append(call)
+            seconds.setdefault(int(call.ended_at), _Second()).add(call, fault)
+            self._targets.setdefault((call.endpoint, call.target), _Target()).add(call, fault)
+            if fault is not None:
+                self._errors.append((call, fault))
         now = self._clock()
         for seconds in self._seconds.values():
             _forget(seconds, now - HISTORY_SECONDS)
@@ -83,17 +97,22 @@ class Figures:
         ]
 
     def target(self, endpoint: str, target: str) -> dict[str, object]:
-        """Return the calls, errors and latencies of one target, and its last call if that failed."""
+        """Return the calls, errors and latencies of one target.
+
+        ``failed`` is the message of its last failure, unless a call succeeded since.
+        """
         found = self._targets.get((endpoint, target), _Target())
         latencies = [each for second in found.recent.values() for each in second.latencies]
         return {
-            "calls": found.calls,
-            "errors": found.errors,
+            **_sums([found]),
             "calls_per_second": _rate(found.recent, self._clock()),
             "milliseconds": _milliseconds(latencies),
-            "failed": None if found.last_error is None else original_message(found.last_error.error),
-            "failed_status": None if found.last_error is None else original_status(found.last_error.error),
+            "failed": None if found.failed is None else original_message(found.failed.error),
         }
+
+    def endpoint(self, endpoint: str) -> dict[str, int]:
+        """Return the sums of all calls of an endpoint, also of those whose target does not exist."""
+        return _sums([each for (name, _), each in self._targets.items() if name == endpoint])
 
     def errors(self) -> list[dict[str, object]]:
         """Return the last errors, newest first."""
@@ -103,10 +122,30 @@ class Figures:
                 "endpoint": call.endpoint,
                 "target": call.target,
                 "status": call.status,
+                "fault": fault.value,
                 "message": original_message(call.error),
             }
-            for call in reversed(self._errors)
+            for call, fault in reversed(self._errors)
         ]
+
+
+def _fault(call: Call) -> Fault | None:
+    if call.status < 400:
+        return None
+    return fault_of(call.status, call.error, is_multi_model=call.is_multi_model)
+
+
+def _sums(targets: Sequence[_Target]) -> dict[str, int]:
+    """Return sums since the start, and of the last minute. ``errors`` are also those of wrong requests."""
+    recent = [second for each in targets for second in each.recent.values()]
+    return {
+        "calls": sum(each.calls for each in targets),
+        "errors": sum(each.errors for each in targets),
+        "failures": sum(each.failures for each in targets),
+        "recent_calls": sum(each.calls for each in recent),
+        "recent_errors": sum(each.errors for each in recent),
+        "recent_failures": sum(each.failures for each in recent),
+    }
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:

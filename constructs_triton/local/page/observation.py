@@ -14,6 +14,7 @@ from typing import Any
 
 from constructs_triton.errors import InvalidValueError, LocalEndpointError
 from constructs_triton.facts.images import version_of_image
+from constructs_triton.local.page.call_faults import failed_step
 from constructs_triton.local.gateway.inference_components import LocalComponent
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
@@ -21,6 +22,7 @@ from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.model_statistics import ModelStatistics
 from constructs_triton.local.page.figures import Figures
 from constructs_triton.local.page.log_tail import LogTail, Messages
+from constructs_triton.local.page.user_files import UserFiles
 from constructs_triton.local.server.memory import stub_bytes
 from constructs_triton.local.server.server_log import read_end
 from constructs_triton.local.sources.inference_type import DEFAULT_MODEL
@@ -35,6 +37,8 @@ _STATISTICS_SECONDS = 10.0
 _FRESH_SECONDS = 0.8
 #: Pause after a reading, in times of its duration: the server answers for each model by itself.
 _LEAST_PAUSE = 10
+#: How long a state waits for statistics. A server that hangs must not keep the page from showing it.
+_PATIENCE_SECONDS = 0.3
 _MOST_TARGETS = 1000
 
 
@@ -48,6 +52,7 @@ class _Server:
     counted_at: float = -_STATISTICS_SECONDS
     counting_seconds: float = 0.0
     counted: tuple[object, ...] = ()
+    counting: asyncio.Task[None] | None = None
     memory_bytes: int = 0
     model_bytes: Mapping[str, int] = field(default_factory=dict)
     measured_at: float = 0.0
@@ -82,7 +87,8 @@ class Observer:
         endpoints = list(self._endpoints.values())
         running = {each.server.directory for endpoint in endpoints for each in endpoint.all_servers()}
         self._servers = {folder: known for folder, known in self._servers.items() if folder in running}
-        return {"endpoints": [await self._endpoint(each) for each in endpoints]}
+        states = [await self._endpoint(each) for each in endpoints]
+        return {"endpoints": sorted(states, key=_has_no_failed_target)}
 
     async def _endpoint(self, endpoint: RunningEndpoint) -> dict[str, object]:
         servers = [await self._server(endpoint, each) for each in endpoint.all_servers()]
@@ -90,6 +96,7 @@ class Observer:
             "name": endpoint.spec.name,
             "stack": endpoint.spec.stack,
             "is_asynchronous": endpoint.spec.asynchronous is not None,
+            **self.figures.endpoint(endpoint.spec.name),
             "servers": servers,
         }
 
@@ -97,7 +104,8 @@ class Observer:
         known = self._servers.setdefault(running.server.directory, _Server())
         await asyncio.to_thread(self._measure, running, known)
         names = await asyncio.to_thread(targets_of, running)
-        targets = [self._target(endpoint, running, *each) for each in list(names.items())[:_MOST_TARGETS]]
+        targets = [self._target(endpoint, running, known, *each) for each in names.items()]
+        targets = sorted(targets, key=_rank)[:_MOST_TARGETS]
         await _count(running, known, [each["calls"] for each in targets])
         await asyncio.to_thread(_explain, running, known, [each["failed"] for each in targets])
         state = _state_of(running)
@@ -129,21 +137,12 @@ class Observer:
             known.model_bytes = _by_model(found, _folders(running))
 
     def _target(
-        self, endpoint: RunningEndpoint, running: LocalVariant, name: str, model: str
+        self, endpoint: RunningEndpoint, running: LocalVariant, known: _Server, name: str, model: str
     ) -> dict[str, Any]:
         """Return the state and figures of what callers choose: a variant, component or target model."""
         figures = self.figures.target(endpoint.spec.name, name)
-        has_failed = _has_failed(running, name, figures["failed_status"])
-        state = "failed" if has_failed else _target_state(running, name)
-        failed = str(figures["failed"]) if has_failed else ""
-        return {
-            "name": name,
-            "model": model,
-            "state": state,
-            **figures,
-            "failed": failed,
-            "diagnosis": _recognized(failed),
-        }
+        state = _target_state(running, name, figures)
+        return {"name": name, "model": model, **figures, "state": state, **_failure(running, known, figures)}
 
     def log_after(self, numbers: Mapping[str, int]) -> Iterator[tuple[str, list[tuple[int, str, bool]]]]:
         """Yield the new lines of each log, by the label of its server, and of the run's messages."""
@@ -189,17 +188,25 @@ async def _count(running: LocalVariant, known: _Server, calls: Sequence[int]) ->
     """Read the server's statistics if there were calls, a start, or none for some time."""
     now = (running.server.generation, running.server.is_ready, *calls)
     wait = _STATISTICS_SECONDS if now == known.counted else _LEAST_PAUSE * known.counting_seconds
-    if time.monotonic() - known.counted_at < wait:
-        return
-    known.counted, known.counted_at = now, time.monotonic()
-    known.statistics, known.no_statistics = (), ""
-    if not running.server.is_ready:
-        known.no_statistics = "the server is not ready"
-        return
-    try:
-        known.statistics = await running.server.statistics()
-    except LocalEndpointError as error:
-        known.no_statistics = str(error)
+    is_counting = known.counting is not None and not known.counting.done()
+    if not is_counting and time.monotonic() - known.counted_at >= wait:
+        known.counted, known.counted_at = now, time.monotonic()
+        known.counting = asyncio.create_task(_read_statistics(running, known))
+    if known.counting is not None and not known.counting.done():
+        await asyncio.wait({known.counting}, timeout=_PATIENCE_SECONDS)
+        if not known.counting.done():
+            known.no_statistics = "the server has not answered yet"
+
+
+async def _read_statistics(running: LocalVariant, known: _Server) -> None:
+    found: Sequence[ModelStatistics] = ()
+    reason = "" if running.server.is_ready else "the server is not ready"
+    if not reason:
+        try:
+            found = await running.server.statistics()
+        except LocalEndpointError as error:
+            reason = str(error)
+    known.statistics, known.no_statistics = found, reason
     known.counting_seconds = time.monotonic() - known.counted_at
 
 
@@ -217,21 +224,38 @@ def _state_of(running: LocalVariant) -> str:
     return "ready"
 
 
-def _has_failed(running: LocalVariant, name: str, status: object) -> bool:
-    """Whether the status of an error is the model's fault: with 4xx a loaded model refused one request."""
-    if not isinstance(status, int):
-        return False
-    is_loaded = running.multi_model is None or name in running.multi_model.loaded_models
-    return status == 0 or status >= 500 or not is_loaded
-
-
-def _target_state(running: LocalVariant, name: str) -> str:
+def _target_state(running: LocalVariant, name: str, figures: Mapping[str, Any]) -> str:
+    """Return the state of a target. Only calls that failed through no fault of their caller count."""
+    if figures["failed"] is not None:
+        return "failed"
     state = _state_of(running)
-    if running.multi_model is None or state != "ready":
-        return state
-    if name in running.multi_model.loaded_models:
-        return "ready"
-    return "loading" if name in running.multi_model.loading_models else "not loaded"
+    if state == "ready" and running.multi_model is not None and name not in running.multi_model.loaded_models:
+        state = "loading" if name in running.multi_model.loading_models else "not loaded"
+    return "some failed" if state == "ready" and figures["recent_failures"] else state
+
+
+def _failure(running: LocalVariant, known: _Server, figures: Mapping[str, Any]) -> dict[str, object]:
+    """Return what is known of a target's last call, if that failed: in the names of the user's files."""
+    message = figures["failed"]
+    if message is None:
+        return {"failed": "", "place": "", "failed_step": "", "diagnosis": None}
+    files = UserFiles.of(running)
+    named = files.name(message)
+    return {
+        "failed": named,
+        "place": files.place(message),
+        "failed_step": failed_step(message, [each.name for each in known.statistics]),
+        "diagnosis": _recognized(named),
+    }
+
+
+def _rank(target: Mapping[str, Any]) -> int:
+    """Return the place of a target: those that fail are before the others, which keep their order."""
+    return 0 if target["state"] == "failed" or target["recent_failures"] else 1
+
+
+def _has_no_failed_target(endpoint: Mapping[str, Any]) -> bool:
+    return all(_rank(target) for server in endpoint["servers"] for target in server["targets"])
 
 
 def _model(statistics: ModelStatistics, bytes_by_model: Mapping[str, int]) -> dict[str, object]:
@@ -269,7 +293,7 @@ def _by_model(bytes_by_path: Mapping[str, int], folders: Mapping[str, str]) -> d
 
 
 def _recognized(failed: str) -> Mapping[str, object] | None:
-    found = recognize(Message(failed, "the response", is_log=True)) if failed else None
+    found = recognize(Message(failed, "the response", is_log=True))
     return None if found is None else found.to_dict()
 
 
@@ -282,6 +306,8 @@ def _explain(running: LocalVariant, known: _Server, failed: Sequence[str]) -> No
     is_failing = any(failed) or running.server.generation > 1 or not running.server.is_ready
     log = read_end(running.server.log) if is_failing else ""
     found: list[Diagnosis] = diagnose_log(
-        log, "the server's log", triton_version=version_of_image(running.server.container.image)
+        UserFiles.of(running).name(log),
+        "the server's log",
+        triton_version=version_of_image(running.server.container.image),
     )
     known.diagnoses = [each.to_dict() for each in found]

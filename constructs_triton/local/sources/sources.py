@@ -116,12 +116,13 @@ def _endpoint_of_folder(
             return _multi_model(name, archives, _names_below(path))
         packed = _pack_each(_checked(path, calls), scratch)
         archives = {f"{model}{_SUFFIX}": archive for model, archive in packed.items()}
-        return _multi_model(name, archives, {model: f"{model}{_SUFFIX}" for model in packed})
+        names = {model: f"{model}{_SUFFIX}" for model in packed}
+        return _multi_model(name, archives, names, source=path)
     repository = _checked(path, calls)
     model = model or _only_model(repository, path)
     archive = pack(repository, repository.closure(model), scratch, archive_name=f"model{_SUFFIX}")
     called, is_streamed = repository.called_models(model), is_decoupled(path, model)
-    return _single_model(name, archive.path, model, called, is_streamed=is_streamed)
+    return _single_model(name, archive.path, model, called, is_streamed=is_streamed, source=path)
 
 
 def _has_models(path: Path) -> bool:
@@ -189,14 +190,20 @@ def _pack_each(repository: ModelRepository, scratch: Path) -> dict[str, Path]:
 
 
 def _single_model(
-    name: str, archive: Path, model: str, called: Sequence[str] = (), *, is_streamed: bool = False
+    name: str,
+    archive: Path,
+    model: str,
+    called: Sequence[str] = (),
+    *,
+    is_streamed: bool = False,
+    source: Path | None = None,
 ) -> EndpointSpec:
     environment = {_DEFAULT_MODEL: model}
     if called:  # as the constructs set it
         environment[_ADDITIONAL_ARGS] = " ".join(f"--load-model={each}" for each in called)
     if is_streamed:  # there is no template that says otherwise, and infer cannot answer
         environment[INFERENCE_TYPE] = "generate_stream"
-    container = ContainerSpec(model, "", archive.resolve().as_uri(), environment, archive)
+    container = ContainerSpec(model, "", archive.resolve().as_uri(), environment, archive, source=source)
     return _endpoint(name, container)
 
 
@@ -208,13 +215,14 @@ def _refuse_default_model(folder: Path, model: str | None) -> None:
         )
 
 
-def _multi_model(name: str, archives: Mapping[str, Path], names: Mapping[str, str]) -> EndpointSpec:
+def _multi_model(
+    name: str, archives: Mapping[str, Path], names: Mapping[str, str], *, source: Path | None = None
+) -> EndpointSpec:
     # As the constructs set it: otherwise one model that does not load makes /ping fail permanently.
     environment = {"SAGEMAKER_TRITON_PING_MODE": "live"}
     indexed = {name: names} if names else {}
-    container = ContainerSpec(
-        name, "", f"s3://local/{name}/", environment, archives=archives, indexed=indexed
-    )
+    url = f"s3://local/{name}/"
+    container = ContainerSpec(name, "", url, environment, archives=archives, indexed=indexed, source=source)
     return _endpoint(name, container)
 
 

@@ -47,6 +47,8 @@ class ContainerSpec:
     archive_folder: Path | None = None
     #: Whether the model has network isolation: no network, inbound or outbound.
     is_isolated: bool = False
+    #: The user's folder of models that the archives were packed from, if it is known.
+    source: Path | None = None
 
     @property
     def is_multi_model(self) -> bool:

@@ -76,8 +76,8 @@ export class Charts {
   }
 }
 
-/** The first line of a chart is drawn last, so that higher percentiles do not hide it. */
-const drawn = (chart) => [...chart.lines].reverse();
+/** The most important line of a chart is drawn last, so that no other hides it: errors, or the lowest percentile. */
+const drawn = (chart) => (chart.lines.at(-1)[1] === ERRORS ? chart.lines : [...chart.lines].reverse());
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 

@@ -3,6 +3,8 @@
 import { byId, bytes, h, milliseconds, rate, setState, setText } from "./dom.js";
 
 const COLUMNS = [["Model"], ["State"], ["Requests/s", "number"], ["p50", "number"], ["p95", "number"], ["Calls", "number"], ["Errors", "number"], ["Memory", "number"]];
+/** The first column in which the row of an endpoint has sums. */
+const SUMS_FROM = COLUMNS.findIndex(([title]) => title === "Calls");
 const FILTERED_FROM = 12;
 
 export const keyOf = (endpoint, server, target) => JSON.stringify([endpoint, server, target]);
@@ -38,6 +40,7 @@ export class Overview {
     if (JSON.stringify(keys) !== JSON.stringify(this.keys)) this.#build(state, targets, keys);
     state.endpoints.forEach((endpoint) => this.#head(endpoint));
     targets.forEach((each) => this.#row(each));
+    this.#filter();
     byId("filter-label").hidden = targets.length < FILTERED_FROM;
   }
 
@@ -52,16 +55,15 @@ export class Overview {
     });
     const heads = COLUMNS.map(([title, kind]) => h("th", { scope: "col", class: kind }, title));
     byId("endpoints").replaceChildren(h("table", {}, h("caption", { class: "hidden" }, "Endpoints and their models"), h("thead", {}, h("tr", {}, ...heads)), ...bodies));
-    if (focused) this.rows.get(focused)?.button.focus();
-    this.#filter();
+    if (focused) this.rows.get(focused)?.button.focus({ preventScroll: true });
     this.mark(this.selected);
   }
 
   #newHead(endpoint) {
-    const memory = h("td", { class: "number" });
+    const sums = COLUMNS.slice(SUMS_FROM).map(([, kind]) => h("td", { class: kind }));
     const note = h("span", { class: "note" });
-    this.heads.set(endpoint.name, { memory, note });
-    return h("tr", { class: "endpoint" }, h("th", { scope: "rowgroup", colspan: COLUMNS.length - 1 }, endpoint.name, " ", note), memory);
+    this.heads.set(endpoint.name, { sums, note });
+    return h("tr", { class: "endpoint" }, h("th", { scope: "rowgroup", colspan: SUMS_FROM }, endpoint.name, " ", note), ...sums);
   }
 
   #newRow({ target, server, key }) {
@@ -76,8 +78,10 @@ export class Overview {
   }
 
   #head(endpoint) {
-    const { memory, note } = this.heads.get(endpoint.name);
-    setText(memory, bytes(endpoint.servers.reduce((all, each) => all + each.memory_bytes, 0)));
+    const { sums, note } = this.heads.get(endpoint.name);
+    const memory = bytes(endpoint.servers.reduce((all, each) => all + each.memory_bytes, 0));
+    [endpoint.calls, endpoint.errors, memory].forEach((text, index) => setText(sums[index], text));
+    sums[1].classList.toggle("bad", endpoint.failures > 0);
     const count = endpoint.servers.reduce((all, each) => all + each.targets.length, 0);
     const starts = endpoint.servers.reduce((all, each) => all + each.starts - 1, 0);
     const left = endpoint.servers.reduce((all, each) => all + each.targets_left_out, 0);
@@ -93,7 +97,7 @@ export class Overview {
     const memory = server.targets.length === 1 ? server.memory_bytes : model?.memory_bytes;
     const texts = [rate(target.calls_per_second), milliseconds(p50), milliseconds(p95), target.calls, target.errors, bytes(memory)];
     texts.forEach((text, index) => setText(cells[index + 1], text));
-    cells[5].classList.toggle("bad", target.errors > 0);
+    cells[5].classList.toggle("bad", target.failures > 0);
   }
 
   mark(key) {
@@ -107,6 +111,6 @@ export class Overview {
 
   #filter() {
     const wanted = byId("filter").value.trim().toLowerCase();
-    for (const { element, name } of this.rows.values()) element.hidden = !name.includes(wanted);
+    for (const { element, name, state } of this.rows.values()) element.hidden = !`${name} ${state.textContent}`.includes(wanted);
   }
 }

@@ -11,6 +11,7 @@ import { decodeResponse, encodeRequest } from "./tensors.js";
 
 const MOST_LOG_LINES = 2000;
 const FAILED = 424;
+const MOST_NAMES = 4;
 
 const charts = new Charts();
 const overview = new Overview(select);
@@ -20,29 +21,54 @@ let state = { endpoints: [] };
 let selected = null; // {key, endpoint, server, target} of the latest state
 let form = null;
 let fields = [];
+let turns = 0; // how often a model was selected
 
 setText(byId("address"), location.host);
 
 // The events of the run.
 
-const events = new EventSource("events");
-events.addEventListener("open", () => {
-  setState(byId("connection"), "live");
-  logs.forEach((lines) => lines.splice(0)); // a new connection sends the log from its beginning
-});
-events.addEventListener("error", () => setState(byId("connection"), "not connected"));
-on("state", showState);
-on("rows", (rows) => { charts.add(rows); if (selected) charts.show(selected.endpoint.name); });
-on("errors", showErrors);
-on("log", addLog);
+const RETRY_MS = 2000;
+const SILENCE_MS = 15000;
+let events = null;
+let heardAt = 0;
+
+/** Connect again and again: a browser itself gives up after a response that is no event stream. */
+function connect() {
+  events?.close();
+  heardAt = Date.now();
+  events = new EventSource("events");
+  events.addEventListener("open", () => {
+    setState(byId("connection"), "live");
+    logs.forEach((lines) => lines.splice(0)); // a new connection sends the log from its beginning
+  });
+  events.addEventListener("error", () => {
+    setState(byId("connection"), "not connected");
+    if (events.readyState === EventSource.CLOSED) setTimeout(connect, RETRY_MS);
+  });
+  on("state", showState);
+  on("rows", (rows) => { charts.add(rows); if (selected) charts.show(selected.endpoint.name); });
+  on("errors", showErrors);
+  on("log", addLog);
+}
 
 function on(name, handle) {
-  events.addEventListener(name, (event) => handle(JSON.parse(event.data)));
+  events.addEventListener(name, (event) => {
+    heardAt = Date.now();
+    handle(JSON.parse(event.data));
+  });
 }
+
+connect();
+setInterval(() => {
+  if (Date.now() - heardAt < SILENCE_MS) return;
+  connect();
+  setState(byId("connection"), "not answering");
+}, RETRY_MS);
 
 function showState(latest) {
   state = latest;
   overview.show(state);
+  showHealth();
   const targets = targetsOf(state);
   const found = targets.find((each) => each.key === selected?.key);
   if (!found && targets.length) select(remembered(targets) ?? targets[0].key);
@@ -69,8 +95,13 @@ async function refresh() {
 
 async function readForm({ endpoint, server, target }) {
   const query = new URLSearchParams({ endpoint: endpoint.name, server: server.name, target: target.name });
-  const response = await fetch(`form?${query}`);
-  return { read: await response.json(), isRead: response.ok };
+  try {
+    const response = await fetch(`form?${query}`, { signal: AbortSignal.timeout(SILENCE_MS) });
+    const read = await response.json();
+    return { read, isRead: response.ok, error: read.error };
+  } catch (error) {
+    return { read: null, isRead: false, error: `The run does not answer (${error.message}).` };
+  }
 }
 
 /** Return the target that was selected before the page was loaded again. */
@@ -91,16 +122,26 @@ async function select(key) {
   byId("calls").replaceChildren();
   byId("form").replaceChildren(h("p", { class: "note" }, "Reading the configuration …"));
   showSelected(found);
-  const { read, isRead } = await readForm(found);
-  if (selected.key !== key) return;
-  if (!isRead) {
-    byId("form").replaceChildren(h("p", { class: "bad" }, read.error));
-    return;
-  }
-  form = read;
+  const isSelected = await readUntilRead(key);
+  if (!isSelected) return;
   buildForm();
   steps.show(selected, form);
+  showFailure();
   charts.show(selected.endpoint.name);
+}
+
+/** Read the form of the selected model, again after each failure; return whether it is still selected. */
+async function readUntilRead(key) {
+  for (const turn = ++turns; ;) {
+    const { read, isRead, error } = await readForm(selected);
+    if (turn !== turns || selected.key !== key) return false;
+    if (isRead) {
+      form = read;
+      return true;
+    }
+    byId("form").replaceChildren(h("p", { class: "bad" }, `${error} Trying again …`));
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
 }
 
 function showSelected(found) {
@@ -110,22 +151,39 @@ function showSelected(found) {
   const of = title === endpoint.name ? "" : ` of ${endpoint.name}`;
   setText(byId("try-title"), `Try ${title}${of}${endpoint.servers.length > 1 ? `, ${kindOf(server, target)}` : ""}`);
   setState(byId("selected-state"), target.state);
-  showFailure(target);
   steps.show(found, form);
+  showFailure();
 }
 
-function showFailure(target) {
+/** Say in words how many calls failed in the last minute, and of which models. */
+function showHealth() {
+  const sum = (name) => state.endpoints.reduce((all, each) => all + each[name], 0);
+  const [calls, failures, refused] = [sum("recent_calls"), sum("recent_failures"), sum("recent_errors") - sum("recent_failures")];
+  const failing = targetsOf(state).filter(({ target }) => target.recent_failures || target.state === "failed").map(({ server, target }) => titleOf(server, target));
+  const names = failing.length > MOST_NAMES ? `${failing.slice(0, MOST_NAMES).join(", ")} and ${failing.length - MOST_NAMES} more` : failing.join(", ");
+  const count = `${failures} of ${calls} calls failed in the last minute${names ? `: ${names}` : ""}`;
+  const without = names ? `The last call failed of ${names}` : calls ? `No model failed in ${calls} calls of the last minute` : "";
+  const wrong = refused ? `${refused} wrong request${refused === 1 ? " was" : "s were"} refused` : "";
+  setText(byId("health"), [failures ? count : without, wrong].filter(Boolean).join("; "));
+  byId("health").classList.toggle("bad", Boolean(failures || names));
+}
+
+function showFailure() {
+  const { target } = selected;
   const place = byId("failure");
-  const text = JSON.stringify([target.name, target.failed, target.diagnosis]);
+  const step = steps.failed(target);
+  const text = JSON.stringify([target.name, target.failed, target.diagnosis, step]);
   if (place.dataset.shown === text) return;
   place.dataset.shown = text;
-  place.replaceChildren(...(target.failed ? [h("div", { class: "failure" }, h("h3", {}, "The last call failed"), h("pre", {}, target.failed), diagnosis(target.diagnosis))] : []));
+  const where = [["Step", step], ["Your file", target.place]].filter(([, each]) => each);
+  const known = diagnosis(target.diagnosis, where);
+  place.replaceChildren(...(target.state === "failed" ? [h("div", { class: "failure" }, h("h3", {}, "The last call failed"), h("pre", {}, target.failed), known)] : []));
 }
 
-function diagnosis(found) {
-  if (!found) return null;
-  return h("dl", { class: "diagnosis" }, h("dt", {}, "Cause"), h("dd", {}, found.cause), h("dt", {}, "Fix"), h("dd", {}, found.fix),
-    ...found.other_causes.flatMap((each) => [h("dt", {}, "Or"), h("dd", {}, each)]));
+function diagnosis(found, where = []) {
+  const rows = found ? [["Cause", found.cause], ["Fix", found.fix], ...found.other_causes.map((each) => ["Or", each])] : [];
+  if (!rows.length && !where.length) return null;
+  return h("dl", { class: "diagnosis" }, ...[...where, ...rows].flatMap(([title, text]) => [h("dt", {}, title), h("dd", {}, text)]));
 }
 
 // The form.
@@ -250,8 +308,8 @@ function codeBlock(title, name, text) {
 // Errors, log and diagnoses.
 
 function showErrors(errors) {
-  const rows = errors.map((each) => [clock(each.time), each.endpoint, each.target || "–", each.status, each.message]);
-  const columns = [["Time"], ["Endpoint"], ["Target"], ["Status", "number"], ["Message"]];
+  const rows = errors.map((each) => [clock(each.time), each.endpoint, each.target || "–", each.status, each.fault, each.message]);
+  const columns = [["Time"], ["Endpoint"], ["Target"], ["Status", "number"], ["Fault of the"], ["Message"]];
   byId("error-list").replaceChildren(rows.length ? table("Last errors", columns, rows) : h("p", { class: "note" }, "No call has failed."));
 }
 

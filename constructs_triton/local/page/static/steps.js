@@ -8,6 +8,8 @@ export class Steps {
   constructor() {
     this.begin = new Map(); // counters at the time of "Count from now", by server and model
     this.selected = null; // {server, target} of the latest state
+    this.form = null;
+    this.ended = new Map(); // requests that ended at a step, by model
     byId("restart-counts").addEventListener("click", () => this.#restart());
   }
 
@@ -28,11 +30,45 @@ export class Steps {
     return { ...model, ...Object.fromEntries(COUNTS.map((name) => [name, model[name] - begin[name]])), batches: Object.fromEntries(batches.filter(([, count]) => count > 0)) };
   }
 
+  /** Return the step of an ensemble that failed the last call: what the error names, else where requests end. */
+  failed(target) {
+    if (!this.#isEnsemble() || target.state !== "failed") return "";
+    return target.failed_step || (this.ended.size ? [...this.ended].sort(([, one], [, other]) => other - one)[0][0] : "");
+  }
+
+  #isEnsemble() {
+    const steps = this.form?.steps ?? [];
+    return steps.some((each) => each.model !== this.form.model) && steps.every((each) => !each.called_by);
+  }
+
+  /**
+   * Set how many requests each step answered with an error of its own making. The server counts a TritonError
+   * as a success, so these are the requests that no step after it received.
+   */
+  #countEnded(models) {
+    this.ended = new Map();
+    for (const step of this.#isEnsemble() ? this.form.steps : []) {
+      const readers = this.form.steps.filter((each) => each.reads.some((name) => step.writes.includes(name)));
+      const received = readers.map(({ model }) => (models.get(model)?.requests ?? 0) + (models.get(model)?.failures ?? 0));
+      const lost = readers.length ? (models.get(step.model)?.requests ?? 0) - Math.max(...received) : 0;
+      if (lost > 0) this.ended.set(step.model, lost);
+    }
+  }
+
+  /** Return a model with its counts as a caller sees them; Triton counts a failed call of an ensemble twice. */
+  #counted(model) {
+    const ended = this.ended.get(model.name) ?? 0;
+    const isOwnEnsemble = this.#isEnsemble() && [this.form.model, this.selected.target.name].includes(model.name);
+    return { ...model, answered: model.requests - ended, failed: isOwnEnsemble ? "–" : model.failures + ended };
+  }
+
   show(selected, form) {
     this.selected = selected;
     this.form = form;
     const { server, target } = selected;
     const models = new Map(server.models.map((each) => [each.name, this.#since(each)]));
+    this.#countEnded(models);
+    const failed = this.failed(target);
     // Triton calls a model of a multi-model container by the name of its archive.
     if (server.is_multi_model && form && models.has(target.name)) models.set(form.model, models.get(target.name));
     setText(byId("steps-note"), server.no_statistics ? `Times are not available: ${server.no_statistics}` : "Means of a request, from the server's own statistics.");
@@ -41,18 +77,19 @@ export class Steps {
     for (const step of form?.steps ?? []) (layers[step.layer] ??= []).push(step);
     const longest = Math.max(...[...models.values()].map((each) => (each.queue_ms + each.compute_ms) / (each.requests || 1)), 1e-9);
     byId("graph").replaceChildren(h("ol", { class: "layers" }, ...layers.filter(Boolean).map((layer) =>
-      h("li", {}, ...layer.map((step) => stepCard(step, models.get(step.model), longest, server))))));
-    byId("batches").replaceChildren(batchTable(server, server.models.map((each) => models.get(each.name))));
+      h("li", {}, ...layer.map((step) => stepCard(step, models.get(step.model), longest, server, step.model === failed))))));
+    byId("batches").replaceChildren(batchTable(server, server.models.map((each) => this.#counted(models.get(each.name)))));
   }
 }
 
-function stepCard(step, model, longest, server) {
+function stepCard(step, model, longest, server, hasFailed) {
   const runsAs = server.stand_ins[step.model];
   const standIn = runsAs ? h("p", { class: "tensors" }, `stand-in: ${runsAs}`) : null;
   const reads = step.reads.length ? h("p", { class: "tensors" }, `${step.reads.join(", ")} → ${step.writes.join(", ")}`) : null;
   const called = step.called_by ? h("p", { class: "tensors" }, `called by ${step.called_by}`) : null;
   const times = server.no_statistics || !model ? h("p", { class: "note" }, "not available") : stepTimes(model, longest);
-  return h("div", { class: "step" }, h("h3", {}, step.model), reads, called, standIn, times);
+  const failure = hasFailed ? h("p", { class: "bad" }, "failed the last call") : null;
+  return h("div", { class: hasFailed ? "step failed" : "step" }, h("h3", {}, step.model), failure, reads, called, standIn, times);
 }
 
 function stepTimes(model, longest) {
@@ -88,7 +125,7 @@ function batchTable(server, models) {
     const mean = counts.reduce((all, [size, count]) => all + Number(size) * count, 0) / executions;
     const sizes = counts.map(([size, count]) => `${size}\u00a0×\u00a0${count}`).join(", ");
     const per = (sum) => (each.requests ? milliseconds(sum / each.requests) : "–");
-    return [titles.get(each.name) ?? each.name, each.requests, each.failures, per(each.queue_ms), per(each.compute_ms), executions ? mean.toFixed(1) : "–", sizes || "–", bytes(each.memory_bytes)];
+    return [titles.get(each.name) ?? each.name, each.answered, each.failed, per(each.queue_ms), per(each.compute_ms), executions ? mean.toFixed(1) : "–", sizes || "–", bytes(each.memory_bytes)];
   });
   const columns = [["Model"], ["Requests", "number"], ["Failed", "number"], ["Queue", "number"], ["Compute", "number"], ["Mean batch", "number"], ["Batch size × executions"], ["Own process", "number"]];
   return table("Models of this server", columns, rows);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +19,7 @@ from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.page.application import Page
 from constructs_triton.local.page.page_files import CONTENT_SECURITY_POLICY, event
-from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton.local.sources.specs import AsyncInferenceSpec, ContainerSpec, EndpointSpec, VariantSpec
 
 CONTAINER = ContainerSpec("m", "", "s3://bucket/m.tar.gz", archive=Path("m.tar.gz"))
 CONFIG = 'backend: "identity"\ninput [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]\n'
@@ -27,7 +28,9 @@ Client: TypeAlias = "TestClient[web.Request, web.Application]"
 
 
 @asynccontextmanager
-async def page_of_a_run(folder: Path, status: int = 200) -> AsyncIterator[Client]:
+async def page_of_a_run(
+    folder: Path, status: int = 200, *, is_asynchronous: bool = False
+) -> AsyncIterator[Client]:
     """A gateway with its page, in front of a server that answers each call with this status."""
 
     async def answer(_: web.Request) -> web.Response:
@@ -38,10 +41,10 @@ async def page_of_a_run(folder: Path, status: int = 200) -> AsyncIterator[Client
     model.mkdir(parents=True)
     (model / "config.pbtxt").write_text(CONFIG)
     spec = VariantSpec("v", CONTAINER)
-    endpoints = {
-        "e": RunningEndpoint(EndpointSpec("e", "s", (spec,)), [LocalVariant(spec, server, None)]),
-    }
-    application = gateway_application(endpoints, page=Page())
+    queue = AsyncInferenceSpec("s3://bucket/out/") if is_asynchronous else None
+    endpoint = EndpointSpec("e", "s", (spec,), asynchronous=queue)
+    endpoints = {"e": RunningEndpoint(endpoint, [LocalVariant(spec, server, None)])}
+    application = gateway_application(endpoints, folder / "bucket", page=Page())
     async with (
         running_server(answer) as port,
         connected(server, port),
@@ -180,11 +183,23 @@ async def test_failed_call_is_in_the_events(tmp_path: Path) -> None:
 
 @in_loop
 async def test_refused_request_is_no_failure_of_the_model(tmp_path: Path) -> None:
-    """A model that refuses a request with a status below 500 stays ready."""
+    """A model that itself refuses a request, with status 400 in a single-model container, stays ready."""
     async with page_of_a_run(tmp_path, status=400) as client:
         assert (await client.post("/endpoints/e/invocations", data=b"x")).status == 424
         (server,) = (await first_events(client, 2))["state"]["endpoints"][0]["servers"]
         assert (server["targets"][0]["state"], server["targets"][0]["errors"]) == ("ready", 1)
+
+
+@in_loop
+async def test_asynchronous_call_counts_when_it_has_ended(tmp_path: Path) -> None:
+    """A queued call that the container fails is one failed call, although the gateway answered 202."""
+    async with page_of_a_run(tmp_path, status=500, is_asynchronous=True) as client:
+        assert (await client.post("/endpoints/e/async-invocations", data=b"x")).status == 202
+        while not (events := await first_events(client, 4))["errors"]:
+            await asyncio.sleep(0.05)
+    (endpoint,) = events["state"]["endpoints"]
+    assert (endpoint["calls"], endpoint["failures"]) == (1, 1)
+    assert endpoint["servers"][0]["targets"][0]["state"] == "failed"
 
 
 @in_loop

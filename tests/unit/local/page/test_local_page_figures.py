@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from constructs_triton.local.page.call_record import Call, CallRecord, original_message
+from constructs_triton.local.page.call_faults import original_message
+from constructs_triton.local.page.call_record import Call, CallRecord
 from constructs_triton.local.page.figures import Figures, percentile
 
 
@@ -56,9 +57,20 @@ def test_last_call_decides_whether_a_target_has_failed() -> None:
         {"Message": "long", "OriginalStatusCode": 500, "OriginalMessage": '{"error": "own words"}'}
     ).encode()
     failed = figures_of(call(999), call(999, status=424, error=error)).target("e", "v")
-    assert (failed["failed"], failed["failed_status"], failed["errors"]) == ("own words", 500, 1)
+    assert (failed["failed"], failed["failures"]) == ("own words", 1)
     fixed = figures_of(call(999, status=424, error=error), call(999)).target("e", "v")
-    assert (fixed["failed"], fixed["errors"]) == (None, 1)
+    assert (fixed["failed"], fixed["failures"]) == (None, 1)
+
+
+def test_refused_request_is_no_failure() -> None:
+    """A wrong request counts as an error of the endpoint, and leaves the state of the model as it was."""
+    refused = call(999, status=400, error=b'{"Message": "Variant x not found"}')
+    failed = call(999, status=424, error=b'{"OriginalStatusCode": 500, "OriginalMessage": "own"}')
+    healthy, broken = figures_of(call(999), refused), figures_of(failed, refused)
+    assert healthy.target("e", "v")["failed"] is None
+    assert broken.target("e", "v")["failed"] == "own"
+    sums = broken.endpoint("e")
+    assert (sums["recent_calls"], sums["recent_errors"], sums["recent_failures"]) == (2, 2, 1)
 
 
 @pytest.mark.parametrize(
