@@ -8,7 +8,7 @@ from pathlib import Path
 
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton.model_repository.ignore import IGNORE_FILE
-from constructs_triton.model_repository.packing import members_of
+from constructs_triton.model_repository.members import members_of
 
 __all__ = ["mirror"]
 

@@ -86,7 +86,7 @@ def add_called_models(parser: argparse._ActionsContainer) -> None:
         type=pair_argument("CALLER=MODEL,...", "pipeline=scale,score"),
         metavar="CALLER=MODEL,...",
         help="models that a Python model calls and whose names its source does not contain as strings; "
-        "the property calls of the repository in an app; may be repeated",
+        "as calls in triton-models.toml, which needs no option; may be repeated",
     )
 
 

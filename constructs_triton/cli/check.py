@@ -41,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Check a model repository by the rules of Triton and SageMaker. Prints every error with its file, "
-        "line and fix. Exit code 1 if there are errors; warnings do not count."
+        "line and fix. Exit code 1 if there are errors; warnings do not count. What "
+        "triton-models.toml in PATH declares about the models applies too."
     )
     parser.add_argument("path", metavar="PATH", help="a folder with one subfolder per model")
     parser.add_argument(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton import model_repository
-from constructs_triton.artifacts.environments.placement import with_environments
+from constructs_triton.artifacts import environments
 from constructs_triton.cli.argument_types import add_called_models, called_models, whole_number
 
 # Its names are imported on first use, so --help loads no compression.
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     repository = model_repository.ModelRepository.from_directory(
         arguments.path, calls=called_models(arguments)
     )
-    placed = with_environments(repository)
+    placed = environments.with_environments(repository)
     if not arguments.no_check:
         _refuse_errors(placed, arguments.path)
     archives = {

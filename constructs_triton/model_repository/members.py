@@ -9,11 +9,15 @@ from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from constructs_triton.errors import ArchiveError
 from constructs_triton.model_repository.ignore import IGNORE_FILE, IgnoreRules
 from constructs_triton.untrusted.regular_files import file_type
+
+if TYPE_CHECKING:
+    from constructs_triton.model_config.folder import ModelFolder
+    from constructs_triton.model_repository.repository import ModelRepository
 
 __all__ = [
     "DIRECTORY_MODE",
@@ -24,6 +28,7 @@ __all__ = [
     "collect_members",
     "fold_mode",
     "is_utf8",
+    "members_of",
     "unreadable_error",
 ]
 
@@ -142,6 +147,19 @@ def unreadable_error(path: str, error: OSError) -> ArchiveError:
     return ArchiveError(
         f"{path}: cannot be read ({(error.strerror or str(error)).lower()}); change its permissions"
     )
+
+
+def members_of(repository: ModelRepository, model_names: Collection[str]) -> list[Member]:
+    models = [repository.models[name] for name in sorted(set(model_names))]
+    directories = [f"{model.name}/{version}" for model in models for version in _version_directories(model)]
+    return collect_members(
+        repository.path, [model.name for model in models], directories, repository.linked_files
+    )
+
+
+def _version_directories(model: ModelFolder) -> tuple[str, ...]:
+    """The version directories to include even if they are empty or missing."""
+    return tuple(map(str, model.versions)) or model.versions_to_create
 
 
 def collect_members(

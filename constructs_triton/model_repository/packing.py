@@ -19,11 +19,10 @@ from constructs_triton.model_repository.archive_cache import ArchiveCache, Archi
 from constructs_triton.model_repository.cache_location import cache_bytes, cache_directory
 from constructs_triton.model_repository.content_digest import ContentDigest, digest_of, hash_files
 from constructs_triton.model_repository.digest_cache import DigestCache
-from constructs_triton.model_repository.members import Member, collect_members
+from constructs_triton.model_repository.members import Member, members_of
 from constructs_triton.model_repository.temporary_folders import output_folder, partial_folder
 
 if TYPE_CHECKING:
-    from constructs_triton.model_config.folder import ModelFolder
     from constructs_triton.model_repository.repository import ModelRepository
 
 __all__ = [
@@ -260,16 +259,3 @@ def _check_names(repository: ModelRepository, model_names: Collection[str], arch
 
 def _is_archive_name(name: str) -> bool:
     return name.endswith(ARCHIVE_SUFFIX) and name != ARCHIVE_SUFFIX and Path(name).name == name
-
-
-def members_of(repository: ModelRepository, model_names: Collection[str]) -> list[Member]:
-    models = [repository.models[name] for name in sorted(set(model_names))]
-    directories = [f"{model.name}/{version}" for model in models for version in _version_directories(model)]
-    return collect_members(
-        repository.path, [model.name for model in models], directories, repository.linked_files
-    )
-
-
-def _version_directories(model: ModelFolder) -> tuple[str, ...]:
-    """The version directories to include even if they are empty or missing."""
-    return tuple(map(str, model.versions)) or model.versions_to_create

@@ -27,6 +27,13 @@ TESTS: Mapping[str, Mapping[str, str]] = {
             "test_hostile_pattern_takes_linear_time test_many_double_stars_are_an_error"
         ),
     },
+    "`triton-models.toml`": {
+        f"{UNIT}/model_repository/test_described_models.py": (
+            "test_hostile_file_is_one_error test_only_requirements_in_the_folder_are_read "
+            "test_a_file_that_is_none_is_not_read"
+        ),
+        f"{UNIT}/artifacts/test_described_environments.py": "test_included_requirements_stay_in_the_folder",
+    },
     "Model files of protobuf (ONNX)": {
         f"{UNIT}/model_files/test_protobuf_wire.py": (
             "test_work_is_limited test_large_fields_are_not_read test_larger_files_may_have_more_fields "

@@ -5,3 +5,7 @@ An environment is a virtual environment without an interpreter, in one tar file.
 environment before those of the image. That works in every release; a script that sets PYTHONPATH is no longer
 executed from 25.08 on.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -28,9 +28,9 @@ from constructs_triton.model_repository.members import (
     FileState,
     Member,
     changed_error,
+    members_of,
     unreadable_error,
 )
-from constructs_triton.model_repository.packing import members_of
 from constructs_triton.model_repository.temporary_folders import output_folder, partial_folder
 from constructs_triton.model_repository.uncompressed.copying import copy_member
 from constructs_triton.model_repository.uncompressed.names import KEEP_FILE

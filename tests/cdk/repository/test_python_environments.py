@@ -191,3 +191,34 @@ def test_an_image_with_another_python_is_refused(models: Path, environment: Pyth
             image=TritonImage.dlc("24.09"),
             instance_type=MACHINE,
         )
+
+
+def test_app_reads_the_file_of_the_commands(
+    tmp_path: Path, models: Path, environment: PythonEnvironment
+) -> None:
+    """``triton-models.toml`` gives the archive of the same argument in code; another value is an error."""
+    given = make_stack()
+    TritonEndpoint(
+        given,
+        "E",
+        model_repository=repository(given, models, environment),
+        model="first",
+        instance_type=MACHINE,
+    )
+    synthesize(given)
+    (models / "wheels").symlink_to(tmp_path / "wheels")
+    (models / "requirements.txt").write_text((tmp_path / "requirements.txt").read_text())
+    assert main(["env", "build", str(models / "requirements.txt")]) == 0
+    (models / "triton-models.toml").write_text('python_environments."*".requirements = "requirements.txt"')
+    with pytest.raises(InvalidValueError, match=r"must equal python_environments of .*triton-models\.toml:1"):
+        repository(make_stack(), models, environment)
+    described = make_stack()
+    for stack, own in (
+        (described, None),
+        (make_stack(), PythonEnvironment.from_requirements(models / "requirements.txt")),
+    ):
+        source = ModelSource.from_directory(models, python_environments=own)
+        both = TritonModelRepository(stack, "Models", source=source)
+        TritonEndpoint(stack, "E", model_repository=both, model="first", instance_type=MACHINE)
+        synthesize(stack)
+        assert archives(stack) == archives(given)

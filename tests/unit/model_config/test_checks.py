@@ -170,7 +170,7 @@ def test_hint_names_the_package_and_not_the_module(tmp_path: Path) -> None:
     (finding,) = _check(files, Target(default_model="m"), tmp_path).findings
     assert finding.message == 'the image has no package "sklearn"'
     assert finding.hint is not None
-    assert finding.hint.startswith("add scikit-learn to the requirements")
+    assert finding.hint.startswith("write scikit-learn into requirements.txt")
 
 
 @pytest.mark.parametrize(
