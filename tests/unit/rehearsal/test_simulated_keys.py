@@ -56,7 +56,7 @@ def test_key_policy_decides_first(
             iam.put_role_policy(RoleName="user", PolicyName="p", PolicyDocument=document(of_role))
         context = {"kms:ViaService": "s3.us-east-1.amazonaws.com"}
         assert aws.access.allows(USER["AWS"], "kms:Decrypt", key, context) is is_allowed
-        aws.client("kms").schedule_key_deletion(KeyId=key, PendingWindowInDays=7)
+        aws.client("kms").schedule_key_deletion(KeyId=key.rpartition("/")[2], PendingWindowInDays=7)
         assert not aws.access.allows(USER["AWS"], "kms:Decrypt", key, context)
     finally:
         for name in iam.list_role_policies(RoleName="user")["PolicyNames"]:
