@@ -148,9 +148,7 @@ class QueueStack(cdk.Stack):
         endpoint = TritonEndpoint(
             self,
             "Endpoint",
-            model_repository=TritonModelRepository(
-                self, "Models", source=ModelSource.from_directory(models)
-            ),
+            model_repository=TritonModelRepository(self, "Models", source=ModelSource.from_directory(models)),
             model="adder",
             endpoint_name="adder",
             instance_type=INSTANCE_TYPE,

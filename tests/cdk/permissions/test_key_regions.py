@@ -1,0 +1,150 @@
+"""Keys of encrypted data: their Region, and the permissions for previous keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sns as sns
+from cdk_apps import add_endpoint, add_repository, flat, make_stack, resources, statements, synthesize
+from cdk_apps import write_repository as write
+
+from constructs_triton import (
+    AsyncInferenceConfig,
+    CoreDump,
+    DataCapture,
+    InstanceType,
+    ModelSource,
+    TritonComponentEndpoint,
+    TritonEndpoint,
+    TritonMultiModelEndpoint,
+)
+from constructs_triton.cdk import DeployTimeFunctions
+from constructs_triton.errors import InvalidValueError
+
+FOREIGN = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+G5 = InstanceType.of("ml.g5.xlarge")
+
+
+def key(stack: cdk.Stack, arn: str = FOREIGN) -> kms.IKey:
+    return kms.Key.from_key_arn(stack, "Key", arn)
+
+
+def bucket(stack: cdk.Stack, *, has_key: bool = False) -> s3.IBucket:
+    encryption_key = key(stack) if has_key else None
+    return s3.Bucket.from_bucket_attributes(
+        stack, "Bucket", bucket_name="outside", region="eu-west-1", encryption_key=encryption_key
+    )
+
+
+def queue(stack: cdk.Stack, **options: Any) -> dict[str, Any]:
+    return {
+        "async_inference": AsyncInferenceConfig(
+            bucket=options.pop("bucket", None) or bucket(stack), **options
+        )
+    }
+
+
+def logs(stack: cdk.Stack, path: Path) -> None:
+    DeployTimeFunctions.of(stack).configure(log_encryption_key=key(stack))
+    repository = add_repository(stack, path)
+    TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=G5)
+
+
+def endpoint(make: Callable[[cdk.Stack], dict[str, Any]]) -> Callable[[cdk.Stack, Path], Any]:
+    return lambda stack, path: add_endpoint(stack, path, **make(stack))
+
+
+def repository(make: Callable[[cdk.Stack], dict[str, Any]]) -> Callable[[cdk.Stack, Path], Any]:
+    return lambda stack, path: add_repository(stack, path, **make(stack))
+
+
+CASES: dict[str, Callable[[cdk.Stack, Path], Any]] = {
+    "encryption_key": endpoint(lambda stack: {"encryption_key": key(stack)}),
+    "async_inference.encryption_key": endpoint(lambda stack: queue(stack, encryption_key=key(stack))),
+    "async_inference.bucket": endpoint(lambda stack: queue(stack, bucket=bucket(stack, has_key=True))),
+    "async_inference.error_topic": endpoint(
+        lambda stack: queue(stack, error_topic=sns.Topic(stack, "Topic", master_key=key(stack)))
+    ),
+    r"async_inference.previous_encryption_keys\[0\]": endpoint(
+        lambda stack: queue(stack, previous_encryption_keys=[key(stack)])
+    ),
+    "data_capture.encryption_key": endpoint(
+        lambda stack: {"data_capture": DataCapture(bucket=bucket(stack), encryption_key=key(stack))}
+    ),
+    "core_dump.encryption_key": endpoint(
+        lambda stack: {"core_dump": CoreDump(bucket=bucket(stack), encryption_key=key(stack))}
+    ),
+    "encryption_key ": lambda stack, _: TritonComponentEndpoint(
+        stack, "Host", instance_type=G5, min_instance_count=1, max_instance_count=1, encryption_key=key(stack)
+    ),
+    "encryption_key  ": repository(lambda stack: {"encryption_key": key(stack)}),
+    "asset_encryption_key": repository(lambda stack: {"asset_encryption_key": key(stack)}),
+    r"previous_encryption_keys\[0\]": repository(lambda stack: {"previous_encryption_keys": [key(stack)]}),
+    "bucket": repository(lambda stack: {"bucket": bucket(stack, has_key=True)}),
+    "source": lambda stack, path: add_repository(stack, path).add_model(
+        "added", ModelSource.from_bucket(bucket(stack, has_key=True), "other.tar.gz")
+    ),
+    "log_encryption_key": logs,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_key_of_another_region_is_refused(tmp_path: Path, name: str) -> None:
+    """Each property that takes a key names itself, both Regions and the key; a token may be in any Region."""
+    path = write(tmp_path / "models")
+    place = rf"^{name.strip()}: its KMS key must be in the Region of the stack"
+    message = rf"{place}, eu-west-1, got us-east-1 \({FOREIGN}\)"
+    with pytest.raises(InvalidValueError, match=message):
+        CASES[name](make_stack(), path)
+    CASES[name](make_stack(environment=None), path)
+
+
+def test_key_that_is_a_token_may_be_in_any_region(tmp_path: Path) -> None:
+    """An ARN from a parameter is not known at synth."""
+    stack = make_stack()
+    given = key(stack, cdk.CfnParameter(stack, "Arn").value_as_string)
+    add_endpoint(stack, write(tmp_path / "models"), encryption_key=given)
+
+
+def test_roles_may_use_previous_keys_of_a_queue(tmp_path: Path) -> None:
+    """The execution role reads and writes with each key, and the callers encrypt and decrypt with each."""
+    stack = make_stack()
+    new, old = kms.Key(stack, "New"), kms.Key(stack, "Old")
+    caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    created = s3.Bucket(stack, "Queue", encryption_key=new)
+    topic = sns.Topic(stack, "Topic", master_key=new)
+    config = AsyncInferenceConfig(bucket=created, success_topic=topic, previous_encryption_keys=[old])
+    add_endpoint(stack, write(tmp_path / "models"), async_inference=config).grant_invoke_async(caller)
+    template = synthesize(stack)
+    for sid in ("DecryptAsyncInput", "EncryptAsyncOutput", "EncryptAsyncMessages"):
+        assert [flat(each)[1:4] for each in statements(template)[sid]["Resource"]] == ["New", "Old"], sid
+    (policy,) = (
+        each["Properties"]["PolicyDocument"]["Statement"]
+        for name, each in resources(template, "AWS::IAM::Policy").items()
+        if name.startswith("Caller")
+    )
+    encrypted = [each for each in policy if "kms:GenerateDataKey" in each["Action"]]
+    assert [flat(arn)[1:4] for each in encrypted for arn in each["Resource"]] == ["New", "Old"]
+
+
+def test_endpoint_of_one_model_reads_archives_with_previous_keys(tmp_path: Path) -> None:
+    """Objects of the asset bucket keep their key; each statement has an ID of its own."""
+    stack = make_stack()
+    keys = [kms.Key(stack, name) for name in ("New", "Old", "Elder")]
+    repository = add_repository(
+        stack,
+        write(tmp_path / "models"),
+        asset_encryption_key=keys[0],
+        previous_encryption_keys=keys[1:],
+    )
+    TritonEndpoint(stack, "Endpoint", model_repository=repository, model="other", instance_type=G5)
+    found = statements(synthesize(stack))
+    arns = [flat(each["Resource"]) for sid, each in found.items() if sid.startswith("DecryptModel")]
+    assert [each[1:4] for each in arns] == ["New", "Old", "Eld"]

@@ -1,0 +1,105 @@
+"""Policies of KMS keys: they decide before the policies of a role."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from shared_endpoint import TRUST, account, aws
+from small_assembly import codes, endpoint, rehearsal
+
+from constructs_triton.findings import Severity
+from constructs_triton.rehearsal import SimulatedAccount
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
+
+__all__ = ["account", "aws"]
+
+ROOT = {"AWS": "arn:aws:iam::123456789012:root"}
+USER = {"AWS": "arn:aws:iam::123456789012:role/user"}
+ADMINISTRATION = {"Effect": "Allow", "Action": ["kms:Put*", "kms:Describe*"], "Principal": ROOT}
+ACCOUNT = {"Effect": "Allow", "Action": "kms:*", "Principal": ROOT}
+BY_NUMBER = {**ACCOUNT, "Principal": {"AWS": "123456789012"}}
+ROLE = {"Effect": "Allow", "Action": "kms:Decrypt", "Principal": USER}
+EVERYBODY = {"Effect": "Deny", "Action": "kms:Decrypt", "Principal": "*"}
+OTHERS = {**EVERYBODY, "Condition": {"StringNotEquals": {"kms:CallerAccount": "123456789012"}}}
+IN_S3 = {**ROLE, "Condition": {"StringEquals": {"kms:ViaService": "s3.us-east-1.amazonaws.com"}}}
+DECRYPTS, DENIED = {"Effect": "Allow", "Action": "kms:Decrypt"}, {"Effect": "Deny", "Action": "kms:*"}
+
+
+@pytest.mark.parametrize(
+    ("of_key", "of_role", "is_allowed"),
+    [
+        ([ACCOUNT], [DECRYPTS], True),
+        ([BY_NUMBER], [DECRYPTS], True),
+        ([ACCOUNT], [], False),
+        ([ADMINISTRATION], [DECRYPTS], False),
+        ([ROLE], [], True),
+        ([IN_S3], [], True),
+        ([ROLE], [DENIED], False),
+        ([ACCOUNT, EVERYBODY], [DECRYPTS], False),
+        ([ACCOUNT, {**EVERYBODY, "Principal": ROOT}], [DECRYPTS], False),
+        ([ACCOUNT, {**EVERYBODY, "Principal": USER}], [DECRYPTS], False),
+        ([ACCOUNT, OTHERS], [DECRYPTS], True),
+    ],
+)
+def test_key_policy_decides_first(
+    aws: SimulatedAccount, of_key: list[Any], of_role: list[Any], is_allowed: bool
+) -> None:
+    """A Deny wins, and the role's policies count only if the key's policy allows the account."""
+    key = create_key(aws, of_key)
+    iam = aws.client("iam")
+    iam.create_role(RoleName="user", AssumeRolePolicyDocument=json.dumps(TRUST))
+    try:
+        if of_role:
+            iam.put_role_policy(RoleName="user", PolicyName="p", PolicyDocument=document(of_role))
+        context = {"kms:ViaService": "s3.us-east-1.amazonaws.com"}
+        assert aws.access.allows(USER["AWS"], "kms:Decrypt", key, context) is is_allowed
+        aws.client("kms").schedule_key_deletion(KeyId=key.rpartition("/")[2], PendingWindowInDays=7)
+        assert not aws.access.allows(USER["AWS"], "kms:Decrypt", key, context)
+    finally:
+        for name in iam.list_role_policies(RoleName="user")["PolicyNames"]:
+            iam.delete_role_policy(RoleName="user", PolicyName=name)
+        iam.delete_role(RoleName="user")
+
+
+def create_key(aws: SimulatedAccount, statements: list[Any]) -> str:
+    arn: str = aws.client("kms").create_key(Policy=document(statements))["KeyMetadata"]["Arn"]
+    return arn
+
+
+def document(statements: list[Any]) -> str:
+    every = [{"Resource": "*", **each} for each in statements]
+    return json.dumps({"Version": "2012-10-17", "Statement": every})
+
+
+def keyed(*statements: Any, role_may: tuple[str, ...] = ("kms:CreateGrant",)) -> dict[str, Any]:
+    """An endpoint whose volumes have a key with this policy."""
+    resources = endpoint()
+    key = {"KeyPolicy": json.loads(document(list(statements)))}
+    resources["Key"] = {"Type": "AWS::KMS::Key", "Properties": key}
+    arn = {"Fn::GetAtt": ["Key", "Arn"]}
+    resources["Config"]["Properties"]["KmsKeyId"] = arn
+    allowed = resources["Policy"]["Properties"]["PolicyDocument"]["Statement"]
+    allowed.append({"Effect": "Allow", "Action": [*role_may], "Resource": arn})
+    return resources
+
+
+NO_GRANTS = {"Effect": "Deny", "Action": "kms:CreateGrant", "Principal": "*"}
+
+
+def test_narrowed_policy_of_a_volume_key_is_found(tmp_path: Any) -> None:
+    """New instances could not encrypt their volumes; the hint is about policies and not about another key."""
+    found = rehearsal(tmp_path, keyed(ACCOUNT), keyed(ACCOUNT, NO_GRANTS))
+    (problem,) = found.problems
+    assert (problem.code, problem.severity) == ("rehearse-data-loses-access", Severity.ERROR)
+    assert "role Role may not encrypt storage volumes, under key Key: kms:CreateGrant" in problem.message
+    assert problem.hint.startswith("allow the action in a policy of the role")
+
+
+def test_first_deployment_without_the_permission_is_found(tmp_path: Any) -> None:
+    """Neither a key that allows only its administration nor a role without the action is accepted."""
+    for name, new in {"key": keyed(ADMINISTRATION), "role": keyed(ACCOUNT, role_may=("kms:List*",))}.items():
+        (tmp_path / name).mkdir()
+        assert codes(rehearsal(tmp_path / name, None, new)) == {"rehearse-data-loses-access"}
