@@ -20,7 +20,7 @@ ALONE = server_check._LOAD_ALONE_SECONDS
 
 
 class Silent(CheckServer):
-    """A server whose requests nobody answers, which is alive."""
+    """A server that is alive and answers no request."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, None)  # type: ignore[arg-type]
