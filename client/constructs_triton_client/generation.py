@@ -10,6 +10,7 @@ import numpy as np
 
 from constructs_triton_client.errors import InvocationError, RequestEncodingError, ResponseDecodingError
 from constructs_triton_client.generated_events import GenerateEvent
+from constructs_triton_client.invocation_errors import NOT_STREAMING, NOT_STREAMING_HINT
 from constructs_triton_client.server_sent_events import iterate_events
 from constructs_triton_client.wire import EncodedRequest
 
@@ -83,6 +84,8 @@ def _parse(index: int, data: str) -> dict[str, Any]:
 
 
 def _hint(said: str) -> str:
+    if NOT_STREAMING in said:
+        return NOT_STREAMING_HINT
     if _SEVERAL in said:
         return "set inference_type to generate_stream on the endpoint"
     return "see the endpoint's log"

@@ -18,7 +18,13 @@ from constructs_triton_client.errors import (
     NoCapacityError,
 )
 
-__all__ = ["MAXIMUM_PARSED_BYTES", "build_invocation_error", "read_model_message"]
+__all__ = [
+    "MAXIMUM_PARSED_BYTES",
+    "NOT_STREAMING",
+    "NOT_STREAMING_HINT",
+    "build_invocation_error",
+    "read_model_message",
+]
 
 INSUFFICIENT_STORAGE = 507
 _THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
@@ -37,7 +43,14 @@ _NOT_TENSORS = (
     "the endpoint runs with inference_type generate or generate_stream, so send text with infer_stream of "
     "the client, or JSON with curl"
 )
+#: Triton's words for a generate request at an endpoint that expects tensors.
+NOT_STREAMING = "Unable to parse 'inputs'"
+NOT_STREAMING_HINT = (
+    "the endpoint runs with inference_type infer, so send tensors with infer of the client, or set "
+    "inference_type to generate_stream on the endpoint"
+)
 _MESSAGE_HINTS = {
+    NOT_STREAMING: NOT_STREAMING_HINT,
     # Triton's, for requests that do not fit the endpoint's inference type.
     "doesn't support models with decoupled": "set inference_type to generate_stream on the endpoint, and "
     "call infer_stream",
@@ -50,6 +63,13 @@ _MESSAGE_HINTS = {
     "Could not find inference component": "check the name; `aws sagemaker list-inference-components` lists "
     "components",
 }
+# Only the configuration has the names: SageMaker passes no request for them to the server.
+_UNKNOWN_TENSOR = re.compile(
+    r"unexpected inference (in|out)put|missing required input|expected \d+ inputs but got"
+)
+_UNKNOWN_TENSOR_HINT = (
+    "use the names in the model's config.pbtxt; set model_config on the client to have inputs checked first"
+)
 # The number of characters of a model's message that are printed; ``model_message`` keeps all of them.
 _MAXIMUM_PRINTED = 2000
 # A longer error body is not parsed: the start of its text is enough for a message.
@@ -97,7 +117,10 @@ def build_invocation_error(
     if model_message:
         message += f": {model_message[:_MAXIMUM_PRINTED]}"
     return error_class(
-        f"{message}; {hint}", status=status, model_message=model_message, request_id=request_id
+        f"{message}; {hint}" if hint else message,
+        status=status,
+        model_message=model_message,
+        request_id=request_id,
     )
 
 
@@ -122,7 +145,10 @@ def _hint(code: str, status: int | None, said: str) -> str:
     if code in _INVALID_CODES and _NO_ENDPOINT.search(said):
         return "check the name and the Region; `aws sagemaker list-endpoints` lists endpoints"
     if code in _INVALID_CODES or status in {400, 404}:
-        return "compare the request with the endpoint and the model's configuration"
+        if _UNKNOWN_TENSOR.search(said):
+            return _UNKNOWN_TENSOR_HINT
+        # Triton's message is complete.
+        return "" if said else "compare the request with the endpoint and the model's configuration"
     return _HINTS_BY_CODE.get(code, "see the endpoint's log for the cause")
 
 

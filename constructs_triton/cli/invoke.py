@@ -13,7 +13,7 @@ import constructs_triton_client
 from constructs_triton.cli.connection_options import add_connection_options
 from constructs_triton.cli.program.exit_codes import FoundWrongError
 from constructs_triton.cli.tensor_options import read_shapes
-from constructs_triton.errors import InvocationError
+from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_table
 
 if TYPE_CHECKING:
@@ -35,10 +35,12 @@ inputs:
 
 --random and --zeros read the shapes from a model repository, because SageMaker has no call that returns
 them. Random numbers are between 0 and 1, whole numbers between 0 and 9 (UINT8: 255), strings are words.
+With --stream, the inputs are fields of Triton's generate extension, and --json prints one object a line.
 --json prints only the response; otherwise a request of this form in Python is printed too.
 
 examples:
   constructs-triton invoke digits --input image=@seven.png --batch --endpoint-url http://127.0.0.1:8080
+  constructs-triton invoke story --stream --input text_input='Once upon':BYTES --input max_tokens=9:INT32
   constructs-triton invoke resnet --random --repository models --shape image=3,224,224
 """
 
@@ -70,6 +72,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--target-variant",
         metavar="NAME",
         help="variant that answers (default: SageMaker chooses one by the weights)",
+    )
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="call a model that generates, and print each event as it arrives; needs inference_type "
+        "generate_stream",
     )
     add_connection_options(parser)
     parser.add_argument(
@@ -119,6 +127,8 @@ def _declare_inputs(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Send one request and print the response."""
+    if arguments.stream:
+        return _stream(arguments)
     inputs = _inputs(arguments)
     datatypes = {name: "BF16" for name, (_, datatype) in inputs.items() if datatype == "BF16"}
     arrays = {name: array for name, (array, _) in inputs.items()}
@@ -137,6 +147,25 @@ def run(arguments: argparse.Namespace) -> int:
     print_json(describe(result)) if arguments.as_json else _print_result(result)
     if not arguments.as_json and not arguments.inputs:
         _print_python_call(arguments, inputs)
+    return 0
+
+
+def _stream(arguments: argparse.Namespace) -> int:
+    unfit = {
+        "--batch": (arguments.batch, "the generate extension derives shapes itself"),
+        "--output": (arguments.outputs, "a stream has all outputs"),
+        "--record": (arguments.record, "`verify` sends no streams"),
+        "--target-model": (arguments.target_model, "multi-model endpoints cannot stream"),
+    }
+    for option, (is_given, why) in unfit.items():
+        if is_given:
+            raise InvalidValueError(f"{option}: cannot be used with --stream, because {why}; remove it")
+    fields = {name: array.ravel() for name, (array, _) in _inputs(arguments).items()}
+    for event in connect(arguments).infer_stream(fields, **_invoke_options(arguments)):
+        if arguments.as_json:
+            print_json(dict(event), indent=None)
+        else:
+            print_lines(", ".join(f"{name}: {value}" for name, value in event.items()))
     return 0
 
 

@@ -1,86 +1,58 @@
 """Loads the models of a repository in the Triton server and returns its answers.
 
-The models are loaded one after the other. A server that does not answer (the Python backend waits forever
-without ``model.py``) is stopped, and a new one continues with the next model. Models of backends that
-nvidia-pytriton does not contain are loaded by the stand-ins of the local run. Where a stand-in cannot run,
-an empty backend takes its place, compiled with the system's C compiler: Triton's core then checks the
-configuration, but the model file is not checked.
+Several servers share the models, and each loads one model at a time. A server that ends or does not answer
+is replaced. Its last model gets no verdict from that: a server can also end because of the model before,
+which is still being unloaded, or because of another process of the machine. So this model is loaded again,
+in a new server and without any other. The Python backend waits forever without ``model.py``.
 """
 
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import os
+import queue
 import re
 import select
-import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
 from constructs_triton.artifacts.environments.placement import with_environments
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.server.installation import (
-    TritonInstallation,
-    find_installation,
-    inspect_python,
-    make_backends,
-)
+from constructs_triton.local.checked_models import copy_models, has_gpu
+from constructs_triton.local.server.installation import TritonInstallation, find_installation, inspect_python
 from constructs_triton.local.server.supervisor_process import supervisor_command
 from constructs_triton.local.server.unix_http import UnixHTTPConnection
-from constructs_triton.local.stand_ins.environments import replace_environments
-from constructs_triton.local.stand_ins.frameworks import PACKAGES
-from constructs_triton.local.stand_ins.stand_ins import StandIns
-from constructs_triton.model_config.backends import infer_backend
-from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
-from constructs_triton.model_config.text import format_model_config
 from constructs_triton.model_repository import ModelRepository
-from constructs_triton.model_repository.uncompressed.copying import copy_file
-from constructs_triton.processes.children import PIPE, Child, run_child
+from constructs_triton.processes.children import PIPE, Child
 from constructs_triton.processes.environments import foreign_environment
 
-__all__ = ["ask_server"]
+__all__ = ["CheckRun", "CheckServer", "ask_server"]
 
-BACKENDS = frozenset(
-    {"dali", "fil", "onnxruntime", "openvino", "pytorch", "tensorflow", "tensorrt", "tensorrtllm", "vllm"}
-)
-"""Backends of NVIDIA's images that are replaced. The server reports any other name as missing."""
-
-_KIND_GPU = 1
-_ENVIRONMENT = "EXECUTION_ENV_PATH"
 _SOCKET_NAME = "http.sock"
-_START_SECONDS, _LOAD_SECONDS, _COMPILE_SECONDS = 60.0, 30.0, 60.0
+#: Triton waits for its Python processes most of the time in which it loads a small model.
+_SERVERS = 4
+_START_SECONDS, _LOAD_SECONDS, _LOAD_ALONE_SECONDS = 60.0, 30.0, 60.0
+_END_SECONDS = 15.0
+_CRASHES = (signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
 # Of an ensemble, the steps are unloaded too.
 _BODIES = {"load": b"{}", "unload": b'{"parameters": {"unload_dependents": true}}'}
-# The only required function. It responds without outputs, because a warm-up waits for a response.
-_EMPTY_SOURCE = """
-void *TRITONBACKEND_ResponseNew(void **response, void *request);
-void *TRITONBACKEND_ResponseSend(void *response, unsigned int flags, void *error);
-void *TRITONBACKEND_RequestRelease(void *request, unsigned int flags);
-
-void *TRITONBACKEND_ModelInstanceExecute(void *instance, void **requests, unsigned int count)
-{
-  void *response;
-  (void)instance;
-  for (unsigned int i = 0; i < count; ++i) {
-    if (TRITONBACKEND_ResponseNew(&response, requests[i]) == 0)
-      TRITONBACKEND_ResponseSend(response, 1, 0);
-    TRITONBACKEND_RequestRelease(requests[i], 1);
-  }
-  return 0;
-}
-"""
 
 
 def ask_server(path: Path) -> dict[str, str]:
-    """Return the server's answer for each model: ``"loads"``, or ``"rejected: "`` and its message.
+    """Return the server's answer for each model.
 
-    An answer says if another backend was used. Without a GPU, instance groups on GPUs are removed first.
+    An answer is ``"loads"``, or ``"rejected: "`` and the server's message, or ``"unknown: "`` and the reason
+    why there is no verdict: the server does not answer, or was killed. An answer says if another backend was
+    used. Without a GPU, instance groups on GPUs are removed first.
 
     Raises:
         InvalidValueError: a Python environment was not built, or cannot be built for the server's Python.
@@ -90,90 +62,108 @@ def ask_server(path: Path) -> dict[str, str]:
     """
     repository = with_environments(ModelRepository.from_directory(path))
     with tempfile.TemporaryDirectory(prefix="constructs-triton-check-") as folder:
-        check_run = _CheckRun.prepare(repository, Path(folder))
-        answers: dict[str, str] = {}
-        while len(answers) < len(repository.models):
-            with check_run.server():
-                check_run.ask(answers)
-    return dict(sorted(answers.items()))
+        return dict(sorted(CheckRun.prepare(repository, Path(folder)).ask().items()))
+
+
+class _NoAnswerError(Exception):
+    """The server ended, or did not answer in time; it is not asked again."""
 
 
 @dataclass(frozen=True)
-class _CheckRun:
-    """A private copy of the repository and of the backends, with links to unchanged files."""
+class CheckRun:
+    """The models of a check, each with the note that its answer gets, and the servers that load them."""
 
     directory: Path
     models: dict[str, str]
     installation: TritonInstallation
+    _running: list[CheckServer] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     @classmethod
-    def prepare(cls, repository: ModelRepository, directory: Path) -> _CheckRun:
+    def prepare(cls, repository: ModelRepository, directory: Path) -> CheckRun:
+        """Copy the models and the backends into an empty folder."""
         installation = find_installation()
-        python = inspect_python(packages=PACKAGES)
-        make_backends(directory / "backends", installation, python)
-        (directory / "models").mkdir()
-        (directory / "home").mkdir()
-        for entry in repository.path.iterdir():
-            if entry.name not in repository.models:
-                (directory / "models" / entry.name).symlink_to(entry.resolve())
-        archives = _environments(repository)
-        notes = {
-            name: _copy(model, directory / "models" / name, archives)
-            for name, model in repository.models.items()
-        }
-        built: list[str] = []
-        replace_environments(directory / "models", python.executable, built.append)
-        for line in built:
-            notes[line.partition("/")[0]] += f" ({line})"
-        stand_ins = StandIns(python.packages, python.executable)
-        for name, note in _replace_backends(repository, directory, stand_ins):
-            notes[name] += note
-        return cls(directory, notes, installation)
+        return cls(directory, copy_models(repository, directory, installation), installation)
+
+    def ask(self) -> dict[str, str]:
+        """Load every model, those that got no answer a second time and alone, and return the answers."""
+        answers = self._ask_together()
+        for name in self.models:
+            if name not in answers:
+                answers[name] = self._ask_alone(name)
+        return {name: answers[name] + note for name, note in self.models.items()}
+
+    def _ask_together(self) -> dict[str, str]:
+        answers: dict[str, str] = {}
+        waiting = queue.SimpleQueue[str]()
+        for name in self.models:
+            waiting.put(name)
+        # Models of several servers could need more memory than a GPU has.
+        count = 1 if has_gpu() else min(_SERVERS, len(self.models))
+        with ThreadPoolExecutor(count) as pool:
+            try:
+                for each in [pool.submit(self._ask_waiting, waiting, answers) for _ in range(count)]:
+                    each.result()
+            except BaseException:  # Ctrl-C: the threads end with their servers
+                _empty(waiting)
+                for server in self._running:
+                    server.stop()
+                raise
+        return answers
+
+    def _ask_waiting(self, waiting: queue.SimpleQueue[str], answers: dict[str, str]) -> None:
+        while not waiting.empty():
+            with self.server() as server, suppress(_NoAnswerError, queue.Empty):
+                while True:
+                    name = waiting.get_nowait()
+                    answers[name] = server.load(name, _LOAD_SECONDS)
+                    server.unload(name)
+
+    def _ask_alone(self, name: str) -> str:
+        with self.server() as server:
+            try:
+                return server.load(name, _LOAD_ALONE_SECONDS)
+            except _NoAnswerError as error:
+                if isinstance(error.__cause__, TimeoutError):
+                    return f"unknown: the server did not answer within {_LOAD_ALONE_SECONDS:.0f} s"
+                return _answer_of_ended(server.exit_code())
 
     @contextmanager
-    def server(self) -> Iterator[None]:
-        """Start a server without models, on a Unix socket in the private folder."""
-        prefix = f"triton_{self.directory.name}_"
-        (self.directory / "server").mkdir()
-        command = supervisor_command(prefix, self.directory / "server", self.directory)
+    def server(self) -> Iterator[CheckServer]:
+        """Start a server without models, on a Unix socket in a private folder."""
+        number = next(self._numbers)
+        folder = self.directory / f"server{number}"
+        folder.mkdir()
+        prefix = f"triton_{self.directory.name}_{number}_"
+        command = supervisor_command(prefix, folder, self.directory)
         # The supervisor ends with its standard input, after it has cleaned up.
         streams = {"stdin": PIPE, "stdout": PIPE, "text": True}
         with Child[str](command, environment=foreign_environment(), is_kept=False, **streams) as supervisor:
+            server = CheckServer(folder, supervisor)
+            self._running.append(server)
             try:
-                self._start(supervisor, prefix)
-                yield
+                server.start(self._request(folder, prefix))
+                yield server
             finally:
-                assert supervisor.stdin is not None
-                supervisor.stdin.write('{"stop": true}\n')  # keep the folder of the run
+                server.stop()
+                self._running.remove(server)
 
-    def _start(self, supervisor: Child[str], prefix: str) -> None:
+    def _request(self, folder: Path, prefix: str) -> dict[str, object]:
         python = inspect_python()
-        request = {
+        return {
             "argv": [str(self.installation.executable), *self._flags(prefix)],
             "environment": {
                 "HOME": str(self.directory / "home"),
                 "PATH": os.pathsep.join([str(python.bin), "/usr/local/bin", "/usr/bin", "/bin"]),
                 "LD_LIBRARY_PATH": self.installation.library_path(python),
             },
-            "cwd": str(self.directory / "server"),
-            "log": str(self.directory / "server.log"),
+            "cwd": str(folder),
+            "log": str(folder / "server.log"),
             "mounted_models": None,
             "private_port": None,
             "has_network": True,
             "grace_seconds": 0,
         }
-        assert supervisor.stdin is not None
-        assert supervisor.stdout is not None
-        supervisor.stdin.write(json.dumps(request) + "\n")
-        supervisor.stdin.flush()
-        supervisor.stdout.readline()  # that it was started
-        deadline = time.monotonic() + _START_SECONDS
-        # The next line says that it has ended.
-        while time.monotonic() < deadline and not select.select([supervisor.stdout], [], [], 0.05)[0]:
-            if self._request("GET", "/v2/health/live", 2.0)[0] == 200:
-                return
-        tail = (self.directory / "server.log").read_text("utf-8", "replace").splitlines()[-8:]
-        raise LocalEndpointError("the Triton server did not start; its log ends with:\n" + "\n".join(tail))
 
     def _flags(self, prefix: str) -> list[str]:
         return [
@@ -188,116 +178,104 @@ class _CheckRun:
             "--backend-config=python,shm-default-byte-size=1048576",
         ]
 
-    def ask(self, answers: dict[str, str]) -> None:
-        """Load the models that have no answer yet, until the server ends or does not answer."""
-        for name, note in self.models.items():
-            if name in answers:
-                continue
-            path = f"/v2/repository/models/{quote(name, safe='')}"
-            status, text = self._request("POST", f"{path}/load", _LOAD_SECONDS)
-            if status is None:
-                answers[name] = f"rejected: {text}{note}"
-                return
-            answers[name] = ("loads" if status == 200 else f"rejected: {_reason(text)}") + note
-            self._request("POST", f"{path}/unload", _LOAD_SECONDS)  # its processes would slow down the others
 
-    def _request(self, method: str, path: str, timeout: float) -> tuple[int | None, str]:
-        connection = UnixHTTPConnection(self.directory / "server" / _SOCKET_NAME, timeout=timeout)
+@dataclass(frozen=True, eq=False)
+class CheckServer:
+    """One server of a check, in its folder, with the supervisor that started it."""
+
+    folder: Path
+    supervisor: Child[str]
+
+    def start(self, request: dict[str, object]) -> None:
+        """Start the server and wait until it answers.
+
+        Raises:
+            LocalEndpointError: it ended, or did not answer in time.
+        """
+        assert self.supervisor.stdin is not None
+        assert self.supervisor.stdout is not None
+        with suppress(OSError, ValueError):  # it was stopped
+            self.supervisor.stdin.write(json.dumps(request) + "\n")
+            self.supervisor.stdin.flush()
+        self.supervisor.stdout.readline()  # that it was started
+        deadline = time.monotonic() + _START_SECONDS
+        # The next line says that it has ended.
+        while time.monotonic() < deadline and not self._has_event(0.05):
+            with suppress(_NoAnswerError):
+                if self.request("GET", "/v2/health/live", 2.0)[0] == http.HTTPStatus.OK:
+                    return
+        tail = (self.folder / "server.log").read_text("utf-8", "replace").splitlines()[-8:]
+        raise LocalEndpointError("the Triton server did not start; its log ends with:\n" + "\n".join(tail))
+
+    def stop(self) -> None:
+        """End the supervisor, and with it the server; keep the folder of the run."""
+        assert self.supervisor.stdin is not None
+        with suppress(OSError, ValueError):  # it has ended, or was stopped before
+            self.supervisor.stdin.write('{"stop": true}\n')
+            self.supervisor.stdin.close()
+
+    def load(self, name: str, seconds: float) -> str:
+        """Return whether a model loads.
+
+        Raises:
+            _NoAnswerError: the server ended, or did not answer in time.
+        """
+        status, text = self.request("POST", _path(name, "load"), seconds)
+        return "loads" if status == http.HTTPStatus.OK else f"rejected: {_reason(text)}"
+
+    def unload(self, name: str) -> None:
+        """Unload a model: its processes would slow down the others.
+
+        Raises:
+            _NoAnswerError: the server ended, or did not answer in time.
+        """
+        self.request("POST", _path(name, "unload"), _LOAD_SECONDS)
+
+    def exit_code(self) -> int | None:
+        """Return the exit code of a server that has ended, or ``None`` if the supervisor has ended too."""
+        assert self.supervisor.stdout is not None
+        line = self.supervisor.stdout.readline() if self._has_event(_END_SECONDS) else ""
+        code: int | None = json.loads(line or "{}").get("ended")
+        return code
+
+    def request(self, method: str, path: str, seconds: float) -> tuple[int, str]:
+        """Send a request and return the status and the body.
+
+        Raises:
+            _NoAnswerError: the server ended, or did not answer in time.
+        """
+        connection = UnixHTTPConnection(self.folder / _SOCKET_NAME, timeout=seconds)
         try:
             connection.request(method, path, body=_BODIES.get(path.rpartition("/")[2]))
             response = connection.getresponse()
             return response.status, response.read().decode("utf-8", "replace")
-        except TimeoutError:
-            return None, f"no answer within {timeout:.0f} s: the server hangs"
-        except (OSError, http.client.HTTPException):
-            return None, "the server ended"
+        except (OSError, http.client.HTTPException) as error:
+            raise _NoAnswerError from error
         finally:
             connection.close()
 
-
-def _replace_backends(
-    repository: ModelRepository, directory: Path, stand_ins: StandIns
-) -> Iterator[tuple[str, str]]:
-    """Replace the backends that are not installed; yield each model that needs one, with a note.
-
-    Triton looks for a library in the model's folder first, so each model has its own empty backend.
-    """
-    installed = {path.name for path in (directory / "backends").iterdir()}
-    stand_ins.place(directory / "backends")
-    for model in repository.models.values():
-        backend = infer_backend(model).backend
-        if backend not in BACKENDS or backend in installed:
-            continue
-        if stand_ins.can_run(model, backend):
-            runtime = stand_ins.describe(model, backend)
-            yield model.name, f" (loaded by {runtime} in place of the backend {backend})"
-        else:
-            _compile_empty_backend(directory / "models" / model.name, backend)
-            yield model.name, f" (an empty backend {backend} was used: only the configuration was checked)"
+    def _has_event(self, seconds: float) -> bool:
+        return bool(select.select([self.supervisor.stdout], [], [], seconds)[0])
 
 
-def _environments(repository: ModelRepository) -> set[str]:
-    """Return the names of the archives that Python models have their packages in."""
-    configs = (model.config for model in repository.models.values())
-    found = (each.parameters[_ENVIRONMENT] for each in configs if each and _ENVIRONMENT in each.parameters)
-    return {each.string_value.rpartition("/")[2] for each in found}
+def _path(name: str, action: str) -> str:
+    return f"/v2/repository/models/{quote(name, safe='')}/{action}"
 
 
-def _copy(model: ModelFolder, target: Path, archives: set[str]) -> str:
-    """Link the model's files, write a configuration for this machine, and return a note of the change.
-
-    Environments are copied, because those with another Python than the server are replaced.
-    """
-    target.mkdir()
-    for name, is_directory in model.entries.items():
-        if name in archives and not is_directory:
-            copy_file(model.directory / name, target / name)
-        elif name != CONFIG_FILE:
-            _mirror(model.directory / name, target / name)
-    content = model.read(CONFIG_FILE)
-    if content is None:
-        return ""
-    config, note = model.config, ""
-    if config is not None and not Path("/dev/nvidia0").exists():
-        kept = [group for group in config.instance_group if group.kind != _KIND_GPU]
-        if len(kept) < len(config.instance_group):
-            changed = type(config)()
-            changed.CopyFrom(config)
-            del changed.instance_group[:]
-            changed.instance_group.extend(kept)
-            content, note = format_model_config(changed).encode(), " (without its instance groups on GPUs)"
-    (target / CONFIG_FILE).write_bytes(content)
-    return note
+def _empty(waiting: queue.SimpleQueue[str]) -> None:
+    with suppress(queue.Empty):
+        while True:
+            waiting.get_nowait()
 
 
-def _mirror(source: Path, target: Path) -> None:
-    """Create the same folders with links to the files. Python writes its bytecode beside the links."""
-    if source.is_symlink() or not source.is_dir():
-        target.symlink_to(source.resolve())
-        return
-    target.mkdir()
-    for folder, folders, files in os.walk(source):
-        place = target / Path(folder).relative_to(source)
-        for name in [*files, *folders]:
-            path = Path(folder, name)
-            if name in folders and not path.is_symlink():
-                (place / name).mkdir()
-            else:
-                (place / name).symlink_to(path.resolve())
-
-
-def _compile_empty_backend(directory: Path, backend: str) -> None:
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        raise LocalEndpointError(f"backend {backend}: its replacement needs a C compiler; install gcc")
-    source = directory / "empty_backend.c"
-    source.write_text(_EMPTY_SOURCE, encoding="ascii")
-    library = directory / f"libtriton_{backend}.so"
-    done = run_child([compiler, "-shared", "-fPIC", "-o", library, source], seconds=_COMPILE_SECONDS)
-    if done.returncode:
-        raise LocalEndpointError(
-            f"backend {backend}: its replacement cannot be compiled: {done.stderr.strip()}"
+def _answer_of_ended(code: int | None) -> str:
+    if code is None or (code < 0 and -code not in _CRASHES):
+        by = "" if code is None else f" by {signal.Signals(-code).name}"
+        return (
+            f"unknown: the server was ended{by}; free memory and space in /dev/shm, and run the check again"
         )
+    how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+    return f"rejected: the server ended with {how} while it loaded this model alone"
 
 
 def _reason(text: str) -> str:

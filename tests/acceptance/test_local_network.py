@@ -19,7 +19,7 @@ from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.local.server.namespaces import why_no_network_isolation
 from constructs_triton.local.server.private_address import SOCKET_NAME, why_unavailable
-from constructs_triton.local.server_check import _CheckRun
+from constructs_triton.local.server_check import CheckRun
 from constructs_triton.model_repository import ModelRepository
 
 BUDGET_MINUTES = 1
@@ -121,12 +121,10 @@ def test_the_server_of_a_check_has_no_port(tmp_path: Path) -> None:
         (tmp_path / "models" / name).write_text(text)
     (tmp_path / "private").mkdir()
     repository = ModelRepository.from_directory(tmp_path / "models")
-    check = _CheckRun.prepare(repository, tmp_path / "private")
-    with check.server():
-        answers: dict[str, str] = {}
-        check.ask(answers)
-        processes = processes_in(tmp_path / "private" / "server")
-        assert (answers, len(processes) > 1, listening(processes)) == ({"m": "loads"}, True, set())
+    with CheckRun.prepare(repository, tmp_path / "private").server() as server:
+        answer = server.load("m", 30)
+        processes = processes_in(server.folder)
+        assert (answer, len(processes) > 1, listening(processes)) == ("loads", True, set())
 
 
 class _WithoutSeccomp(LocalEndpoint):

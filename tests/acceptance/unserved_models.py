@@ -21,7 +21,7 @@ from provoked_failures import server_settings
 
 from constructs_triton.local.server.server import TritonServer
 from constructs_triton.local.server.unix_http import UnixHTTPConnection
-from constructs_triton.local.server_check import _CheckRun
+from constructs_triton.local.server_check import CheckRun
 from constructs_triton.local.sources.specs import ContainerSpec
 from constructs_triton.model_repository import ModelRepository
 
@@ -144,12 +144,13 @@ class ServerOfModels:
     """A Triton server that loads the models of a folder one by one, without SageMaker's front end."""
 
     def __init__(self, repository: Path, scratch: Path) -> None:
-        self._run = _CheckRun.prepare(ModelRepository.from_directory(repository), scratch)
+        self._run = CheckRun.prepare(ModelRepository.from_directory(repository), scratch)
 
     @contextmanager
     def running(self) -> Iterator[ServerOfModels]:
         """Start the server, and stop it at the end."""
-        with self._run.server():
+        with self._run.server() as server:
+            self._folder = server.folder
             yield self
 
     def load(self, model: str) -> int | None:
@@ -161,7 +162,7 @@ class ServerOfModels:
         return self._post(f"/v2/models/{model}/infer", {"inputs": inputs})
 
     def _post(self, path: str, body: object) -> tuple[int | None, str]:
-        connection = UnixHTTPConnection(self._run.directory / "server" / "http.sock", timeout=10)
+        connection = UnixHTTPConnection(self._folder / "http.sock", timeout=10)
         try:
             connection.request("POST", path, body=json.dumps(body))
             response = connection.getresponse()

@@ -19,12 +19,18 @@ from onnx import TensorProto
 from triton_server import needs_server
 
 from constructs_triton.cli import main
-from constructs_triton.local.server_check import ask_server
+from constructs_triton.local.server_check import CheckRun, ask_server
 from constructs_triton.model_config import ModelConfig, PythonBackend
+from constructs_triton.model_repository import ModelRepository
 
 pytestmark = [pytest.mark.e2e, needs_server]
 ARCHIVE = Path(__file__).parents[1] / "contract" / "oracle" / "cases.tar.gz"
 CASES = ("bad_auto_conflict", "bad_py_init_raises", "foreign_trt_good", "bad_warmup_shape", "ok_minimal")
+
+_PYTHON_CONFIG = (
+    'backend: "python"\ninput [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]\n'
+    'output [ { name: "Y" data_type: TYPE_FP32 dims: [ 1 ] } ]\n'
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +47,18 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return repository
 
 
-def test_server_decides_each_model(models: Path) -> None:
+def test_server_decides_each_model(models: Path, tmp_path: Path) -> None:
     """A model that raises is rejected with the server's message; an empty backend replaces TensorRT."""
-    answers = ask_server(models)
+    folder = tmp_path / f"check{os.getpid()}"
+    folder.mkdir()
+    answers = CheckRun.prepare(ModelRepository.from_directory(models), folder).ask()
     assert set(answers) == set(CASES)
     assert answers["ok_minimal"] == "loads"
     assert answers["foreign_trt_good"].startswith("loads (an empty backend tensorrt")
     assert "max_batch_size" in answers["bad_auto_conflict"]
     assert "weights missing" in answers["bad_py_init_raises"]
     assert answers["bad_warmup_shape"].startswith("rejected: ")
-    assert not list(Path("/dev/shm").glob("triton_check_*"))
+    assert not list(Path("/dev/shm").glob(f"triton_{folder.name}_*"))
 
 
 def test_python_examples_have_the_verdict_of_the_server(tmp_path: Path) -> None:
@@ -64,6 +72,34 @@ def test_python_examples_have_the_verdict_of_the_server(tmp_path: Path) -> None:
     assert "No module named 'triton_python_backend_util'" in answers["a"]
     assert answers["b"] == "loads"
     assert "bin/activate does not exist" in answers["c"]
+
+
+_ENDING_MODEL = """import os, pathlib, signal
+
+class TritonPythonModel:
+    def initialize(self, args):
+        seen = pathlib.Path({seen!r})
+        times = len(seen.read_text()) if seen.exists() else 0
+        seen.write_text("x" * (times + 1))
+        if times < {times}:
+            os.kill(os.getppid(), signal.{name})
+
+    def execute(self, requests):
+        return []
+"""
+
+
+def test_a_server_that_ended_is_no_verdict(tmp_path: Path) -> None:
+    """A model whose server ends is loaded again alone, and rejected only if it crashes that server, too."""
+    models = tmp_path / "models"
+    for case, times, name in (("once", 1, "SIGILL"), ("crashes", 9, "SIGILL"), ("killed", 9, "SIGKILL")):
+        seen = str(tmp_path / f"{case}.txt")
+        text = _ENDING_MODEL.format(seen=seen, times=times, name=name)
+        write({f"{case}/config.pbtxt": _PYTHON_CONFIG, f"{case}/1/model.py": text}, models)
+    answers = ask_server(models)
+    assert answers["once"] == "loads"
+    assert answers["crashes"] == "rejected: the server ended with SIGILL while it loaded this model alone"
+    assert answers["killed"].startswith("unknown: the server was ended by SIGKILL; ")
 
 
 def test_command_prints_the_answers_of_the_server(
@@ -97,10 +133,7 @@ def test_killed_check_leaves_nothing(tmp_path: Path) -> None:
     """SIGKILL during a load ends the server too, and removes its folder."""
     version = tmp_path / "models" / "slow" / "1"
     version.mkdir(parents=True)
-    (version.parent / "config.pbtxt").write_text(
-        'backend: "python"\ninput [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]\n'
-        'output [ { name: "Y" data_type: TYPE_FP32 dims: [ 1 ] } ]\n'
-    )
+    (version.parent / "config.pbtxt").write_text(_PYTHON_CONFIG)
     started = tmp_path / "started"
     (version / "model.py").write_text(
         f"import pathlib, time\npathlib.Path({str(started)!r}).touch()\ntime.sleep(60)\n"

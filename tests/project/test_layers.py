@@ -107,6 +107,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "watch",
         "run",
         "endpoint",
+        "checked_models",
         "server_check",
     ),
 }

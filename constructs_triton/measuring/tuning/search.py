@@ -7,13 +7,14 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from math import ceil
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Unpack
 
 from blake3 import blake3
 
-from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
+from constructs_triton.errors import ConstructsTritonError, InvalidValueError, LocalEndpointError
 from constructs_triton.local.options import LocalRunOptions
 from constructs_triton.measuring.tuning.axes import count_candidates, search
 from constructs_triton.measuring.tuning.bench import Bench
@@ -166,6 +167,7 @@ class Tuning:
             instance_type=place.instance_type,
         )
         self.schedule = Schedule(60 * options.budget_minutes, options.step_seconds, place.start_seconds)
+        _refuse_small_budget(self.schedule, options)
         self._started = 0.0
 
     def _inputs(self) -> dict[str, str]:
@@ -276,6 +278,16 @@ class Tuning:
             report=watcher.on_round,
         ):
             rounds.append(found)
+
+
+def _refuse_small_budget(schedule: Schedule, options: TuneOptions) -> None:
+    least = schedule.least_minutes
+    if options.budget_minutes < least:
+        raise InvalidValueError(
+            f"budget_minutes: must be at least {least:g} with steps of {options.step_seconds:g} seconds, "
+            f"because the present configuration is measured first, got {options.budget_minutes:g}; raise it "
+            f"to {ceil(least)}, or make the steps shorter with step_seconds (--step-seconds)"
+        )
 
 
 def _present_fails(model: str, error: CandidateRefusedError) -> ConstructsTritonError:

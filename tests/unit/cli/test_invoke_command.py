@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from null_server import run_null_server
 
 import constructs_triton_client as client
 from constructs_triton.cli import main
@@ -243,3 +244,17 @@ def test_a_missing_batch_axis_suggests_the_option(
     monkeypatch.setattr(_Client, "infer", infer)
     assert main(["invoke", "e", "--input", "x=1:FP32", *options]) == 1
     assert capsys.readouterr().err == f"{expected}\n"
+
+
+def test_stream_prints_each_event(capsys: pytest.CaptureFixture[str]) -> None:
+    """A model that generates gets the inputs as fields; what streams cannot have is an error."""
+    words = ["--stream", "--input", "text_input=hi:BYTES", "--input", "max_tokens=2:INT32"]
+    with run_null_server() as server:
+        server.content_type = "text/event-stream"
+        server.answer = b'data: {"text_output":"a","model_name":"m"}\n\n' * 2
+        assert main(["invoke", server.url, *words]) == 0
+        assert capsys.readouterr().out.splitlines() == ["text_output: a, model_name: m"] * 2
+        assert main(["invoke", server.url, *words, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out.splitlines()[1])["text_output"] == "a"
+        assert main(["invoke", server.url, *words, "--target-model", "m"]) == 2
+    assert "--target-model: cannot be used with --stream" in capsys.readouterr().err

@@ -69,7 +69,27 @@ def test_unknown_endpoint_names_the_command_that_lists_endpoints() -> None:
     error = build_invocation_error(
         "demo", "it failed", code="ValidationError", status=400, model_message=said
     )
-    assert "compare the request" in str(error)
+    assert str(error).endswith(f": {said}")
+
+
+@pytest.mark.parametrize(
+    ("said", "end"),
+    [
+        (
+            "unexpected inference input 'k' for model 'm'",
+            "; use the names in the model's config",
+        ),
+        (
+            "Unable to parse 'inputs': attempt to access",
+            "; the endpoint runs with inference_type",
+        ),
+        ("unexpected shape for input 'X' for model 'm'. Expected [-1,4], got [1,5]", "got [1,5]"),
+    ],
+)
+def test_a_message_of_the_model_has_a_hint_only_if_the_fix_is_elsewhere(said: str, end: str) -> None:
+    """Names of tensors and the endpoint's inference type are not in Triton's messages; a shape is."""
+    text = str(build_invocation_error("demo", "it failed", status=400, model_message=said))
+    assert text.partition(said)[2].startswith(end) or text.endswith(end)
 
 
 @pytest.mark.parametrize(

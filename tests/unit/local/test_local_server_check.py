@@ -1,54 +1,86 @@
-"""The order in which the models of a repository are loaded, without a server."""
+"""What a check says of a model whose server gives no answer, without a server."""
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from constructs_triton.local import server_check
 from constructs_triton.local.server.installation import TritonInstallation
-from constructs_triton.local.server_check import _CheckRun
+from constructs_triton.local.server_check import CheckRun, CheckServer
 
 NOWHERE = Path("/nowhere")
-ANSWERS: dict[str, tuple[int | None, str]] = {
-    "hangs": (None, "no answer"),
-    "loads": (200, ""),
-    "rejected": (400, '{"error": "no\\n model"}'),
-}
+INSTALLATION = TritonInstallation(NOWHERE, NOWHERE, NOWHERE, None)
+ALONE = server_check._LOAD_ALONE_SECONDS
 
 
-def test_server_without_an_answer_hangs(tmp_path: Path) -> None:
-    """The answer says how long the server was waited for."""
-    installation = TritonInstallation(NOWHERE, NOWHERE, NOWHERE, None)
-    check_run = _CheckRun(tmp_path, {}, installation)
-    with socket.socket(socket.AF_UNIX) as server:
-        (tmp_path / "server").mkdir()
-        server.bind(str(tmp_path / "server" / server_check._SOCKET_NAME))
-        server.listen()
-        answer = check_run._request("GET", "/v2/health/ready", timeout=0.01)
-    assert answer == (None, "no answer within 0 s: the server hangs")
+class Silent(CheckServer):
+    """A server that is alive and answers no request."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, None)  # type: ignore[arg-type]
 
 
-def test_each_model_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a model without an answer the next server continues with the models that have none."""
-    asked: list[str] = []
+class Server:
+    """Answers for models by their names; ``asked`` has each model that is loaded, and the timeout."""
 
-    def request(_: _CheckRun, method: str, path: str, timeout: float) -> tuple[int | None, str]:
-        assert (method, timeout) == ("POST", 30.0)
-        name, action = path.split("/")[-2:]
-        if action == "load":
-            asked.append(name)
-        return ANSWERS[name]
+    def __init__(self, asked: list[tuple[str, float]]) -> None:
+        self.asked = asked
 
-    monkeypatch.setattr(_CheckRun, "_request", request)
-    models = {"hangs": " (note)", "loads": " (note)", "rejected": ""}
-    check_run = _CheckRun(NOWHERE, models, TritonInstallation(NOWHERE, NOWHERE, NOWHERE, None))
-    answers: dict[str, str] = {}
-    check_run.ask(answers)
-    assert answers == {"hangs": "rejected: no answer (note)"}
-    check_run.ask(answers)
-    assert asked == ["hangs", "loads", "rejected"]
-    assert answers["loads"] == "loads (note)"
-    assert answers["rejected"] == "rejected: no model"
+    def load(self, name: str, seconds: float) -> str:
+        self.asked.append((name, seconds))
+        if name == "busy" and seconds < ALONE:
+            raise server_check._NoAnswerError
+        return "rejected: no" if name == "rejected" else "loads"
+
+    def unload(self, name: str) -> None:
+        if name == "ends later":
+            raise server_check._NoAnswerError
+
+
+def test_a_model_without_an_answer_is_asked_again_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that ends gives no verdict on its model, and none on the one after it."""
+    asked: list[tuple[str, float]] = []
+    servers: list[Server] = []
+
+    @contextmanager
+    def server(_: CheckRun) -> Iterator[Any]:
+        servers.append(Server(asked))
+        yield servers[-1]
+
+    monkeypatch.setattr(CheckRun, "server", server)
+    monkeypatch.setattr(server_check, "_SERVERS", 1)
+    models = {"busy": " (note)", "ends later": "", "loads": " (note)", "rejected": ""}
+    answers = CheckRun(NOWHERE, models, INSTALLATION).ask()
+    assert answers == {
+        "busy": "loads (note)",
+        "ends later": "loads",
+        "loads": "loads (note)",
+        "rejected": "rejected: no",
+    }
+    assert [name for name, _ in asked] == ["busy", "ends later", "loads", "rejected", "busy"]
+    assert len(servers) == 4
+
+
+def test_a_silent_server_gives_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is alive and does not answer in time makes the answer unknown."""
+
+    @contextmanager
+    def server(_: CheckRun) -> Iterator[CheckServer]:
+        with socket.socket(socket.AF_UNIX) as listener:
+            address = tmp_path / server_check._SOCKET_NAME
+            address.unlink(missing_ok=True)
+            listener.bind(str(address))
+            listener.listen()
+            yield Silent(tmp_path)
+
+    monkeypatch.setattr(CheckRun, "server", server)
+    monkeypatch.setattr(server_check, "_LOAD_SECONDS", 0.01)
+    monkeypatch.setattr(server_check, "_LOAD_ALONE_SECONDS", 0.01)
+    answers = CheckRun(NOWHERE, {"m": ""}, INSTALLATION).ask()
+    assert answers == {"m": "unknown: the server did not answer within 0 s"}
