@@ -67,7 +67,7 @@ def test_the_file_is_not_packed(models: Path, tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("call = {}", r"models.toml:1: call: unknown key; did you mean \"calls\"\?"),
-        ("\n# calls\n[calls]\npipline = []", r':4: calls: .* got "pipline"; did you mean "pipeline"\?'),
+        ("\n# calls\n[calls]\npipelin = []", r':4: calls: .* got "pipelin"; did you mean "pipeline"\?'),
         (
             '[calls]\npipeline = "scale"',
             r":2: calls.pipeline: must be a list of names of models, got \"scale\"",
