@@ -11,6 +11,7 @@ from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
+from constructs_triton.cdk.permissions.role_trust import SAGEMAKER, check_trust
 from constructs_triton.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
 from constructs_triton.findings import Finding, Severity
 
@@ -43,8 +44,10 @@ class ExecutionRole:
         The permissions are children of the endpoint and not of ``given``, which may belong to several
         endpoints or to another stack. An immutable role gets none.
         """
-        if given is not None and not accepts_policies(scope, given):
-            return cls(given, None)
+        if given is not None:
+            check_trust(scope, given)
+            if not accepts_policies(scope, given):
+                return cls(given, None)
         role = iam.Role(scope, "Role", assumed_by=_trusted_service(scope)) if given is None else given
         permissions = RolePermissions(scope, "ExecutionPolicy", role=role, statements=statements)
         return cls(role, permissions, is_given=given is not None)
@@ -142,7 +145,7 @@ def _trusted_service(scope: Construct) -> iam.ServicePrincipal:
     stack = Stack.of(scope)
     own_resources = f"arn:{stack.partition}:sagemaker:{stack.region}:{stack.account}:*"
     return iam.ServicePrincipal(
-        "sagemaker.amazonaws.com",
+        SAGEMAKER,
         conditions={
             "StringEquals": {"aws:SourceAccount": stack.account},
             "ArnLike": {"aws:SourceArn": own_resources},

@@ -1,0 +1,78 @@
+"""Checks at synth that SageMaker may assume a role of the app."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jsii
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct, IValidation
+
+__all__ = ["SAGEMAKER", "check_trust"]
+
+SAGEMAKER = "sagemaker.amazonaws.com"
+_ASSUME = {"sts:AssumeRole", "sts:*", "*"}
+
+
+def check_trust(scope: Construct, role: iam.IRole) -> None:
+    """Let synth fail if the trust policy of ``role`` does not allow SageMaker.
+
+    The policy is read at synth, because an app may add statements to it until then. The CDK does not know the
+    policy of an imported role, so it is not checked.
+    """
+    resource = role.node.default_child  # also of a role without policy updates
+    if isinstance(resource, iam.CfnRole):
+        scope.node.add_validation(_Trust(resource))
+
+
+@jsii.implements(IValidation)
+class _Trust:
+    def __init__(self, role: iam.CfnRole) -> None:
+        self._role = role
+
+    def validate(self) -> list[str]:
+        """Return an error if no statement of the trust policy allows SageMaker."""
+        policy = Stack.of(self._role).resolve(self._role.assume_role_policy_document)
+        statements = policy.get("Statement", []) if isinstance(policy, dict) else []
+        if not statements or any(map(_allows_sagemaker, statements)):
+            return []
+        path = self._role.node.path.removesuffix("/Resource")
+        others = ", ".join(dict.fromkeys(_names(statements)))
+        principal = f'iam.ServicePrincipal("{SAGEMAKER}")'
+        return [
+            f"role: SageMaker must be allowed to assume the role {path}, got the trust policy of {others}; "
+            f"add {principal} to its assumed_by, for example with iam.CompositePrincipal"
+        ]
+
+
+def _allows_sagemaker(statement: Mapping[str, Any]) -> bool:
+    """Whether a statement allows SageMaker, or may do so after the tokens in it are known."""
+    if statement["Effect"] != "Allow":
+        return False
+    if "NotPrincipal" in statement or "NotAction" in statement:
+        return True
+    principal = statement["Principal"]
+    services = principal.get("Service", []) if isinstance(principal, dict) else principal
+    may_be_all = "*" in _values(principal) if isinstance(principal, dict) else False
+    return _has(statement["Action"], _ASSUME) and (may_be_all or _has(services, {SAGEMAKER, "*"}))
+
+
+def _has(found: Any, wanted: set[str]) -> bool:
+    return any(not isinstance(each, str) or each in wanted for each in _listed(found))
+
+
+def _names(statements: list[Mapping[str, Any]]) -> Iterator[str]:
+    for statement in statements:
+        for each in _values(statement.get("Principal", {})):
+            yield f'"{each}"' if isinstance(each, str) else "another account"
+
+
+def _values(principal: Mapping[str, Any]) -> Iterator[Any]:
+    for each in principal.values():
+        yield from _listed(each)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,66 @@
+"""Roles of the app that SageMaker cannot assume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_iam as iam
+from cdk_apps import add_endpoint, synthesize
+
+LAMBDA = iam.ServicePrincipal("lambda.amazonaws.com")
+SAGEMAKER = iam.ServicePrincipal("sagemaker.amazonaws.com")
+
+
+def denying(stack: cdk.Stack) -> iam.IRole:
+    role = iam.Role(stack, "Own", assumed_by=LAMBDA)
+    statement = iam.PolicyStatement(
+        effect=iam.Effect.DENY, actions=["sts:AssumeRole"], principals=[SAGEMAKER]
+    )
+    assert role.assume_role_policy is not None
+    role.assume_role_policy.add_statements(statement)
+    return role
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (lambda stack: iam.Role(stack, "Own", assumed_by=LAMBDA), '"lambda.amazonaws.com"'),
+        (lambda stack: iam.Role(stack, "Own", assumed_by=iam.AccountPrincipal("1" * 12)), "another account"),
+        (
+            lambda stack: iam.Role(stack, "Own", assumed_by=LAMBDA).without_policy_updates(),
+            '"lambda.amazonaws.com"',
+        ),
+        (denying, '"lambda.amazonaws.com", "sagemaker.amazonaws.com"'),
+    ],
+    ids=["service", "account", "immutable", "denied"],
+)
+def test_role_without_trust_in_sagemaker_fails_synth(
+    stack: cdk.Stack, tmp_path: Path, make: Callable[[cdk.Stack], iam.IRole], names: str
+) -> None:
+    """Creating the model would fail, so synth names the role, its present principals and the fix."""
+    add_endpoint(stack, tmp_path, role=make(stack))
+    with pytest.raises(RuntimeError, match=f"the role Test/Own, got the trust policy of {names}; add"):
+        synthesize(stack)
+
+
+def test_role_that_sagemaker_may_assume_is_accepted(stack: cdk.Stack, tmp_path: Path) -> None:
+    """One of several principals is enough, also one that is added later; tokens and imports are unknown."""
+    parameter = cdk.CfnParameter(stack, "Principal")
+    later = iam.Role(stack, "Later", assumed_by=LAMBDA)
+    for name, role in {
+        "Both": iam.Role(stack, "Both", assumed_by=iam.CompositePrincipal(LAMBDA, SAGEMAKER)),
+        "Added": later,
+        "Unknown": iam.Role(
+            stack, "Unknown", assumed_by=iam.ServicePrincipal(parameter.value_as_string)
+        ),
+        "Imported": iam.Role.from_role_arn(stack, "Imported", "arn:aws:iam::123456789012:role/Shared"),
+    }.items():  # fmt: skip
+        add_endpoint(stack, tmp_path, f"{name}Endpoint", role=role)
+    assert later.assume_role_policy is not None
+    later.assume_role_policy.add_statements(
+        iam.PolicyStatement(actions=["sts:AssumeRole"], principals=[SAGEMAKER])
+    )
+    synthesize(stack)
