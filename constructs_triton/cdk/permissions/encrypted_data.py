@@ -65,9 +65,10 @@ class DataUnderKeys:
             environment = getattr(key, "env", None)  # an interface of the user's own may have none
             there = here if environment is None else environment.region
             if there != here and not is_token(there):
+                shown = key.node.path if is_token(key.key_arn) else key.key_arn
                 raise InvalidValueError(
                     f"{name}: its KMS key must be in the Region of the stack, {here}, got {there} "
-                    f"({key.key_arn}); use a key in {here}, for example a replica of a multi-Region key"
+                    f"({shown}); use a key in {here}, for example a replica of a multi-Region key"
                 )
 
     def _named(self) -> Iterator[tuple[str, kms.IKey]]:

@@ -106,6 +106,14 @@ def test_key_of_another_region_is_refused(tmp_path: Path, name: str) -> None:
     CASES[name](make_stack(environment=None), path)
 
 
+def test_key_of_a_stack_in_another_region_is_named_by_its_path(tmp_path: Path) -> None:
+    """The ARN of a key that the app creates is a token, which would say nothing to the reader."""
+    stack = make_stack()
+    there = cdk.Stack(stack.node.root, "There", env=cdk.Environment(account="1" * 12, region="us-east-1"))
+    with pytest.raises(InvalidValueError, match=r"got us-east-1 \(There/Key\); use a key in eu-west-1"):
+        add_endpoint(stack, tmp_path, encryption_key=kms.Key(there, "Key"))
+
+
 def test_key_that_is_a_token_may_be_in_any_region(tmp_path: Path) -> None:
     """An ARN from a parameter is not known at synth."""
     stack = make_stack()
