@@ -8,11 +8,11 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from constructs_triton_client.datatypes import DATATYPES
-from constructs_triton_client.errors import RequestEncodingError
+from constructs_triton_client.errors import InvalidValueError, RequestEncodingError
 from constructs_triton_client.spelling import did_you_mean, quoted
 from constructs_triton_client.wire.tensors import resolve_datatype
 
-__all__ = ["ModelConfigLike", "ModelInputLike", "check_inputs"]
+__all__ = ["ModelConfigLike", "ModelInputLike", "check_inputs", "check_model_config"]
 
 ANY_SIZE = -1
 
@@ -38,6 +38,21 @@ class ModelConfigLike(Protocol):
     def input(self) -> Iterable[ModelInputLike]: ...
     @property
     def max_batch_size(self) -> int: ...
+
+
+def check_model_config(model_config: ModelConfigLike | None) -> None:
+    """Check that a configuration, if there is one, is not the path or the text of one.
+
+    Raises:
+        InvalidValueError: it has no inputs or no maximum batch size.
+    """
+    if model_config is not None and not (
+        hasattr(model_config, "input") and hasattr(model_config, "max_batch_size")
+    ):
+        raise InvalidValueError(
+            f"model_config: must be a model configuration, got {type(model_config).__name__}; write "
+            'ModelConfig.read("config.pbtxt") with the ModelConfig of constructs_triton.model_config'
+        )
 
 
 def check_inputs(

@@ -63,12 +63,28 @@ _MESSAGE_HINTS = {
     "Could not find inference component": "check the name; `aws sagemaker list-inference-components` lists "
     "components",
 }
-# Only the configuration has the names: SageMaker passes no request for them to the server.
-_UNKNOWN_TENSOR = re.compile(
-    r"unexpected inference (in|out)put|missing required input|expected \d+ inputs but got"
+# Messages whose fix is elsewhere. Only the configuration has the names of tensors: SageMaker passes no
+# request for them to the server.
+_ELSEWHERE = (
+    (
+        "unexpected inference input",
+        "use the names in the model's config.pbtxt; set model_config on the client, for example "
+        'ModelConfig.read("config.pbtxt") of constructs_triton.model_config, to have inputs checked first',
+    ),
+    ("unexpected inference output", "use the names in the model's config.pbtxt"),
+    (r"data-type is '\w+', but model", "convert the array with astype"),
+    (
+        "batch-size must be <=",
+        "send fewer rows in a request, or raise max_batch_size in the model's config.pbtxt",
+    ),
+    ("not an asynchronous endpoint", "with this client, call infer"),
+    ("is asynchronous; call", "with this client, call infer_async"),
 )
-_UNKNOWN_TENSOR_HINT = (
-    "use the names in the model's config.pbtxt; set model_config on the client to have inputs checked first"
+# S3 refused the request, so the container, and its log, have not seen it.
+_UNREADABLE = "to perform: s3:GetObject"
+_UNREADABLE_HINT = (
+    "set input_location to the input_prefix of the endpoint's AsyncInferenceConfig, such as "
+    "s3://BUCKET/async/input/, or grant the role s3:GetObject"
 )
 # The number of characters of a model's message that are printed; ``model_message`` keeps all of them.
 _MAXIMUM_PRINTED = 2000
@@ -145,10 +161,11 @@ def _hint(code: str, status: int | None, said: str) -> str:
     if code in _INVALID_CODES and _NO_ENDPOINT.search(said):
         return "check the name and the Region; `aws sagemaker list-endpoints` lists endpoints"
     if code in _INVALID_CODES or status in {400, 404}:
-        if _UNKNOWN_TENSOR.search(said):
-            return _UNKNOWN_TENSOR_HINT
-        # Triton's message is complete.
-        return "" if said else "compare the request with the endpoint and the model's configuration"
+        # Of the other messages, Triton's are complete.
+        other = "" if said else "compare the request with the endpoint and the model's configuration"
+        return next((hint for pattern, hint in _ELSEWHERE if re.search(pattern, said)), other)
+    if code == "AsyncInferenceFailure" and _UNREADABLE in said:
+        return _UNREADABLE_HINT
     return _HINTS_BY_CODE.get(code, "see the endpoint's log for the cause")
 
 

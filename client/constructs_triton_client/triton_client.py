@@ -14,7 +14,7 @@ from constructs_triton_client.concurrency import map_concurrently
 from constructs_triton_client.errors import InvalidValueError
 from constructs_triton_client.generated_events import GenerateStream
 from constructs_triton_client.generation import encode_generation, read_generation
-from constructs_triton_client.input_checks import ModelConfigLike, check_inputs
+from constructs_triton_client.input_checks import ModelConfigLike, check_inputs, check_model_config
 from constructs_triton_client.keywords import check_known, keywords_of
 from constructs_triton_client.model_index import ModelIndex
 from constructs_triton_client.model_names import ModelNames
@@ -47,15 +47,16 @@ class TritonClient:
             archive. Default: none.
         index: Maps model names to archives. Default: the endpoint's own, which is read when a model is called
             by its name for the first time; see ``archive_of``.
-        model_config: Triton's protobuf message, or any object with the same attributes. With it, inputs are
-            checked before they are sent. Default: no check.
+        model_config: A ``ModelConfig`` of ``constructs_triton.model_config``, Triton's protobuf message, or
+            any object with the same attributes. With it, inputs are checked before they are sent. Default: no
+            check.
         inference_component: Component that answers, on an endpoint that has components. Default: none.
         wake_timeout: Seconds during which the client repeats a request to a component without copies. The
             first request starts a copy; with an instance and a container this takes 5 to 10 minutes.
 
     Raises:
         InvalidValueError: ``inference_component`` and ``target_model`` are combined, or ``wake_timeout`` is
-            negative.
+            negative, or ``model_config`` is no configuration.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class TritonClient:
         wake_timeout: float = 0,
     ) -> None:
         check_wake_timeout(wake_timeout)
+        check_model_config(model_config)
         if inference_component is not None and target_model is not None:
             raise InvalidValueError(
                 f'target_model: a component contains one model, got "{target_model}" with '

@@ -39,7 +39,8 @@ def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) 
     """
     if not isinstance(array, np.ndarray):
         raise RequestEncodingError(
-            f"{path}: must be a NumPy array, got {type(array).__name__}; use numpy.asarray with a dtype"
+            f"{path}: must be a NumPy array, got {type(array).__name__}; use numpy.asarray with a dtype, "
+            "and the model's number of dimensions"
         )
     found = datatype_of(array)
     if found is not None and stated in (None, found.datatype):

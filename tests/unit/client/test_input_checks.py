@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import InMemoryTransport, TritonClient
-from constructs_triton_client.errors import RequestEncodingError
+from constructs_triton_client.errors import InvalidValueError, RequestEncodingError
 from constructs_triton_client.input_checks import check_inputs
 
 
@@ -68,6 +68,12 @@ def test_inputs_that_triton_would_reject_are_not_sent(inputs: dict[str, Any], me
     with pytest.raises(RequestEncodingError, match=message):
         TritonClient(transport, model_config=CONFIG).infer(inputs)
     assert transport.calls == []
+
+
+def test_path_of_a_configuration_is_no_configuration() -> None:
+    """The error, before any request, names the call that reads the file."""
+    with pytest.raises(InvalidValueError, match=r'configuration, got str; write ModelConfig.read\("config'):
+        TritonClient(InMemoryTransport(dict), model_config="config.pbtxt")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("batch", [1, 4])

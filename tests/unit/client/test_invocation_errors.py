@@ -84,12 +84,30 @@ def test_unknown_endpoint_names_the_command_that_lists_endpoints() -> None:
             "; the endpoint runs with inference_type",
         ),
         ("unexpected shape for input 'X' for model 'm'. Expected [-1,4], got [1,5]", "got [1,5]"),
+        ("expected 2 inputs but got 1 inputs. Got input(s) ['x'], but missing required input(s) ['y'].", "."),
+        (
+            "inference input 'x' data-type is 'FP64', but model 'm' expects 'FP32'",
+            "; convert the array with astype",
+        ),
+        ("inference request batch-size must be <= 32 for 'm'", "; send fewer rows in a request, or raise"),
+        ("Endpoint m is asynchronous; call invoke_endpoint_async", "; with this client, call infer_async"),
+        (
+            "Endpoint m is not an asynchronous endpoint; call invoke_endpoint",
+            "; with this client, call infer",
+        ),
     ],
 )
 def test_a_message_of_the_model_has_a_hint_only_if_the_fix_is_elsewhere(said: str, end: str) -> None:
     """Names of tensors and the endpoint's inference type are not in Triton's messages; a shape is."""
     text = str(build_invocation_error("demo", "it failed", status=400, model_message=said))
     assert text.partition(said)[2].startswith(end) or text.endswith(end)
+
+
+def test_asynchronous_request_that_the_role_may_not_read_names_the_location() -> None:
+    """SageMaker reads the request before the container, so the endpoint's log says nothing about it."""
+    said = 'AccessDenied: role R is not authorized to perform: s3:GetObject on resource: "arn:aws:s3:::b/k"'
+    error = build_invocation_error("demo", "it failed", code="AsyncInferenceFailure", model_message=said)
+    assert "; set input_location to the input_prefix of the endpoint's AsyncInferenceConfig" in str(error)
 
 
 @pytest.mark.parametrize(
