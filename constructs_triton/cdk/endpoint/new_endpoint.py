@@ -13,7 +13,6 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.deployment_verification import ResponseVerification, verify_update
-from constructs_triton.cdk.endpoint.encrypted_data import endpoint_data
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
 from constructs_triton.cdk.endpoint.endpoint_config import (
     BoundContainer,
@@ -23,6 +22,7 @@ from constructs_triton.cdk.endpoint.endpoint_config import (
 )
 from constructs_triton.cdk.endpoint.execution_role import (
     ExecutionRole,
+    endpoint_data,
     host_statements,
     observability_statements,
 )
@@ -48,8 +48,8 @@ from constructs_triton.cdk.options.deployment import Deployment, render_deployme
 from constructs_triton.cdk.options.recorded_responses import read_recorded
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
-from constructs_triton.cdk.permissions.encrypted_data import check_regions, decrypt_statements
 from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
+from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.endpoint_variant import (
     EndpointVariant,
@@ -91,8 +91,8 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             *check_network(options),
         ]
         asynchronous = options["async_inference"]
-        self._encrypted_data = endpoint_data(options, [each.options["core_dump"] for each in settled])
-        check_regions(scope, self._encrypted_data)
+        dumps = [each.options["core_dump"] for each in settled]
+        self._encrypted_data = endpoint_data(scope, options, dumps)
         recorded = read_recorded(options["verify_responses"], asynchronous, serves_many=models.serves_many)
         super().__init__(scope, id, physical_name=options["endpoint_name"])
         self._options = options

@@ -12,10 +12,10 @@ from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.encrypted_data import host_data
 from constructs_triton.cdk.endpoint.endpoint_config import render_pools
 from constructs_triton.cdk.endpoint.execution_role import (
     ExecutionRole,
+    host_data,
     host_statements,
     observability_statements,
 )

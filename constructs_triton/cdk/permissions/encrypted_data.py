@@ -10,13 +10,12 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from constructs_triton.cdk.permissions.s3_conditions import via_s3
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
 from constructs_triton.tokens import is_token
 
-__all__ = ["DataUnderKeys", "check_previous_keys", "check_regions", "decrypt_statements"]
+__all__ = ["DataUnderKeys", "check_previous_keys", "check_regions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +101,3 @@ def check_previous_keys(keys: Sequence[kms.IKey], owner: str = "") -> None:
     check_type(name, keys, ((list, tuple), "[key]"))
     for number, key in enumerate(keys):
         check_has(f"{name}[{number}]", key, *KEY)
-
-
-def decrypt_statements(sid: str, *keys: kms.IKey | None) -> tuple[iam.PolicyStatement, ...]:
-    """Statements to decrypt objects that S3 reads in this Region; none for ``None``."""
-    given = [key for key in keys if key is not None]
-    return tuple(
-        iam.PolicyStatement(
-            sid=sid if number == 1 else f"{sid}{number}",
-            actions=[*READ_ACTIONS],
-            resources=[key.key_arn],
-            conditions=via_s3(key),
-        )
-        for number, key in enumerate(given, start=1)
-    )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from constructs import Construct
 
 from constructs_triton.artifacts.container_metrics.publisher import PUBLISHER, add_publisher
-from constructs_triton.cdk.permissions.encrypted_data import decrypt_statements
+from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.loaded_models import (
     LoadedModels,

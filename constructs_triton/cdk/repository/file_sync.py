@@ -10,7 +10,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from constructs_triton.cdk.permissions.encrypted_data import decrypt_statements
+from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.archive_assets import (
     FILE_LABEL,
     FILE_LIST_LABEL,

@@ -14,8 +14,7 @@ from aws_cdk import aws_s3 as s3
 from blake3 import blake3
 from constructs import Construct, IDependable
 
-from constructs_triton.cdk.permissions.encrypted_data import decrypt_statements
-from constructs_triton.cdk.permissions.s3_conditions import in_own_account
+from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, in_own_account
 from constructs_triton.cdk.repository.archive_assets import StackAssets
 from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
 from constructs_triton.errors import InvalidValueError

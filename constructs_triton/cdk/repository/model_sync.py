@@ -12,8 +12,8 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.function import ContinuedFunction, FunctionDefinition
-from constructs_triton.cdk.permissions.encrypted_data import decrypt_statements
 from constructs_triton.cdk.permissions.role_permissions import MOST_CHARACTERS, RolePermissions, fits
+from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.archive_assets import LIST_LABEL, ArchiveAsset, StackAssets, label_of
 from constructs_triton.cdk.repository.model_keys import ModelKeys
 from constructs_triton.cdk.repository.sync_permissions import (
