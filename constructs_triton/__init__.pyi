@@ -5,8 +5,8 @@ __all__: list[str]
 from .cdk.endpoint.endpoint import TritonEndpoint as TritonEndpoint
 from .cdk.endpoint.endpoint import TritonEnsembleEndpoint as TritonEnsembleEndpoint
 from .cdk.endpoint.endpoint import TritonMultiModelEndpoint as TritonMultiModelEndpoint
+from .cdk.endpoint.network import TritonVpcEndpoints as TritonVpcEndpoints
 from .cdk.endpoint.properties import EndpointOptions as EndpointOptions
-from .cdk.endpoint.vpc_endpoints import TritonVpcEndpoints as TritonVpcEndpoints
 from .cdk.inference_component.component import TritonInferenceComponent as TritonInferenceComponent
 from .cdk.inference_component.component_endpoint import TritonComponentEndpoint as TritonComponentEndpoint
 from .cdk.inference_component.container_component import (

@@ -17,8 +17,8 @@ from constructs_triton_client.generation import encode_generation, read_generati
 from constructs_triton_client.input_checks import ModelConfigLike, check_inputs, check_model_config
 from constructs_triton_client.keywords import check_known, keywords_of
 from constructs_triton_client.model_index import ModelIndex
-from constructs_triton_client.model_names import ModelNames
 from constructs_triton_client.transports.http_transport import HttpTransport
+from constructs_triton_client.transports.model_names import ModelNames
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 from constructs_triton_client.transports.transport import Invocation, Reply, Transport
 from constructs_triton_client.waking import check_wake_timeout, when_awake
@@ -348,6 +348,4 @@ class TritonClient:
     def _resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
         options = self._with_component(given)
         target_model = options.get("TargetModel", self.target_model)
-        if target_model is None:
-            return options
-        return {**options, "TargetModel": self.archive_of(target_model)}
+        return options if target_model is None else {**options, "TargetModel": self.archive_of(target_model)}

@@ -1,4 +1,4 @@
-"""What lies encrypted in S3, SNS, CloudWatch Logs and on volumes, and who uses it with which permissions.
+"""What is encrypted in S3, SNS, CloudWatch Logs and on volumes, and who uses it with which permissions.
 
 The constructs grant from this list, the rehearsal asks for it, and a test compares the two.
 

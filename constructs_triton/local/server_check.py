@@ -255,6 +255,7 @@ class CheckServer:
             connection.close()
 
     def _has_event(self, seconds: float) -> bool:
+        assert self.supervisor.stdout is not None
         return bool(select.select([self.supervisor.stdout], [], [], seconds)[0])
 
 

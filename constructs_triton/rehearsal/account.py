@@ -39,7 +39,7 @@ from .services.service_api import ServiceApi, client
 from .stacks.deployment import Deployer
 from .stacks.nested_stacks import NestedStack
 from .stacks.publishing import publish
-from .stacks.server import CloudFormationServer
+from .stacks.server import CloudFormationServer, stop_server
 from .stacks.stack import Stack, Stacks
 
 __all__ = ["SimulatedAccount"]
@@ -89,8 +89,8 @@ class SimulatedAccount:
             moto_api_backend.reset()
             moto = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
             moto.start()
-            cleanup.callback(moto.stop)
             host, port = moto.get_host_and_port()
+            cleanup.callback(stop_server, moto.stop, (host, port))
             self.api = ServiceApi(f"http://{host}:{port}", self._account, self._region)
             self.api.runs_all_functions = self._runs == "python"
             self._assemble()

@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from backports import tarfile
 from triton_server import needs_server
 
 from constructs_triton.local.server_check import ask_server
 
-pytestmark = needs_server
+BUDGET_MINUTES = 4
+pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
 ORACLE = Path(__file__).parents[1] / "contract" / "oracle_onnx"
 VERDICTS: dict[str, dict[str, Any]] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))

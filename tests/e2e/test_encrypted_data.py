@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,7 @@ def test_hint_for_a_new_key_leads_to_success(tmp_path: Path) -> None:
     """The deployments that the hint asks for, one after the other, have no problem; so has each way back."""
     deployments = [("Old", ()), ("Old", ("New",)), ("New", ("Old",)), ("New", ())]
     folders = [synthesize_queue(tmp_path, key, previous) for key, previous in deployments]
-    for old, new in zip(folders, folders[1:], strict=False):
+    for old, new in pairwise(folders):
         assert problems(old, new) == {}
         assert problems(new, old) == {}
 

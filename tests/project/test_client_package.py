@@ -30,7 +30,6 @@ LAYERS = (
     "model_index",
     "invocation_errors",
     "transports",
-    "model_names",
     "input_checks",
     "concurrency",
     "waking",

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
+from constructs_triton.cdk.endpoint.properties import EndpointOptions
+from constructs_triton.cdk.options.async_inference import async_inference_data
+from constructs_triton.cdk.options.core_dump import CoreDump, core_dump_data
+from constructs_triton.cdk.options.data_capture import data_capture_data
 from constructs_triton.cdk.options.host_options import HostOptions
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_regions
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
 from constructs_triton.cdk.permissions.role_trust import SAGEMAKER, check_trust
 from constructs_triton.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
 from constructs_triton.findings import Finding, Severity
 
-__all__ = ["ExecutionRole", "host_statements", "observability_statements"]
+__all__ = ["ExecutionRole", "endpoint_data", "host_data", "host_statements", "observability_statements"]
 
 _METRIC_NAMESPACES = ["/aws/sagemaker/Endpoints", "AWS/SageMaker"]
 _COMPONENTS = "/aws/sagemaker/InferenceComponents"
@@ -114,6 +119,31 @@ def host_statements(options: HostOptions) -> list[iam.PolicyStatement]:
     network = [] if options["vpc"] is None else _network_statements()
     key = options["encryption_key"]
     return network if key is None else [*network, *_key_statements(key.key_arn)]
+
+
+def host_data(options: HostOptions) -> list[DataUnderKeys]:
+    """The storage volumes of an endpoint, if they have a key."""
+    key = options["encryption_key"]
+    return [] if key is None else [DataUnderKeys("storage volumes", [("encryption_key", key)])]
+
+
+def endpoint_data(
+    scope: Construct, options: EndpointOptions, core_dumps: Iterable[CoreDump | None]
+) -> list[DataUnderKeys]:
+    """The data of an endpoint besides its models, without what has no key.
+
+    Raises:
+        InvalidValueError: a key is not in the Region of the stack.
+    """
+    capture, asynchronous = options["data_capture"], options["async_inference"]
+    found = [
+        *host_data(options),
+        *([] if capture is None else [data_capture_data(capture)]),
+        *([] if asynchronous is None else async_inference_data(asynchronous)),
+        *(core_dump_data(each) for each in core_dumps if each is not None),
+    ]
+    check_regions(scope, found)
+    return [each for each in found if each.keys]
 
 
 def _network_statements() -> list[iam.PolicyStatement]:

@@ -1,4 +1,4 @@
-"""The VPC of an endpoint: its subnets, and whether they have a route to S3."""
+"""The VPC of an endpoint: its subnets, whether they have a route to S3, and ``TritonVpcEndpoints``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.options.host_options import HostOptions
+from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.validation.limit_checks import check_count
 from constructs_triton.cdk.validation.subnets import selected_subnets, services_without_endpoint
 from constructs_triton.facts import limits
@@ -18,6 +19,7 @@ from constructs_triton.findings import Finding, Severity
 
 __all__ = [
     "NetworkIds",
+    "TritonVpcEndpoints",
     "check_network",
     "created_group",
     "make_connections",
@@ -118,3 +120,29 @@ def _zones(selected: ec2.SelectedSubnets) -> Iterator[Finding]:
             "select subnets of at least two zones, or acknowledge this",
             source="AWS documentation: best practices for endpoints, subnets in two Availability Zones",
         )
+
+
+class TritonVpcEndpoints(Construct):
+    """VPC endpoints for SageMaker endpoints in subnets without a route to the internet.
+
+    SageMaker downloads models through the VPC, so the VPC needs a gateway endpoint for S3, which is free.
+    The image and the logs do not use the VPC.
+
+    ``vpc``
+        The VPC. The gateway endpoint is added to all its route tables.
+    ``runtime_access``
+        Adds an interface endpoint for ``sagemaker.runtime``, so callers in the VPC can call the SageMaker
+        endpoint. AWS charges for it by the hour. Default: ``False``.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, vpc: ec2.IVpc, runtime_access: bool = False) -> None:
+        super().__init__(scope, id)
+        mark_as_own(self)
+        self.s3_endpoint = ec2.GatewayVpcEndpoint(
+            self, "S3", vpc=vpc, service=ec2.GatewayVpcEndpointAwsService.S3
+        )
+        self.runtime_endpoint: ec2.InterfaceVpcEndpoint | None = None
+        if runtime_access:
+            self.runtime_endpoint = ec2.InterfaceVpcEndpoint(
+                self, "Runtime", vpc=vpc, service=ec2.InterfaceVpcEndpointAwsService.SAGEMAKER_RUNTIME
+            )

@@ -22,6 +22,7 @@ from constructs_triton.cdk.endpoint.endpoint_config import (
 )
 from constructs_triton.cdk.endpoint.execution_role import (
     ExecutionRole,
+    endpoint_data,
     host_statements,
     observability_statements,
 )
@@ -44,13 +45,11 @@ from constructs_triton.cdk.options.async_inference import async_inference_statem
 from constructs_triton.cdk.options.core_dump import core_dump_statements
 from constructs_triton.cdk.options.data_capture import data_capture_statements
 from constructs_triton.cdk.options.deployment import Deployment, render_deployment
-from constructs_triton.cdk.options.encrypted_data import endpoint_data
 from constructs_triton.cdk.options.recorded_responses import read_recorded
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
-from constructs_triton.cdk.permissions.encrypted_data import check_regions
 from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
-from constructs_triton.cdk.repository.loaded_models import decrypt_statements
+from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.endpoint_variant import (
     EndpointVariant,
@@ -93,8 +92,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         ]
         asynchronous = options["async_inference"]
         dumps = [each.options["core_dump"] for each in settled]
-        self._encrypted_data = endpoint_data(options, options["data_capture"], asynchronous, dumps)
-        check_regions(scope, self._encrypted_data)
+        self._encrypted_data = endpoint_data(scope, options, dumps)
         recorded = read_recorded(options["verify_responses"], asynchronous, serves_many=models.serves_many)
         super().__init__(scope, id, physical_name=options["endpoint_name"])
         self._options = options

@@ -15,6 +15,7 @@ from constructs import Construct
 from constructs_triton.cdk.endpoint.endpoint_config import render_pools
 from constructs_triton.cdk.endpoint.execution_role import (
     ExecutionRole,
+    host_data,
     host_statements,
     observability_statements,
 )
@@ -31,7 +32,6 @@ from constructs_triton.cdk.inference_component.fleet_warnings import FleetWarnin
 from constructs_triton.cdk.inference_component.imported import ImportedComponentEndpoint
 from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.metrics.metrics_config import render_metrics_config
-from constructs_triton.cdk.options.encrypted_data import host_data
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import instance_types_of, pool_region_findings

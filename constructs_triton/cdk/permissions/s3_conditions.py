@@ -1,16 +1,18 @@
-"""Conditions on what S3 does for a role: the keys that it uses, and the owner of a bucket."""
+"""What S3 does for a role: permissions and conditions for its keys, and the owner of a bucket."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from aws_cdk import Aws, Stack
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from constructs_triton.facts.encrypted_data import READ_ACTIONS
 from constructs_triton.tokens import is_token
 
-__all__ = ["Conditions", "in_own_account", "via_s3"]
+__all__ = ["Conditions", "decrypt_statements", "in_own_account", "via_s3"]
 
 Conditions = Mapping[str, Mapping[str, object]]
 
@@ -41,3 +43,17 @@ def in_own_account(scope: Construct, bucket_name: str) -> Conditions | None:
     if account not in str(stack.resolve(bucket_name)):
         return None
     return {"StringEquals": {"aws:ResourceAccount": Aws.ACCOUNT_ID}}
+
+
+def decrypt_statements(sid: str, *keys: kms.IKey | None) -> tuple[iam.PolicyStatement, ...]:
+    """Statements to decrypt objects that S3 reads in this Region; none for ``None``."""
+    given = [key for key in keys if key is not None]
+    return tuple(
+        iam.PolicyStatement(
+            sid=sid if number == 1 else f"{sid}{number}",
+            actions=[*READ_ACTIONS],
+            resources=[key.key_arn],
+            conditions=via_s3(key),
+        )
+        for number, key in enumerate(given, start=1)
+    )

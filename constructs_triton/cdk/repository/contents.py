@@ -7,6 +7,7 @@ from dataclasses import replace
 from constructs import Construct
 
 from constructs_triton.artifacts.container_metrics.publisher import PUBLISHER, add_publisher
+from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.loaded_models import (
     LoadedModels,
@@ -14,7 +15,6 @@ from constructs_triton.cdk.repository.loaded_models import (
     ModelLocation,
     PackagedModel,
     PackedModels,
-    decrypt_statements,
 )
 from constructs_triton.cdk.repository.model_bucket import read_statements
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog

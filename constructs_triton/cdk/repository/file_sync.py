@@ -10,6 +10,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.archive_assets import (
     FILE_LABEL,
     FILE_LIST_LABEL,
@@ -17,7 +18,6 @@ from constructs_triton.cdk.repository.archive_assets import (
     StackAssets,
     label_of,
 )
-from constructs_triton.cdk.repository.loaded_models import decrypt_statements
 from constructs_triton.cdk.repository.model_keys import ModelKeys
 from constructs_triton.cdk.repository.model_sync import ModelSyncFunction
 from constructs_triton.cdk.repository.sync_permissions import (

@@ -10,16 +10,14 @@ from pathlib import Path
 
 from aws_cdk import CustomResource
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from blake3 import blake3
 from constructs import Construct, IDependable
 
-from constructs_triton.cdk.permissions.s3_conditions import in_own_account, via_s3
+from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, in_own_account
 from constructs_triton.cdk.repository.archive_assets import StackAssets
 from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.encrypted_data import READ_ACTIONS
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository, pack
 from constructs_triton.model_repository.archive_outline import ArchiveOutline, outline_archive
@@ -324,20 +322,6 @@ class PackagedModel(UnreadModels):
 
     def locate(self, model_name: str, scope: Construct) -> ModelLocation:  # noqa: ARG002 - nothing to add
         return ModelLocation("", (), model_package_name=self.model_package_name)
-
-
-def decrypt_statements(sid: str, *keys: kms.IKey | None) -> tuple[iam.PolicyStatement, ...]:
-    """Statements to decrypt objects that S3 reads in this Region; none for ``None``."""
-    given = [key for key in keys if key is not None]
-    return tuple(
-        iam.PolicyStatement(
-            sid=sid if number == 1 else f"{sid}{number}",
-            actions=[*READ_ACTIONS],
-            resources=[key.key_arn],
-            conditions=via_s3(key),
-        )
-        for number, key in enumerate(given, start=1)
-    )
 
 
 def _link_or_copy(source: Path, destination: Path) -> None:

@@ -74,7 +74,7 @@ class PrefixOptions:
         return [*([] if current is None else [current]), *self.previous_encryption_keys]
 
     def data(self) -> list[DataUnderKeys]:
-        """What lies encrypted for the repository, in its bucket and in the CDK's asset bucket."""
+        """What is encrypted for the repository, in its bucket and in the CDK's asset bucket."""
         bucket_key = None if self.bucket is None else self.bucket.encryption_key
         keys = [("encryption_key", self.encryption_key), ("bucket", bucket_key)]
         asset_keys = [("asset_encryption_key", self.asset_encryption_key)]

@@ -10,8 +10,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from constructs_triton.cdk.permissions.s3_conditions import in_own_account, via_s3
-from constructs_triton.cdk.repository.loaded_models import decrypt_statements
+from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, in_own_account, via_s3
 from constructs_triton.cdk.repository.model_keys import ModelKeys
 from constructs_triton.facts.encrypted_data import WRITE_ACTIONS
 

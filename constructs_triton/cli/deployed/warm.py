@@ -19,7 +19,7 @@ from constructs_triton.operations.warming import (
 )
 from constructs_triton.untrusted.terminal import print_json, print_lines
 from constructs_triton_client.model_index import ModelIndex
-from constructs_triton_client.model_names import ModelNames
+from constructs_triton_client.transports.model_names import ModelNames
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 
 

@@ -24,7 +24,7 @@ from constructs_triton_client import Invocation, SageMakerTransport, Transport
 from constructs_triton_client.bounded_json import parse_bounded_json
 from constructs_triton_client.datatypes import by_datatype
 from constructs_triton_client.generation import encode_generation, read_generation
-from constructs_triton_client.model_names import ModelNames
+from constructs_triton_client.transports.model_names import ModelNames
 from constructs_triton_client.wire import encode_request
 from constructs_triton_client.wire.dtypes import dtype_of
 

@@ -16,8 +16,8 @@ from constructs_triton.cli.verify import code_of_results, result_lines
 from constructs_triton.errors import ConstructsTritonError, InvalidValueError
 from constructs_triton.operations.verification import verify_requests
 from constructs_triton.untrusted.terminal import print_error, print_lines
-from constructs_triton_client.model_names import ModelNames
 from constructs_triton_client.recorded_requests import RecordedRequests
+from constructs_triton_client.transports.model_names import ModelNames
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 
 if TYPE_CHECKING:

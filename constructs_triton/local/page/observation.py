@@ -14,12 +14,12 @@ from typing import Any
 
 from constructs_triton.errors import InvalidValueError, LocalEndpointError
 from constructs_triton.facts.images import version_of_image
-from constructs_triton.local.page.call_faults import failed_step
 from constructs_triton.local.gateway.inference_components import LocalComponent
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.model_statistics import ModelStatistics
+from constructs_triton.local.page.call_faults import failed_step
 from constructs_triton.local.page.figures import Figures
 from constructs_triton.local.page.log_tail import LogTail, Messages
 from constructs_triton.local.page.user_files import UserFiles

@@ -194,7 +194,8 @@ class EncryptedDataUses:
         return place, self._key(key) if key else self._bucket_key(place)
 
     def _bucket_key(self, place: str) -> str:
-        return self.access.s3_needs.default_key(place.removeprefix(_S3).partition("/")[0]) or ""
+        key = self.access.s3_needs.default_key(place.removeprefix(_S3).partition("/")[0])
+        return self._key(key or "")
 
     def _topic_key(self, topic: str) -> str:
         api = self.access.api
@@ -223,11 +224,11 @@ class EncryptedDataUses:
     def _key_refusal(self, use: Use) -> str:
         """Why a role may not use the key of data; empty if it may, or without a key."""
         if use.data == "logs":
-            action, context = "kms:GenerateDataKey", {"kms:EncryptionContext:aws:logs:arn": use.place}
-            allows = self.access.key_policies.allow_service(
-                use.role, action=action, resource=use.key, context=context
+            group = {"kms:EncryptionContext:aws:logs:arn": use.place}
+            is_allowed = self.access.key_policies.allow_service(
+                use.role, action="kms:GenerateDataKey", resource=use.key, context=group
             )
-            return "" if allows else f"{action} is not allowed"
+            return "" if is_allowed else "kms:GenerateDataKey is not allowed"
         for action, key, context in self._key_needs(use):
             if not self.access.allows(use.role, action, key, context):
                 return f"{action} is not allowed"

@@ -113,7 +113,11 @@ class Access:
             "aws:PrincipalArn": role_arn,
             "kms:CallerAccount": account,
         }
-        request = {"action": action, "resource": resource, "context": {**known, **context}}
+        request: dict[str, Any] = {
+            "action": action,
+            "resource": resource,
+            "context": {**known, **context},
+        }
         verdict = self._decide(documents, **request)
         if action.startswith("kms:"):
             return self.key_policies.allow_role(role_arn, verdict, **request)

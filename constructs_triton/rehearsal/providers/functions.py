@@ -19,7 +19,7 @@ from .provider import Deployed, Physical, Provider, Request, ResourceFailedError
 
 __all__ = ["PROVIDERS", "CustomResource"]
 
-_POLL_SECONDS = 0.02
+_POLL_SECONDS = 0.005
 _DEFAULT_TIMEOUT_SECONDS = 3600
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 
@@ -15,7 +18,7 @@ from .deployment import Deployer
 from .query_protocol import decode_request, encode_answer, encode_error
 from .stack import Stacks
 
-__all__ = ["CloudFormationServer"]
+__all__ = ["CloudFormationServer", "stop_server"]
 
 _MOST_BODY_BYTES = 16 << 20
 
@@ -42,6 +45,16 @@ class CloudFormationServer:
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()
+
+
+def stop_server(stop: Callable[[], object], address: tuple[str, int]) -> None:
+    """Stop moto's server with its ``stop``, which waits half a second unless a connection comes."""
+    stopping = threading.Thread(target=stop)
+    stopping.start()
+    while stopping.is_alive():
+        with suppress(OSError):
+            socket.create_connection(address, timeout=1).close()
+        stopping.join(0.01)
 
 
 def _length(given: str | None) -> int | None:

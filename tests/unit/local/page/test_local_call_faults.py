@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from constructs_triton.local.page.call_faults import Fault, failed_step, fault_of
 from constructs_triton.local.gateway.runtime_errors import (
     RuntimeApiError,
     model_error,
     service_unavailable,
     validation_error,
 )
+from constructs_triton.local.page.call_faults import Fault, failed_step, fault_of
 from constructs_triton.local.sources.specs import EndpointSpec
 
 ENDPOINT = EndpointSpec("e", "s", ())
