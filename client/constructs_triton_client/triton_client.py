@@ -47,9 +47,8 @@ class TritonClient:
             archive. Default: none.
         index: Maps model names to archives. Default: the endpoint's own, which is read when a model is called
             by its name for the first time; see ``archive_of``.
-        model_config: A ``ModelConfig`` of ``constructs_triton.model_config``, Triton's protobuf message, or
-            any object with the same attributes. With it, inputs are checked before they are sent. Default: no
-            check.
+        model_config: ``ModelConfig`` of ``constructs_triton.model_config``, Triton's protobuf message, or an
+            object with the same attributes. Inputs are then checked before they are sent. Default: no check.
         inference_component: Component that answers, on an endpoint that has components. Default: none.
         wake_timeout: Seconds during which the client repeats a request to a component without copies. The
             first request starts a copy; with an instance and a container this takes 5 to 10 minutes.

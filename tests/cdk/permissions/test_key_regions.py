@@ -109,7 +109,7 @@ def test_key_of_another_region_is_refused(tmp_path: Path, name: str) -> None:
 def test_key_of_a_stack_in_another_region_is_named_by_its_path(tmp_path: Path) -> None:
     """The ARN of a key that the app creates is a token, which would say nothing to the reader."""
     stack = make_stack()
-    there = cdk.Stack(stack.node.root, "There", env=cdk.Environment(account="1" * 12, region="us-east-1"))
+    there = cdk.Stack(cdk.Stage.of(stack), "There", env=cdk.Environment(account="1" * 12, region="us-east-1"))
     with pytest.raises(InvalidValueError, match=r"got us-east-1 \(There/Key\); use a key in eu-west-1"):
         add_endpoint(stack, tmp_path, encryption_key=kms.Key(there, "Key"))
 
