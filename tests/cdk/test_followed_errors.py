@@ -152,8 +152,8 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "string as key": mistake(
         ENSEMBLE,
-        '"arn:aws:kms:us-east-1:123456789012:key/1"',
-        more='encryption_key="arn:aws:kms:us-east-1:123456789012:key/1"',
+        '"arn:aws:kms:eu-west-1:123456789012:key/1"',
+        more='encryption_key="arn:aws:kms:eu-west-1:123456789012:key/1"',
     ),
     "string as role": mistake(
         ENSEMBLE, '"arn:aws:iam::123456789012:role/r"', more='role="arn:aws:iam::123456789012:role/r"'

@@ -58,7 +58,7 @@ def test_misspelt_keyword_has_a_suggestion(stack: cdk.Stack, tmp_path: Path) -> 
     count = add_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=5)
     misspelt: dict[str, Any] = {"target_utilization": 60}
     with pytest.raises(
-        TypeError, match=r"^scale_on_gpu_utilization\(\) got .*mean \"target_utilization_percent"
+        TypeError, match=r"scale_on_gpu_utilization\(\) got .*mean \"target_utilization_percent"
     ):
         count.scale_on_gpu_utilization("Gpu", **misspelt)
     misspelt = {"scale_in_cooldwn": None}
