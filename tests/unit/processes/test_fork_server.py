@@ -55,6 +55,7 @@ def test_calls_do_not_get_the_callers_credentials(
 
 def test_server_that_was_killed_is_started_again(server: ForkServer) -> None:
     """A machine without memory may kill it; the next call starts another one."""
+    server.call(b"", seconds=5, memory_bytes=MEMORY)
     assert server._server is not None
     server._server.kill()
     os.waitid(os.P_PID, server._server.pid, os.WEXITED | os.WNOWAIT)
