@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.e2e, needs_server, needs_browser, pytest.mark.usefixtu
 #: A seven, as fractions of the pad.
 SEVEN = ((0.25, 0.15), (0.75, 0.15), (0.62, 0.4), (0.5, 0.65), (0.42, 0.88))
 SUM_OF_FAILURES = re.compile(
-    r"\d+ of \d+ calls failed in the last minute: model_59\.tar\.gz; \d wrong requests? w(as|ere) refused"
+    r"\d+ of \d+ calls failed in the last minute: model_59; \d wrong requests? w(as|ere) refused"
 )
 DROP_SCRIPT = """([box, name, text]) => {
     const transfer = new DataTransfer();
@@ -443,7 +443,7 @@ def test_failures_are_on_the_first_screen(
         box = page.locator(place).bounding_box()
         assert box is not None
         assert box["y"] + box["height"] < height, place
-    healthy = page.locator("tr", has=page.get_by_role("button", name="model_00.tar.gz"))
+    healthy = page.locator("tr", has=page.get_by_role("button", name="model_00"))
     expect(healthy.locator(".state")).to_have_text("ready")
     expect(page.locator("#failure")).to_contain_text("models/model_59/1/model.py, line 17")
     assert page.evaluate(COLORED_PIXELS, "--bad") > page.evaluate(COLORED_PIXELS, "--line-1")
