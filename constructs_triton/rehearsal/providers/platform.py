@@ -10,6 +10,10 @@ from .provider import Deployed, Physical, Provider, Request, without
 __all__ = ["PROVIDERS"]
 
 
+#: Only such keys can rotate.
+_SYMMETRIC = "SYMMETRIC_DEFAULT"
+
+
 class Key(Provider):
     type = "AWS::KMS::Key"
 
@@ -20,15 +24,21 @@ class Key(Provider):
         known = {"KeyPolicy": "Policy", "Description": "Description", "KeySpec": "KeySpec"}
         wanted: dict[str, Any] = {known[name]: request.properties[name] for name in self._known(request)}
         key = self.api.call("kms", "CreateKey", **wanted, **({"Tags": tags} if tags else {}))["KeyMetadata"]
-        if request.properties.get("EnableKeyRotation") in (True, "true"):
+        if _rotates(request):
             self.api.call("kms", "EnableKeyRotation", KeyId=key["KeyId"])
         return Physical(key["KeyId"], {"Arn": key["Arn"], "KeyId": key["KeyId"]})
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        if without(current.properties, "KeyPolicy") != without(request.properties, "KeyPolicy"):
+        """Update in place. The policy applies even if a change beside it is not simulated."""
+        key, wanted = {"KeyId": current.physical.id}, request.properties
+        policy = json.dumps(wanted["KeyPolicy"])
+        self.api.call("kms", "PutKeyPolicy", **key, PolicyName="default", Policy=policy)
+        self.api.call("kms", "UpdateKeyDescription", **key, Description=wanted.get("Description", ""))
+        if wanted.get("KeySpec", _SYMMETRIC) == _SYMMETRIC:
+            self.api.call("kms", "EnableKeyRotation" if _rotates(request) else "DisableKeyRotation", **key)
+        updated = ("KeyPolicy", "Description", "EnableKeyRotation", "PendingWindowInDays")
+        if without(current.properties, *updated) != without(wanted, *updated):
             return super().update(current, request)
-        policy = json.dumps(request.properties["KeyPolicy"])
-        self.api.call("kms", "PutKeyPolicy", KeyId=current.physical.id, PolicyName="default", Policy=policy)
         return current.physical
 
     def delete(self, current: Deployed) -> None:
@@ -39,6 +49,10 @@ class Key(Provider):
         created = {"KeyPolicy", "Description", "KeySpec"}
         known = self.simulated(request, *created, "Tags", "EnableKeyRotation", "PendingWindowInDays")
         return sorted(created & known.keys())
+
+
+def _rotates(request: Request) -> bool:
+    return request.properties.get("EnableKeyRotation") in (True, "true")
 
 
 class Alias(Provider):

@@ -99,3 +99,17 @@ def test_update_of_a_sleeping_component(aws: SimulatedAccount, resets: bool, cop
     changed = shared(**scaled(), Two=model("two.tar.gz"), One=component("Two"))
     assert deploy(aws, changed, stack.name).status == "UPDATE_COMPLETE", stack.reason
     assert described(aws, name_of(stack))["RuntimeConfig"]["CurrentCopyCount"] == copies
+
+
+def test_account_without_models_refuses_every_call(aws: SimulatedAccount) -> None:
+    """An asynchronous call gets the same refusal, and not the place of an answer that never comes."""
+    runtime = aws.client("sagemaker-runtime")
+    aws.runtime.refusal = "runs no models"
+    try:
+        for call, body in (
+            (runtime.invoke_endpoint, {"Body": b"x"}),
+            (runtime.invoke_endpoint_async, {"InputLocation": "s3://b/k"}),
+        ):
+            assert "runs no models" in refusal(call, EndpointName="any", **body)
+    finally:
+        aws.runtime.refusal = None

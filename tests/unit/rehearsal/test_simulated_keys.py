@@ -98,6 +98,16 @@ def test_narrowed_policy_of_a_volume_key_is_found(tmp_path: Any) -> None:
     assert problem.hint.startswith("allow the action in a policy of the role")
 
 
+def test_narrowed_policy_beside_another_change_is_found(tmp_path: Any) -> None:
+    """Rotation, a description and a property that is not simulated do not hide the new policy."""
+    for number, change in enumerate(({"EnableKeyRotation": True, "Description": "d"}, {"MultiRegion": True})):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        new = keyed(ACCOUNT, NO_GRANTS)
+        new["Key"]["Properties"].update(change)
+        assert "rehearse-data-loses-access" in codes(rehearsal(folder, keyed(ACCOUNT), new))
+
+
 def test_first_deployment_without_the_permission_is_found(tmp_path: Any) -> None:
     """Neither a key that allows only its administration nor a role without the action is accepted."""
     for name, new in {"key": keyed(ADMINISTRATION), "role": keyed(ACCOUNT, role_may=("kms:List*",))}.items():

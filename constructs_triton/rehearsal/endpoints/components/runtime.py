@@ -1,4 +1,4 @@
-"""``InvokeEndpoint``: checks the name of a component. The answer is moto's, or a refusal."""
+"""``InvokeEndpoint`` and ``InvokeEndpointAsync``: check the component. The answer is moto's, or a refusal."""
 
 from __future__ import annotations
 
@@ -58,13 +58,16 @@ class Runtime:
         """All patches."""
         return [
             replaced(SageMakerRuntimeResponse, "setup_class", _reading_binary_bodies()),
-            replaced(SageMakerRuntimeResponse, "invoke_endpoint", self._invoking()),
+            *(
+                replaced(SageMakerRuntimeResponse, name, self._invoking(name))
+                for name in ("invoke_endpoint", "invoke_endpoint_async")
+            ),
         ]
 
-    def _invoking(self) -> Callable[[Any], Any]:
-        original = SageMakerRuntimeResponse.invoke_endpoint
+    def _invoking(self, operation: str) -> Callable[[Any], Any]:
+        original = getattr(SageMakerRuntimeResponse, operation)
 
-        def invoke_endpoint(response: Any) -> Any:
+        def invoke(response: Any) -> Any:
             name = response.path.split("/")[2]
             try:
                 self._check(name, response.headers.get(COMPONENT_HEADER))
@@ -75,7 +78,7 @@ class Runtime:
                 return 400, headers, json.dumps({"Message": str(error)})
             return original(response)
 
-        return invoke_endpoint
+        return invoke
 
     def _check(self, endpoint_name: str, component_name: str | None) -> None:
         if not self._hosts_components(endpoint_name):
