@@ -29,6 +29,7 @@ _DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "Au
 _PERMISSIONS = {"s3:HeadObject": "s3:GetObject", "s3:ListObjectsV2": "s3:ListBucket"}
 _NAMED_PERMISSION = re.compile(r"not authorized to perform: ([a-z0-9-]+:\w+)")
 _ADDRESS_HINT = "check the proxy, and AWS_ENDPOINT_URL and endpoint_url of the profile"
+_PAGE = re.compile(rb"\s*<(!doctype|html)", re.IGNORECASE)
 _PAGE_TOKENS = ("NextToken", "nextToken", "Marker")
 
 
@@ -64,8 +65,9 @@ def _name_page(http_response: Any, parsed: dict[str, Any], model: Any, **_: obje
     Raises:
         InvalidValueError: a page is the answer to a call that succeeded.
     """
-    content_type = http_response.headers.get("Content-Type", "")
-    if not content_type.startswith("text/html") or model.has_streaming_output:
+    # S3 describes objects by their own type.
+    is_html = http_response.headers.get("Content-Type", "").startswith("text/html")
+    if not is_html or model.has_streaming_output or not _PAGE.match(http_response.content):
         return
     url = urlsplit(http_response.url)
     message = (
