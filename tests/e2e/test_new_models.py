@@ -62,3 +62,27 @@ def test_a_first_decoupled_model_streams(tmp_path: Path) -> None:
             list(client.infer_stream({"text": "bad"}))
         events = list(client.infer_stream({"text": "hello"}))
     assert [(event["word"], event["n"]) for event in events] == [([0.0, 0.0], 0)] * 3
+
+
+def test_invoke_names_the_tensors_of_the_repository(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the server names only the wrong tensor, the command adds the right ones, if it has the model."""
+    models = tmp_path / "models"
+    new = ["model", "new", "--backend", "python", "plain", "-o", str(models)]
+    assert main([*new, "--input", "text:BYTES:1", "--input", "n:INT32:1", "--output", "score:FP32:1"]) == 0
+    text, n, other = (("--input", value) for value in ("text=a:BYTES", "n=1:INT32", "txet=a:BYTES"))
+    with LocalEndpoint.from_repository(models, endpoint="plain") as local:
+        invoke = ["invoke", "plain", "--endpoint-url", local.endpoint_url, "--repository", str(models)]
+        for request, expected in (
+            ((*other, *n), 'no input "txet"; its inputs in {} are "text" and "n"; did you mean "text"?'),
+            (
+                (*text, *n, *other),
+                'no input "txet"; its inputs in {} are "text" and "n"; did you mean "text"?',
+            ),
+            ((*text, *n, "--output", "s"), 'no output "s"; its outputs in {} are "score"; use one of them'),
+        ):
+            assert main([*invoke, *request]) == 1
+            assert expected.format(models / "plain") in capsys.readouterr().err
+        assert main([*invoke, *other, *n, "--repository", str(tmp_path)]) == 1
+        assert "unexpected inference input 'txet' for model 'plain'" in capsys.readouterr().err
