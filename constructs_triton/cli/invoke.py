@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 #: Triton's words for an input without the batch axis of a model whose max_batch_size is above 0.
 _MISSING_BATCH_AXIS = "requires a batch dimension to be prepended"
 _EXPECTED_SHAPE = re.compile(r"Expected \[([^]]*)\], got \[([^]]*)\]")
+# Triton names the model and at most the wrong tensors. Source: triton core, infer_request.cc.
+_WRONG_NAMES = re.compile(
+    r"(?:unexpected inference (?:in|out)put .*|expected \d+ inputs but got \d+ inputs) for model '([^']+)'"
+)
 _SHOWN_ELEMENTS = 6
 _DIGEST = re.compile(r"-[0-9a-f]{8}$")
 _EPILOG = """\
@@ -107,7 +111,8 @@ def _declare_inputs(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("models"),
         metavar="DIR",
-        help="model repository that --random and --zeros read the shapes from (default: models)",
+        help="model repository that --random and --zeros read the shapes from, and errors the names of "
+        "tensors (default: models)",
     )
     parser.add_argument(
         "--model",
@@ -137,6 +142,8 @@ def run(arguments: argparse.Namespace) -> int:
             arrays, arguments.outputs, datatypes=datatypes, **_invoke_options(arguments)
         )
     except InvocationError as error:
+        if (refused := _WRONG_NAMES.search(str(error))) is not None:
+            _raise_unknown_tensor(arguments, refused[1], list(arrays))
         if arguments.batch or not _lacks_batch_axis(str(error)):
             raise
         raise FoundWrongError(
@@ -148,6 +155,15 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.as_json and not arguments.inputs:
         _print_python_call(arguments, inputs)
     return 0
+
+
+def _raise_unknown_tensor(arguments: argparse.Namespace, model: str, inputs: list[str]) -> None:
+    """Raise an error with the right names, if the model is in the repository and has no tensor of a name."""
+    from constructs_triton.measuring.sample_inputs import unknown_tensor
+
+    problem = unknown_tensor(arguments.repository, model, inputs, arguments.outputs or ())
+    if problem is not None:
+        raise FoundWrongError(problem) from None
 
 
 def _stream(arguments: argparse.Namespace) -> int:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from constructs_triton.errors import InvalidValueError
+from constructs_triton.errors import ConstructsTritonError, InvalidValueError
 from constructs_triton.model_config.builder.derived_warmup import concrete_dims
 from constructs_triton.model_config.loaded_config import complete
 from constructs_triton.model_config.schema import data_type_name
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton_client.datatypes import Datatype, by_data_type
-from constructs_triton_client.spelling import quoted
+from constructs_triton_client.spelling import did_you_mean, quoted
 from constructs_triton_client.wire.dtypes import dtype_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from constructs_triton.model_config.folder import ModelFolder
 
-__all__ = ["Sample", "python_call", "sample_inputs"]
+__all__ = ["Sample", "python_call", "sample_inputs", "unknown_tensor"]
 
 # The largest random whole number. Larger ones may be out of range where a model uses them as indices.
 _LARGEST_INTEGER = 9
@@ -71,6 +71,24 @@ def sample_inputs(
         for tensor in config.input
         if not tensor.optional
     }
+
+
+def unknown_tensor(repository: Path, model: str, inputs: Iterable[str], outputs: Iterable[str]) -> str | None:
+    """Describe the first name that is none of the model's tensors; ``None`` if the names are not known."""
+    try:
+        config = complete(ModelRepository.from_directory(repository).model(model)).config
+    except ConstructsTritonError:  # the model may be in another repository
+        return None
+    for side, given, tensors in (("input", inputs, config.input), ("output", outputs, config.output)):
+        known = [tensor.name for tensor in tensors]
+        wrong = next((name for name in given if name not in known), None)
+        if known and wrong is not None:
+            hint = did_you_mean(wrong, known, "use one of them")
+            return (
+                f'--{side}: the model "{model}" has no {side} "{wrong}"; its {side}s in '
+                f"{repository / model} are {quoted(known)}; {hint}"
+            )
+    return None
 
 
 def _folder(repository: ModelRepository, model: str | None, likely: Sequence[str]) -> ModelFolder:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from constructs_triton.errors import InvalidValueError, MissingDependencyError
 
@@ -27,6 +28,8 @@ _DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "Au
 #: Operations whose permission has another name.
 _PERMISSIONS = {"s3:HeadObject": "s3:GetObject", "s3:ListObjectsV2": "s3:ListBucket"}
 _NAMED_PERMISSION = re.compile(r"not authorized to perform: ([a-z0-9-]+:\w+)")
+_ADDRESS_HINT = "check the proxy, and AWS_ENDPOINT_URL and endpoint_url of the profile"
+_PAGE = re.compile(rb"\s*<(!doctype|html)", re.IGNORECASE)
 _PAGE_TOKENS = ("NextToken", "nextToken", "Marker")
 
 
@@ -47,13 +50,40 @@ def make_session(region: str | None = None, profile: str | None = None) -> boto3
         session = boto3.Session(region_name=region, profile_name=profile)
     if session.region_name == "":  # boto3 makes a URL without a host of it
         raise InvalidValueError("AWS: the Region is empty; set --region, or unset AWS_DEFAULT_REGION")
+    _name_pages(session.events)
     return session
+
+
+def _name_pages(events: Any) -> None:
+    """Let the clients of these events name the address that answers with a page, for example a proxy."""
+    events.register("after-call", _name_page, unique_id="constructs_triton.pages")
+
+
+def _name_page(http_response: Any, parsed: dict[str, Any], model: Any, **_: object) -> None:
+    """Replace the HTML page in the message of an error.
+
+    Raises:
+        InvalidValueError: a page is the answer to a call that succeeded.
+    """
+    # S3 describes objects by their own type.
+    is_html = http_response.headers.get("Content-Type", "").startswith("text/html")
+    if not is_html or model.has_streaming_output or not _PAGE.match(http_response.content):
+        return
+    url = urlsplit(http_response.url)
+    message = (
+        f"{url.scheme}://{url.netloc} answered with an HTML page of status {http_response.status_code}, "
+        f"which is not an answer of AWS; {_ADDRESS_HINT}"
+    )
+    if http_response.status_code < 300:
+        raise InvalidValueError(f"{model.service_model.service_name}:{model.name}: {message}")
+    parsed["Error"] = {**parsed.get("Error", {}), "Message": message}
 
 
 @contextmanager
 def reaching_aws() -> Iterator[None]:
     """Turn boto3's errors of configuration and connection into ``InvalidValueError``."""
     from botocore.exceptions import BotoCoreError, NoCredentialsError, NoRegionError
+    from botocore.parsers import ResponseParserError
 
     try:
         yield
@@ -65,6 +95,9 @@ def reaching_aws() -> Iterator[None]:
         raise InvalidValueError(
             "AWS: no credentials were found; run `aws configure`, or set --profile or AWS_PROFILE"
         ) from None
+    except ResponseParserError as error:  # its message has the whole page
+        start = str(error).partition("\n")[0][:200]
+        raise InvalidValueError(f"AWS: got what is not an answer of AWS ({start}); {_ADDRESS_HINT}") from None
     except BotoCoreError as error:
         raise InvalidValueError(f"AWS: cannot be reached ({error}); set --region or --profile") from error
 
@@ -132,6 +165,7 @@ class AwsReader:
             with reaching_aws():
                 config = Config(retries={"mode": "standard", "max_attempts": 4})
                 self._clients[service] = make(service, config=config)
+            _name_pages(self._clients[service].meta.events)
         return self._clients[service]
 
     def read(self, service: str, operation: str, **request: Any) -> dict[str, Any]:

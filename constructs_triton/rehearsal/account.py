@@ -34,7 +34,7 @@ from .permissions.execution_role import ExecutionRoleCheck
 from .providers import Providers
 from .providers.storage import location
 from .replacement import environment
-from .services import foreign_requests
+from .services import foreign_requests, missing_operations
 from .services.service_api import ServiceApi, client
 from .stacks.deployment import Deployer
 from .stacks.nested_stacks import NestedStack
@@ -133,6 +133,7 @@ class SimulatedAccount:
     def _patches(self) -> list[Any]:
         return [
             *foreign_requests.patches(),
+            *missing_operations.patches(),
             *self.access.patches(),
             *self.functions.patches(),
             *moto_gaps.patches(self.execution_roles),

@@ -7,7 +7,6 @@
 * Access logs to a bucket whose policy comes later: S3 reads the policy when it delivers, CDK puts it last.
 * ``CreateModel`` reads the model data with the execution role, as the service does.
 * The managed policies of AWS are parsed once in a process, since that takes half a second.
-* The service of a host name is found once, since moto reads the folder of its services for every request.
 """
 
 from __future__ import annotations
@@ -15,13 +14,11 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 from moto.applicationautoscaling.models import ApplicationAutoscalingBackend
 from moto.core.responses import ActionResult
 from moto.iam.models import IAMBackend, ManagedPolicy
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from moto.s3.models import FakeBucket
 from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.models import FakeEndpointConfig
@@ -34,7 +31,6 @@ from .replacement import replaced
 
 __all__ = ["parsed_managed_policies", "patches"]
 
-_FINDING_SERVICE = cache(DomainDispatcherApplication.get_backend_for_host)
 _MANAGED_POLICIES: dict[tuple[str, str], list[ManagedPolicy]] = {}
 _KEPT_MODEL_MEMBERS = ("EnableNetworkIsolation", "InferenceExecutionConfig")
 _KEPT_CONFIG_MEMBERS = (
@@ -49,7 +45,6 @@ _KEPT_CONFIG_MEMBERS = (
 def patches(check: ExecutionRoleCheck) -> list[Any]:
     """All patches."""
     return [
-        replaced(DomainDispatcherApplication, "get_backend_for_host", _FINDING_SERVICE),
         replaced(FakeEndpointConfig, "validate_instance_type", lambda *_: None),
         replaced(FakeEndpointConfig, "validate_production_variants", validating_others()),
         replaced(FakeBucket, "_log_permissions_enabled_policy", lambda *_, **__: True),

@@ -11,6 +11,7 @@ from triton_server import needs_server
 from constructs_triton.cli import main
 from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
+from constructs_triton_client.errors import InvocationError
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 
@@ -45,3 +46,43 @@ def test_an_ensemble_of_first_models_answers(tmp_path: Path) -> None:
             zero = b"" if name == "BYTES" else 0
             assert found[f"out.{name}"].dtype == values.dtype
             assert found[f"out.{name}"].tolist() == [[[zero], [zero]]] * 2
+
+
+def test_a_first_decoupled_model_streams(tmp_path: Path) -> None:
+    """Every request gets a stream of responses that ends, also after an error of respond()."""
+    new = ["model", "new", "--backend", "python", "teller", "--decoupled", "-o", str(tmp_path / "models")]
+    assert main([*new, "--input", "text:BYTES:1", "--output", "word:FP32:2", "--output", "n:INT32:1"]) == 0
+    code = tmp_path / "models" / "teller" / "1" / "model.py"
+    code.write_text(
+        f"{code.read_text()}            if text[0] == b'bad':\n                raise ValueError(_)\n"
+    )
+    with LocalEndpoint.from_repository(tmp_path / "models", endpoint="teller") as local:
+        client = TritonClient.for_endpoint("teller", endpoint_url=local.endpoint_url)
+        with pytest.raises(InvocationError, match="event 1: the model failed, got 0;"):
+            list(client.infer_stream({"text": "bad"}))
+        events = list(client.infer_stream({"text": "hello"}))
+    assert [(event["word"], event["n"]) for event in events] == [([0.0, 0.0], 0)] * 3
+
+
+def test_invoke_names_the_tensors_of_the_repository(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the server names only the wrong tensor, the command adds the right ones, if it has the model."""
+    models = tmp_path / "models"
+    new = ["model", "new", "--backend", "python", "plain", "-o", str(models)]
+    assert main([*new, "--input", "text:BYTES:1", "--input", "n:INT32:1", "--output", "score:FP32:1"]) == 0
+    text, n, other = (("--input", value) for value in ("text=a:BYTES", "n=1:INT32", "txet=a:BYTES"))
+    with LocalEndpoint.from_repository(models, endpoint="plain") as local:
+        invoke = ["invoke", "plain", "--endpoint-url", local.endpoint_url, "--repository", str(models)]
+        for request, expected in (
+            ((*other, *n), 'no input "txet"; its inputs in {} are "text" and "n"; did you mean "text"?'),
+            (
+                (*text, *n, *other),
+                'no input "txet"; its inputs in {} are "text" and "n"; did you mean "text"?',
+            ),
+            ((*text, *n, "--output", "s"), 'no output "s"; its outputs in {} are "score"; use one of them'),
+        ):
+            assert main([*invoke, *request]) == 1
+            assert expected.format(models / "plain") in capsys.readouterr().err
+        assert main([*invoke, *other, *n, "--repository", str(tmp_path)]) == 1
+        assert "unexpected inference input 'txet' for model 'plain'" in capsys.readouterr().err

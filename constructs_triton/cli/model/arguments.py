@@ -17,6 +17,7 @@ from constructs_triton.model_config import (
     ModelInput,
     ModelInstanceGroup,
     ModelOutput,
+    ModelTransactionPolicy,
 )
 
 __all__ = ["SYNTAX", "add_arguments", "config_fields"]
@@ -39,6 +40,7 @@ examples:
   constructs-triton model new fraud.json --input input__0:FP32:28 --parameter output_class=true
   constructs-triton model new tokenizer.py --input text:BYTES:1 --output ids:INT64:-1
   constructs-triton model new --backend python tokenizer --input text:BYTES:1 --output ids:INT64:-1
+  constructs-triton model new --backend python teller --decoupled --input text:BYTES:1 --output word:BYTES:1
   constructs-triton model new --backend ensemble classify --step tokenizer --step resnet:INPUT__0=ids
 
 --input and --output have the form NAME:DATATYPE:DIMS. DIMS do not contain the batch dimension if
@@ -72,6 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                           "models that are in the repository")
     new.add_argument("--step", action="append", default=[], dest="steps", metavar="NAME[:TENSOR=TENSOR,...]",
                      help="a model of the ensemble, see below; repeat it for each")
+    new.add_argument("--decoupled", action="store_true",
+                     help="let the Python model send several responses to a request, as a stream")
     new.add_argument("--name", metavar="NAME",
                      help="name of the model (default: the name of the file without its ending)")
     new.add_argument("-o", "--repository", type=Path, default=Path("models"), metavar="DIR",
@@ -129,6 +133,8 @@ def config_fields(arguments: argparse.Namespace) -> Iterator[tuple[str, Any]]:
     if arguments.instances or arguments.kind:
         group = ModelInstanceGroup(count=arguments.instances or 1, kind=arguments.kind or "KIND_AUTO")
         yield "instance_group", [group]
+    if arguments.decoupled:
+        yield "model_transaction_policy", ModelTransactionPolicy(decoupled=True)
     if arguments.parameters:
         yield "parameters", dict(_parameter(text) for text in arguments.parameters)
 

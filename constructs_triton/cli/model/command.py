@@ -35,6 +35,7 @@ class _Plan:
     model: NewModel
     notes: tuple[str, ...] = ()
     runs_locally: bool = True
+    streams: bool = False
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -76,6 +77,11 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
         )
     if arguments.steps and arguments.backend != "ensemble":
         raise InvalidValueError("--step: only an ensemble has steps; add --backend ensemble")
+    if arguments.decoupled and arguments.backend != "python" and not _has_code(arguments):
+        raise InvalidValueError(
+            "--decoupled: only a Python model can be written as a stream; add --backend python with the name "
+            "of the model in place of a file, or leave --decoupled out"
+        )
     if arguments.backend == "ensemble" and (arguments.with_warmup or any(config_fields(arguments))):
         raise InvalidValueError(
             "--backend ensemble: takes --step and --max-batch-size only, because tensors and instances are "
@@ -136,7 +142,7 @@ def _python_model(arguments: argparse.Namespace) -> _Plan:
         message.model_warmup.extend(warmup_requests(message, path, SYNTAX, shapes))
     text = ModelConfig.from_message(message).to_text()
     source = path if has_code else first_code(config).encode()
-    return _Plan(NewModel(config.name, text, {"model.py": source}))
+    return _Plan(NewModel(config.name, text, {"model.py": source}), streams=arguments.decoupled)
 
 
 def _code(path: Path) -> bytes:
@@ -169,16 +175,17 @@ def _written(plan: _Plan, folder: Path) -> list[str]:
     return [str(folder / "config.pbtxt"), *(str(folder / "1" / path) for path in plan.model.files)]
 
 
-def _next_commands(folder: Path, runs_locally: bool, has_tensors: bool) -> Iterator[str]:
+def _next_commands(folder: Path, plan: _Plan, has_tensors: bool) -> Iterator[str]:
     """Yield commands to copy. Models of other formats cannot run on a machine without a GPU."""
     repository, name = shlex.quote(str(folder.parent)), shlex.quote(folder.name)
     yield f"Check it:  constructs-triton check {repository}"
     where = "" if folder.parent == Path("models") else f" --repository {repository}"
-    if runs_locally:
+    if plan.runs_locally:
         yield f"Run it:    constructs-triton local up {repository} --model {name} --endpoint {name}"
         where += " --endpoint-url http://127.0.0.1:8080"
     if has_tensors:
-        yield f"Call it:   constructs-triton invoke {name} --random{where}"
+        stream = "--stream " if plan.streams else ""
+        yield f"Call it:   constructs-triton invoke {name} {stream}--random{where}"
 
 
 def _print_text(plan: _Plan, folder: Path) -> None:
@@ -188,4 +195,4 @@ def _print_text(plan: _Plan, folder: Path) -> None:
         print_lines(f"wrote {path}")
     for note in plan.notes:
         print_lines(f"note: {note}")
-    print_lines("", *_next_commands(folder, plan.runs_locally, bool(described.tensors)))
+    print_lines("", *_next_commands(folder, plan, bool(described.tensors)))

@@ -1,4 +1,4 @@
-"""Writes a first ``model.py`` for a configuration: it runs, and answers with zeros."""
+"""Writes a first ``model.py`` for a configuration: it runs, and answers with zeros or streams them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,53 @@ class TritonPythonModel:
         ]
         return pb_utils.InferenceResponse(outputs)
 '''
+_DECOUPLED_CODE = '''\
+"""Triton model {name}: streams zeros. Replace them in respond()."""
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+FINAL = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
+
+
+class TritonPythonModel:
+    """Triton creates one object of this class for each instance of the model."""
+
+    def initialize(self, args):
+        """Load what the model needs, for example from the folder args["model_repository"]."""
+
+    def execute(self, requests):
+        """Send the responses to each request. A decoupled model returns nothing here."""
+        for request in requests:
+            sender = request.get_response_sender()
+            try:
+                for response in self.respond(request):
+                    if sender.is_cancelled():  # the caller has left
+                        break
+                    sender.send(response)
+            except Exception as error:
+                sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error))))
+            finally:
+                sender.send(flags=FINAL)  # ends the stream, also after an error
+
+    def respond(self, request):
+        """Yield the responses to one request, one after the other."""
+{body}
+        for _ in range(3):
+            outputs = [
+{tensors}
+            ]
+            yield pb_utils.InferenceResponse(outputs)
+'''
 _INDENT = " " * 8
-_OTHER_NAMES = ("len", "np", "outputs", "pb_utils", "request", "self")
+_OTHER_NAMES = ("_", "len", "np", "outputs", "pb_utils", "range", "request", "self")
 
 
 def first_code(config: Any) -> str:
     """Return a ``model.py`` that answers each request with zeros of the data types and dims in ``config``.
 
-    A size of -1 becomes 1. ``config`` is a ``ModelConfig`` with inputs and outputs.
+    The code of a decoupled model sends several responses to each request, and then the final flag. A size
+    of -1 becomes 1. ``config`` is a ``ModelConfig`` with inputs and outputs.
 
     Raises:
         InvalidValueError: NumPy does not have the data type of a tensor.
@@ -57,10 +96,12 @@ def first_code(config: Any) -> str:
     inputs = list(zip(config.input, variables, strict=False))
     outputs = list(zip(config.output, variables[len(inputs) :], strict=True))
     lines = [*_read_inputs(inputs), *_zeros(outputs, inputs[0][1] if config.max_batch_size else None)]
-    return _CODE.format(
+    is_decoupled = config.model_transaction_policy is not None and config.model_transaction_policy.decoupled
+    indent = _INDENT + " " * (8 if is_decoupled else 4)
+    return (_DECOUPLED_CODE if is_decoupled else _CODE).format(
         name=_quoted(config.name),
         body="\n".join(f"{_INDENT}{line}" for line in lines),
-        tensors="\n".join(f"{_INDENT}    {line}" for line in _responses(outputs)),
+        tensors="\n".join(f"{indent}{line}" for line in _responses(outputs)),
     )
 
 

@@ -11,6 +11,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from constructs_triton.untrusted.web_pages import foreign_header
 
 from ..replacement import replaced
+from .missing_operations import answer_as_aws
 
 __all__ = ["HEADERS", "patches", "refusal"]
 
@@ -31,16 +32,7 @@ def refusal(headers: Mapping[str, str | None]) -> bytes | None:
     wrong = foreign_header(*found)
     if wrong is None:
         return None
-    return _fault("AccessDeniedException", f"{wrong}; {_HINT}")
-
-
-def _fault(name: str, message: str) -> bytes:
-    return json.dumps({"__type": name, "message": message}).encode()
-
-
-def _answer(start_response: Any, status: str, body: bytes) -> list[bytes]:
-    start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
-    return [body]
+    return json.dumps({"__type": "AccessDeniedException", "message": f"{wrong}; {_HINT}"}).encode()
 
 
 def _checking() -> Callable[..., Iterable[bytes]]:
@@ -49,12 +41,10 @@ def _checking() -> Callable[..., Iterable[bytes]]:
     def call(application: Any, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         body = refusal({name: environ.get(_variable(name)) for name in HEADERS})
         if body is None:
-            try:
-                answer: Iterable[bytes] = original(application, environ, start_response)
-            except NotImplementedError as error:  # moto does not have this operation
-                return _answer(start_response, "501 Not Implemented", _fault("NotImplemented", str(error)))
-            return answer
-        return _answer(start_response, "403 Forbidden", body)
+            return answer_as_aws(lambda start: original(application, environ, start), environ, start_response)
+        content = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+        start_response("403 Forbidden", content)
+        return [body]
 
     return call
 

@@ -46,7 +46,7 @@ class Account(boto3.Session):
     def _list_components(self, params: Any, **_context: object) -> Any:
         name = json.loads(params["body"])["EndpointNameEquals"]
         found = [each for each in self.components if each["EndpointName"] == name]
-        return SimpleNamespace(status_code=200), {"InferenceComponents": found}
+        return SimpleNamespace(status_code=200, headers={}), {"InferenceComponents": found}
 
     def add_endpoint(self, name: str, *variants: str, tags: Mapping[str, str] = {}, **config: Any) -> None:
         """Create an endpoint with two instances of each variant."""

@@ -56,6 +56,21 @@ def test_first_model_passes_the_check(folder: Path, capsys: pytest.CaptureFixtur
     assert len(ModelConfig.read("models/words").model_warmup) == 2
 
 
+def test_decoupled_model_is_written_with_its_command(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The check asks for a streaming endpoint and for nothing else; the command that calls it streams."""
+    tensors = ["--input", "_:BYTES:1", "--output", "range:FP32:2"]
+    assert main([*PYTHON, "teller", "--decoupled", *tensors, "--max-batch-size", "2"]) == 0
+    assert "constructs-triton invoke teller --stream --random" in capsys.readouterr().out
+    assert ModelConfig.read("models/teller").to_message().model_transaction_policy.decoupled
+    code = (folder / "models" / "teller" / "1" / "model.py").read_text()
+    assert 'range_ = np.zeros((len(__), 2), "float32")' in code
+    assert main(["check", "models", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert [each["code"] for each in found] == ["sagemaker-decoupled-stream"]
+
+
 def test_variables_of_unusual_names(folder: Path) -> None:
     """Tensors get different variables, which are names of Python and hide nothing that the code uses."""
     words = ["--input", "np:INT8:1", "--input", "0:BOOL:1", "--input", "a b:BOOL:1", "--output", "a_b:BOOL:1"]
@@ -129,6 +144,11 @@ TENSORS = ("--input", "a:FP32:1", "--output", "b:FP32:1")
             (*PYTHON, "a", *TENSORS, "--step", "b"),
             "only an ensemble has steps; add --backend ensemble",
         ),
+        (
+            (*NEW, "second.onnx", "--decoupled"),
+            "only a Python model can be written as a stream; add --backend",
+        ),
+        ((*ENSEMBLE, "e", "--step", "first", "--decoupled"), "--decoupled: only a Python model"),
         ((*PYTHON, "a", "--input", "a:BF16:1", "--output", "b:FP32:1"), 'tensor "a": NumPy has no BF16'),
         ((*PYTHON, "a", *TENSORS, "--dynamic-batching", "5ms"), "has no effect, because max_batch_size is 0"),
         ((*ENSEMBLE, "e"), "--step: an ensemble has at least one step"),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -67,3 +70,51 @@ def test_missing_credentials_are_an_error_with_their_fix(monkeypatch: pytest.Mon
     expected = "AWS: no credentials were found; run `aws configure`"
     with pytest.raises(InvalidValueError, match=expected), reaching_aws():
         sagemaker.describe_endpoint(EndpointName="digits")
+
+
+class Page(BaseHTTPRequestHandler):
+    """Answers as a proxy does; the status is in the path of the address."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(int(self.path.strip("/")))
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html>\n<title>Sign in</title>")
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "call", "expected"),
+    [
+        (404, ("sagemaker", "list_endpoints"), "sagemaker:ListEndpoints: 404: {} answered with an HTML page"),
+        (200, ("sagemaker", "list_endpoints"), "sagemaker:ListEndpoints: {} answered with an HTML page"),
+        (404, ("cloudformation", "list_stacks"), "AWS: got what is not an answer of AWS (Unable to parse"),
+    ],
+)
+def test_page_of_a_proxy_is_named_and_not_printed(
+    proxy: str, monkeypatch: pytest.MonkeyPatch, status: int, call: tuple[str, str], expected: str
+) -> None:
+    """The error has the call, the address and the status, and nothing of the page."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"{proxy}/{status}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    with pytest.raises(InvalidValueError) as raised:
+        list(AwsReader(make_session("us-east-1")).pages(*call))
+    message = str(raised.value)
+    assert message.startswith(expected.format(proxy))
+    assert "is not an answer of AWS" in message
+    assert message.endswith("; check the proxy, and AWS_ENDPOINT_URL and endpoint_url of the profile")
+    assert "<" not in message

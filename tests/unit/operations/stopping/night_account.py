@@ -63,7 +63,7 @@ class NightAccount(boto3.Session):
         if code:
             raise ClientError({"Error": {"Code": code, "Message": "said the test"}}, model.name)
         if model.name == "ListInferenceComponents":  # moto lacks it
-            return SimpleNamespace(status_code=200), {"InferenceComponents": self.components}
+            return SimpleNamespace(status_code=200, headers={}), {"InferenceComponents": self.components}
         return None
 
     def _describe(self, parsed: dict[str, Any], **_context: object) -> None:

@@ -1,0 +1,81 @@
+"""Answers, in the form of AWS, requests for services and operations that moto does not have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any
+from xml.sax.saxutils import escape
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication
+
+from ..replacement import replaced
+
+__all__ = ["answer_as_aws", "patches"]
+
+_FORM = "application/x-www-form-urlencoded"
+_XML_SERVICES = ("cloudfront", "route53", "s3")
+_MISSING = "501 Not Implemented"  # SDKs do not send the request again
+
+
+def patches() -> list[Any]:
+    """The patch of moto's search for a service, which otherwise ends in an ``AttributeError``.
+
+    A service is found once, since moto reads the folder of its services for every request.
+    """
+    original = DomainDispatcherApplication.get_backend_for_host
+
+    def find(application: Any, host: str | None) -> Any:
+        is_address = host is not None and "." in host
+        patterns = application.backend_url_patterns if is_address else ()
+        if is_address and not any(pattern.match(f"http://{host}") for _, pattern in patterns):
+            raise NotImplementedError(f"The simulated account does not have {host}")
+        return original(application, host)
+
+    return [replaced(DomainDispatcherApplication, "get_backend_for_host", cache(find))]
+
+
+def answer_as_aws(
+    ask: Callable[[Callable[..., None]], Iterable[bytes]], environ: Mapping[str, Any], start_response: Any
+) -> Iterable[bytes]:
+    """Return the answer of moto's application ``ask``; an error of AWS in place of a page or an exception."""
+    begun: list[Any] = []
+    try:
+        answer = ask(lambda *arguments: begun.extend(arguments))
+    except NotImplementedError as error:
+        return _refuse(environ, start_response, _MISSING, "NotImplemented", str(error))
+    except Exception as error:  # otherwise the client gets a page and the terminal a traceback
+        return _refuse(environ, start_response, "400 Bad Request", "InternalFailure", repr(error))
+    status, headers, *_ = begun
+    if status[:3] == "404" and _is_page(headers):  # no path of the service fits
+        request = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
+        message = f"The simulated account does not have {request} of {_service(environ)}"
+        return _refuse(environ, start_response, _MISSING, "NotImplemented", message)
+    start_response(*begun)
+    return answer
+
+
+def _is_page(headers: Iterable[tuple[str, str]]) -> bool:
+    return any(name.lower() == "content-type" and value.startswith("text/html") for name, value in headers)
+
+
+def _service(environ: Mapping[str, Any]) -> str:
+    """Return the service in the credential scope of a signed request."""
+    scope = environ.get("HTTP_AUTHORIZATION", "").partition(",")[0].split("/")
+    return scope[-2] if len(scope) == 5 else "this service"
+
+
+def _refuse(
+    environ: Mapping[str, Any], start_response: Any, status: str, code: str, message: str
+) -> list[bytes]:
+    """Answer an error in XML to the services whose protocol is XML, and in JSON to the others."""
+    if environ.get("CONTENT_TYPE", "").startswith(_FORM) or _service(environ) in _XML_SERVICES:
+        kind = "text/xml"
+        error = f"<Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>"
+        body = f"<ErrorResponse>{error}<RequestId>loopback</RequestId></ErrorResponse>".encode()
+    else:
+        kind = "application/json"
+        body = json.dumps({"__type": code, "message": message}).encode()
+    start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
+    return [body]
