@@ -108,10 +108,10 @@ def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
             yield _error(
                 "rehearse-reader-loses-access",
                 reading.endpoint,
-                f"{since}, a new instance cannot start: {reading.refusal}. It matters when the endpoint scales "
-                "out or SageMaker replaces a host; instances that run keep serving",
-                "keep for one more deployment what allows it, in the policies of the role, the bucket and the "
-                "key; keep a key that changes in TritonModelRepository(previous_encryption_keys=[...])",
+                f"{since}, a new instance cannot start: {reading.refusal}. It matters when the endpoint "
+                "scales out or SageMaker replaces a host; instances that run keep serving",
+                "keep for one more deployment what allows it, in the policies of the role, the bucket and "
+                "the key; keep a key that changes in TritonModelRepository(previous_encryption_keys=[...])",
             )
 
 
