@@ -120,6 +120,11 @@ EXAMPLES: dict[str, Example] = {
     ),
     "backend-max-batch-size": Example(one(HEAD.replace("8", "-1", 1)), one(HEAD)),
     "backend-misspelled": Example(one(HEAD.replace("python", "pythonn")), one(HEAD)),
+    "backend-misspelled: platform": foreign(
+        PLAN.replace("platform", "backend"),
+        PLAN.replace("platform", "backend").replace("_plan", ""),
+        "model.plan",
+    ),
     "backend-repository-agent": added(
         'model_repository_agents { agents [ { name: "vault" } ] }\n',
         'model_repository_agents { agents [ { name: "checksum" } ] }\n',

@@ -62,6 +62,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     ),
     "backend-max-batch-size": (config("-1", "0"),),
     "backend-misspelled": (config("pythonn", "python"),),
+    "backend-misspelled: platform": (config('backend: "tensorrt_plan"', 'backend: "tensorrt"'),),
     "backend-repository-agent": (config('model_repository_agents { agents [ { name: "vault" } ] }\n', ""),),
     "backend-model-metrics": (config('family: "f" }', 'family: "f" } histogram_options { buckets: [ 1 ] }'),),
     "backend-model-metrics: no family": (
