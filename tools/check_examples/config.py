@@ -93,6 +93,9 @@ EXAMPLES: dict[str, Example] = {
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
     ),
     "layout-name-differs": added('name: "other"\n', 'name: "m"\n'),
+    "layout-name-differs: step": Example(
+        ensemble(ONE_STEP, a=HEAD + 'name: "other"\n'), ensemble(ONE_STEP, a=HEAD + 'name: "a"\n')
+    ),
     "backend-unknown": Example({"m/1/weights.bin": "x"}, {"m/1/model.onnx": relu()}),
     "backend-platform": Example(one(HEAD.replace("backend", "platform")), one(HEAD)),
     "backend-platform: default_model_filename": foreign(

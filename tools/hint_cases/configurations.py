@@ -45,6 +45,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     "layout-special-file": (add("m/1/labels.txt", "cat\n"),),
     "layout-special-file: config.pbtxt": (delete("m/config.pbtxt"),),
     "layout-name-differs": (config('name: "other"', 'name: "m"'),),
+    "layout-name-differs: step": (add("a/config.pbtxt", HEAD + 'name: "a"\n'),),
     "backend-platform": (config('platform: "python"', 'backend: "python"'),),
     "backend-platform: default_model_filename": (
         config("default_model_filename", 'backend: "identity"\ndefault_model_filename'),
