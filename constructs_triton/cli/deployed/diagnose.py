@@ -17,8 +17,7 @@ from constructs_triton.cli.program.progress import show_work
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton.operations.endpoint_diagnosis import EndpointDiagnosis, diagnose_endpoint
-from constructs_triton.operations.stack_diagnosis import StackDiagnosis, diagnose_stack
-from constructs_triton.operations.stack_endpoints import NoEndpointError
+from constructs_triton.operations.stack_endpoints import NoEndpointError, StackDiagnosis, diagnose_stack
 from constructs_triton.untrusted.regular_files import open_regular
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
