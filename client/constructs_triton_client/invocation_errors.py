@@ -40,8 +40,8 @@ _NO_CAPACITY_HINT = (
     "on the client"
 )
 _NOT_TENSORS = (
-    "the endpoint runs with inference_type generate or generate_stream, so send text with infer_stream of "
-    "the client, or JSON with curl"
+    "the endpoint runs with inference_type generate or generate_stream, so add --stream to the command, send "
+    "text with infer_stream of the client, or JSON with curl"
 )
 #: Triton's words for a generate request at an endpoint that expects tensors.
 NOT_STREAMING = "Unable to parse 'inputs'"

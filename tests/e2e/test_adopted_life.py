@@ -13,7 +13,7 @@ from adopted_app import DESIRED, NAME, STACK, TAGS, Notebook, adopt, synthesize
 
 from constructs_triton.cloud_assembly.endpoints import declared_endpoints
 from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
-from constructs_triton.operations.status import endpoints_of_stack
+from constructs_triton.operations.stack_endpoints import endpoints_of_stack
 from constructs_triton.rehearsal import SimulatedAccount
 
 pytestmark = [pytest.mark.e2e]

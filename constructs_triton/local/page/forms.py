@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.sources.inference_type import DEFAULT_MODEL, is_decoupled, used_inference_type
 from constructs_triton.model_config.ensemble import EnsembleGraph
 from constructs_triton.model_config.folder import ModelFolder
@@ -16,6 +15,9 @@ from constructs_triton.model_config.schema import data_type_name
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton.model_repository.archive_outline import outline_archive
 from constructs_triton_client.datatypes import by_data_type
+
+if TYPE_CHECKING:
+    from constructs_triton.local.gateway.local_variant import LocalVariant
 
 __all__ = ["describe_model", "model_form", "steps_of"]
 
