@@ -17,6 +17,7 @@ from constructs_triton_client.errors import (
     ModelOutOfMemoryError,
     NoCapacityError,
 )
+from constructs_triton_client.shape_hints import reshape_hint
 
 __all__ = [
     "MAXIMUM_PARSED_BYTES",
@@ -80,6 +81,12 @@ _ELSEWHERE = (
     ("not an asynchronous endpoint", "with this client, call infer"),
     ("is asynchronous; call", "with this client, call infer_async"),
 )
+# Triton adds a note that advises to set max_batch_size to zero, also where only the array is wrong.
+_BATCH_NOTE = "NOTE: Setting a non-zero max_batch_size"
+_WRONG_SHAPE = re.compile(
+    r"unexpected shape for input '([^']+)' for model '[^']+'\. Expected (\[[-\d, ]*\]), got (\[[-\d, ]*\])"
+)
+_OF_A_STEP = "in ensemble '"
 # S3 refused the request, so the container, and its log, have not seen it.
 _UNREADABLE = "to perform: s3:GetObject"
 _UNREADABLE_HINT = (
@@ -162,11 +169,23 @@ def _hint(code: str, status: int | None, said: str) -> str:
         return "check the name and the Region; `aws sagemaker list-endpoints` lists endpoints"
     if code in _INVALID_CODES or status in {400, 404}:
         # Of the other messages, Triton's are complete.
-        other = "" if said else "compare the request with the endpoint and the model's configuration"
+        other = "compare the request with the endpoint and the model's configuration"
+        other = _shape_hint(said) if said else other
         return next((hint for pattern, hint in _ELSEWHERE if re.search(pattern, said)), other)
     if code == "AsyncInferenceFailure" and _UNREADABLE in said:
         return _UNREADABLE_HINT
     return _HINTS_BY_CODE.get(code, "see the endpoint's log for the cause")
+
+
+def _shape_hint(said: str) -> str:
+    """Return which shape an input must have; empty for another message, and for a step of an ensemble."""
+    found = _WRONG_SHAPE.search(said)
+    if found is None or _OF_A_STEP in said[: found.start()]:
+        return ""
+    expected, shape = (json.loads(each) for each in found.group(2, 3))
+    hint = reshape_hint(shape, expected)
+    kept = "; max_batch_size can stay as it is" if _BATCH_NOTE in said else ""
+    return f'input "{found[1]}": shape must fit {expected}, got {shape}; {hint}{kept}'
 
 
 def read_model_message(body: bytes | str) -> str:
