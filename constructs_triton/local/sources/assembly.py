@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from constructs_triton.cloud_assembly.assembly import Assembly
 from constructs_triton.cloud_assembly.endpoints import (
