@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from constructs_triton_client.datatypes import DATATYPES
 from constructs_triton_client.errors import InvalidValueError, RequestEncodingError
-from constructs_triton_client.shape_hints import ANY_SIZE, fits, reshape_hint
+from constructs_triton_client.invocation_errors import ANY_SIZE, fits, reshape_hint
 from constructs_triton_client.spelling import did_you_mean, quoted
 from constructs_triton_client.wire.tensors import resolve_datatype
 

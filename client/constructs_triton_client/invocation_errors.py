@@ -1,4 +1,4 @@
-"""Builds the error of an endpoint's answer: one exception class per reaction that the caller can take.
+"""Builds the error of an endpoint's answer, one class per reaction of the caller, and the fix of a shape.
 
 Source: botocore sagemaker-runtime service model, "InvokeEndpoint" errors; triton server
 ``src/sagemaker_server.cc`` for 507; AWS's examples of inference components for messages about them.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from constructs_triton_client.errors import (
@@ -17,17 +18,20 @@ from constructs_triton_client.errors import (
     ModelOutOfMemoryError,
     NoCapacityError,
 )
-from constructs_triton_client.shape_hints import reshape_hint
 
 __all__ = [
+    "ANY_SIZE",
     "MAXIMUM_PARSED_BYTES",
     "NOT_STREAMING",
     "NOT_STREAMING_HINT",
     "build_invocation_error",
+    "fits",
     "read_model_message",
+    "reshape_hint",
 ]
 
 INSUFFICIENT_STORAGE = 507
+ANY_SIZE = -1
 _THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
 _INVALID_CODES = {"ValidationError", "ValidationException"}
 # Of InvokeEndpoint and of DescribeEndpoint.
@@ -200,3 +204,24 @@ def read_model_message(body: bytes | str) -> str:
         return str(value["error"]) if isinstance(value, dict) and "error" in value else text
     except (ValueError, RecursionError):
         return text
+
+
+def fits(shape: Sequence[int], expected: Sequence[int]) -> bool:
+    """Return whether a shape has the expected sizes; ``ANY_SIZE`` is any size."""
+    return len(shape) == len(expected) and not _wrong_axes(shape, expected)
+
+
+def reshape_hint(shape: Sequence[int], expected: Sequence[int]) -> str:
+    """Return the fix of a shape that does not fit."""
+    if list(expected[:1]) == [ANY_SIZE] and fits(shape, expected[1:]):
+        return "add the batch axis with array[None]"
+    if len(shape) != len(expected):
+        dimensions = "1 dimension" if len(expected) == 1 else f"{len(expected)} dimensions"
+        return f"reshape it to {dimensions}"
+    sizes = [f"axis {axis} has size {expected[axis]}" for axis in _wrong_axes(shape, expected)]
+    return f"reshape it so that {' and '.join(sizes)}"
+
+
+def _wrong_axes(shape: Sequence[int], expected: Sequence[int]) -> list[int]:
+    pairs = enumerate(zip(shape, expected, strict=True))
+    return [axis for axis, (size, wanted) in pairs if wanted not in (ANY_SIZE, size)]
