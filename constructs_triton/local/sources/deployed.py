@@ -17,7 +17,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from constructs_triton.cloud_assembly.endpoints import DeclaredContainer, hosts_components, instance_types_of
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton.local.sources.specs import (
+    AsyncInferenceSpec,
+    ComponentSpec,
+    ContainerSpec,
+    EndpointSpec,
+    VariantSpec,
+)
 from constructs_triton.local.sources.uncompressed import FileContent, check_names
 
 __all__ = ["read_deployed_endpoints"]
@@ -87,6 +93,7 @@ class _Account:
             shadow_variants=self._variants(name, config.get("ShadowProductionVariants", []), weights),
             region=region,
             account=account,
+            asynchronous=AsyncInferenceSpec.of(config),
         )
 
     def _variants(
