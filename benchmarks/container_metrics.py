@@ -21,7 +21,7 @@ import aws_cdk as cdk
 import numpy as np
 
 from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 from constructs_triton_client.wire import encode_request
 
 MODELS = Path(__file__).parents[1] / "assets" / "model_repositories" / "alerts"

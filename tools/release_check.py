@@ -23,7 +23,7 @@ TWINE = "twine==6.2.0"
 PACKAGES = ("constructs_triton", "constructs_triton_client")
 FOREIGN = re.compile(r"(^|/)(test_[^/]*\.py|__pycache__|node_modules|\.mypy_cache|cdk\.out)(/|$)")
 # These tests belong to the projects that `project new` writes.
-TEMPLATES = "constructs_triton/cli/project/"
+TEMPLATES = "packages/tools/src/constructs_triton_tools/cli/project/"
 
 
 def main() -> int:
@@ -66,7 +66,7 @@ def version_problems(project: Path) -> Iterator[str]:
     package, client = settings_of(project), settings_of(project / "client")
     version = package["version"]
     required = [each for each in package["dependencies"] if each.startswith("constructs-triton-client")]
-    template = (project / "constructs_triton/cli/project/template/requirements.txt").read_text()
+    template = (project / "packages/tools/src/constructs_triton_tools/cli/project/template/requirements.txt").read_text()
     headings = re.findall(r"^## (\S+)", (project / "CHANGELOG.md").read_text(), re.MULTILINE)
     if client["version"] != version:
         yield f"client/pyproject.toml: version is {client['version']}, not {version}"

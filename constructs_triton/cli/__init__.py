@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
-from constructs_triton.cli.program.exit_codes import (
+from constructs_triton_core.program.exit_codes import (
     EXIT_CODES,
     EXIT_INTERRUPTED,
     EXIT_NOT_DONE,
     EXIT_SUCCESS,
     exit_code_of,
 )
-from constructs_triton.cli.program.parser import CommandParser, WrongArgumentsError
-from constructs_triton.cli.program.signals import ending_with_signals
-from constructs_triton.errors import ConstructsTritonError, RepositoryError
-from constructs_triton.untrusted.terminal import print_error, print_json, print_note
+from constructs_triton_core.program.parser import CommandParser, WrongArgumentsError
+from constructs_triton_core.program.signals import ending_with_signals
+from constructs_triton_core.errors import ConstructsTritonError, RepositoryError
+from constructs_triton_core.untrusted.terminal import print_error, print_json, print_note
 
 __all__ = ["complete_parser", "main"]
 
@@ -108,7 +108,7 @@ _CHECK_PATH = "check the path, its permissions and the free space of the disk"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: see ``constructs_triton.cli.program.exit_codes``."""
+    """Run one command and return its exit code: see ``constructs_triton_core.program.exit_codes``."""
     words = list(sys.argv[1:] if argv is None else argv)
     with ending_with_signals():
         try:
@@ -186,7 +186,7 @@ def _close_output() -> None:
 
 
 def _end_after_bug(error: Exception, words: Sequence[str]) -> int:
-    from constructs_triton.cli.program.bug_report import write_bug_report
+    from constructs_triton_core.program.bug_report import write_bug_report
 
     try:
         path = write_bug_report(error, words)

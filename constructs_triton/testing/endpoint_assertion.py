@@ -9,17 +9,17 @@ from pathlib import Path
 
 from aws_cdk import Stack
 
-from constructs_triton.cloud_assembly.endpoints import (
+from constructs_triton_core.cloud_assembly.endpoints import (
     DeclaredContainer,
     DeclaredEndpoint,
     declared_endpoints,
     model_syncs,
 )
-from constructs_triton.cloud_assembly.intrinsics import number_of
-from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
-from constructs_triton.custom_resource_handlers.model_sync import RESOURCE_TYPE
-from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.cloud_assembly.intrinsics import number_of
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_functions.model_sync import RESOURCE_TYPE
+from constructs_triton_functions.model_sync.manifest import Manifest
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton.testing.differences import differing_names, differing_values, listed
 from constructs_triton.testing.synthesized_stack import synthesized_stack
 

@@ -7,12 +7,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
-from constructs_triton.local.containers.engine import ContainerEngine
-from constructs_triton.local.endpoint import LocalEndpoint
-from constructs_triton.local.server.installation import find_installation, inspect_python
+from constructs_triton_core.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
+from constructs_triton_tools.local.containers.engine import ContainerEngine
+from constructs_triton_tools.local.endpoint import LocalEndpoint
+from constructs_triton_tools.local.server.installation import find_installation, inspect_python
 from constructs_triton_client import TritonClient
-from constructs_triton_client.spelling import quoted
+from constructs_triton_core.spelling import quoted
 
 __all__ = ["client_of", "local_endpoint", "why_no_server"]
 
@@ -30,7 +30,7 @@ def why_no_server(options: Mapping[str, Any]) -> str | None:
             return None
         find_installation(_path(options.get("tritonserver")))
         inspect_python(_path(options.get("python")))
-        from constructs_triton.local.server.host_features import has_private_addresses
+        from constructs_triton_tools.local.server.host_features import has_private_addresses
 
         has_private_addresses(lambda _: None, allows_open_ports=options.get("allow_open_ports", False))
     except (LocalEndpointError, MissingDependencyError) as error:

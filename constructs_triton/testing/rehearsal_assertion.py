@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 from aws_cdk import Stack, Stage
 
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 if TYPE_CHECKING:
-    from constructs_triton.rehearsal.updates.report import Rehearsal
-    from constructs_triton.rehearsal.updates.versions import Version
+    from cdk_rehearse.updates.report import Rehearsal
+    from cdk_rehearse.updates.versions import Version
 
 __all__ = ["assert_update_keeps_serving", "rehearse"]
 
@@ -46,7 +46,7 @@ def rehearse(
         InvalidValueError: a stack is in no app, or a parameter has no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
-    from constructs_triton.rehearsal import rehearse as rehearse_versions
+    from cdk_rehearse import rehearse as rehearse_versions
 
     return rehearse_versions(
         _version(old),
@@ -95,7 +95,7 @@ def assert_update_keeps_serving(
 
 
 def _version(source: Source) -> Path | str | Version | None:
-    from constructs_triton.rehearsal.updates.versions import read_version
+    from cdk_rehearse.updates.versions import read_version
 
     if not isinstance(source, Stack | Stage):
         return source

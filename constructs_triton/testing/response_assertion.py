@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from constructs_triton.operations.verification import verify_requests
+from constructs_triton_tools.operations.verification import verify_requests
 from constructs_triton_client.recorded_requests import RecordedRequests
 from constructs_triton_client.triton_client import TritonClient
 

@@ -19,8 +19,8 @@ from programs import run_command
 from stack_view import StackView
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton_tools.local import LocalEndpoint
+from cdk_rehearse import SimulatedAccount
 from constructs_triton_client import TritonClient
 
 BUDGET_MINUTES = 2

@@ -12,7 +12,7 @@ from files_app import add_single, write_models
 from files_states import State as Content
 
 from constructs_triton import ModelSource, TritonModelRepository
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]

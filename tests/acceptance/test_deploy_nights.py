@@ -10,8 +10,8 @@ from pools_app import STACK, synthesize_states
 from stack_view import StackView
 
 from constructs_triton.cli import main
-from constructs_triton.operations.stopping import aws_calls
-from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton_tools.operations.stopping import aws_calls
+from cdk_rehearse import SimulatedAccount
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 

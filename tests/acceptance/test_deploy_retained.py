@@ -19,8 +19,8 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.steps import Step
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.steps import Step
 
 BUDGET_MINUTES = 1
 pytestmark = [pytest.mark.usefixtures("budget")]

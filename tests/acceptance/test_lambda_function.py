@@ -13,7 +13,7 @@ from distributions import PROJECT, build, installed, new_environment, run
 from markdown_it import MarkdownIt
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.usefixtures("budget")]

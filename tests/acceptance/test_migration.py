@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from stack_view import StackView
 
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton_tools.local import LocalEndpoint
+from cdk_rehearse import SimulatedAccount
 from constructs_triton_client import TritonClient
 
 BUDGET_MINUTES = 5

@@ -27,8 +27,8 @@ from tokenizers import Tokenizer
 from triton_server import needs_server
 
 from constructs_triton.cli import main as constructs_triton
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton_tools.local import LocalEndpoint
+from cdk_rehearse import SimulatedAccount
 from constructs_triton_client import TritonClient
 
 BUDGET_MINUTES = 7

@@ -10,7 +10,7 @@ from aws_cdk import RemovalPolicy
 from edits_app import Version, synthesize
 
 from constructs_triton import CompressionType, InstanceType
-from constructs_triton.rehearsal import rehearse
+from cdk_rehearse import rehearse
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]

@@ -13,7 +13,7 @@ import pytest
 from environments import environment
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 from constructs_triton_client import TritonClient
 
 pytestmark = needs_server

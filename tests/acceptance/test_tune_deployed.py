@@ -16,22 +16,22 @@ from triton_server import needs_server
 from tuned_models import write_model
 
 from constructs_triton.cli import main
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.measuring.load_test.open_loop import LiveFigures
-from constructs_triton.measuring.tuning.candidates import Candidate, ModelSettings
-from constructs_triton.measuring.tuning.deployed import run_stack
-from constructs_triton.measuring.tuning.deployed import servers as deployed_servers
-from constructs_triton.measuring.tuning.deployed.place import AwsPlace
-from constructs_triton.measuring.tuning.deployed.policies import policy_document
-from constructs_triton.measuring.tuning.deployed.run_stack import NAME_PREFIX, StackFailedError
-from constructs_triton.measuring.tuning.deployed.servers import DeployedServers
-from constructs_triton.measuring.tuning.listener import TuneListener
-from constructs_triton.measuring.tuning.preparation import TuneOptions
-from constructs_triton.measuring.tuning.racing import CandidateRefusedError, SearchStoppedError
-from constructs_triton.measuring.tuning.search import Tuning
-from constructs_triton.measuring.tuning.servers import RunningCandidate
-from constructs_triton.operations.aws_reader import AwsReader, make_session
-from constructs_triton.rehearsal import Behaviour, SimulatedAccount
+from constructs_triton_tools.local import LocalEndpoint
+from constructs_triton_tools.measuring.load_test.open_loop import LiveFigures
+from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
+from constructs_triton_tools.measuring.tuning.deployed import run_stack
+from constructs_triton_tools.measuring.tuning.deployed import servers as deployed_servers
+from constructs_triton_tools.measuring.tuning.deployed.place import AwsPlace
+from constructs_triton_tools.measuring.tuning.deployed.policies import policy_document
+from constructs_triton_tools.measuring.tuning.deployed.run_stack import NAME_PREFIX, StackFailedError
+from constructs_triton_tools.measuring.tuning.deployed.servers import DeployedServers
+from constructs_triton_tools.measuring.tuning.listener import TuneListener
+from constructs_triton_tools.measuring.tuning.preparation import TuneOptions
+from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError, SearchStoppedError
+from constructs_triton_tools.measuring.tuning.search import Tuning
+from constructs_triton_tools.measuring.tuning.servers import RunningCandidate
+from constructs_triton_tools.operations.aws_reader import AwsReader, make_session
+from cdk_rehearse import Behaviour, SimulatedAccount
 from constructs_triton_client import Invocation, SageMakerTransport
 from constructs_triton_client.wire import decode_response, encode_request
 

@@ -17,7 +17,7 @@ from distributions import PROJECT, UV, build, installed, interpreter_of, new_env
 BUDGET_MINUTES = 5
 pytestmark = pytest.mark.usefixtures("budget")
 MODELS = PROJECT / "assets" / "model_repositories" / "digits"
-EXAMPLE = "constructs_triton/cli/project/examples/digits/models"
+EXAMPLE = "packages/tools/src/constructs_triton_tools/cli/project/examples/digits/models"
 APP = """
 import sys
 
@@ -132,8 +132,8 @@ def test_metadata_is_complete(wheels: list[Path]) -> None:
     assert package["License-Expression"] == "Apache-2.0 AND BSD-3-Clause AND MIT"
     assert package.get_all("License-File") == [
         "LICENSE",
-        "constructs_triton/local/page/static/uPlot.LICENSE.txt",
-        "constructs_triton/model_config/model_config.LICENSE.txt",
+        "packages/tools/src/constructs_triton_tools/local/page/static/uPlot.LICENSE.txt",
+        "packages/check/src/triton_model_check/model_config/model_config.LICENSE.txt",
     ]
     assert (client["License-Expression"], client["License-File"]) == ("Apache-2.0", "LICENSE")
     assert {"all", "local", "onnx", "load", "plots"} <= set(package.get_all("Provides-Extra") or ())
@@ -164,7 +164,7 @@ def test_missing_extra_of_the_client_is_named(
     code = (
         "import numpy\n"
         "from constructs_triton_client import HttpTransport, SageMakerTransport, TritonClient\n"
-        "from constructs_triton_client.errors import MissingDependencyError\n"
+        "from constructs_triton_core.errors import MissingDependencyError\n"
         f"try:\n    TritonClient({transport}).infer({{'x': numpy.zeros(1)}})\n"
         "except MissingDependencyError as error:\n    print(error)"
     )

@@ -11,7 +11,7 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from constructs_triton.errors import InvalidValueError, InvocationError
+from constructs_triton_core.errors import InvalidValueError, InvocationError
 from constructs_triton_client import ModelIndex, PendingInference, SageMakerTransport, TritonClient
 from constructs_triton_client.wire import decode_request, encode_response
 

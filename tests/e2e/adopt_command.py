@@ -15,8 +15,8 @@ from notebook_endpoints import BUCKET, prepare_account, write_archive
 from test_adopt_kinds import ARCHIVE
 
 from constructs_triton.cli import main
-from constructs_triton.operations.adopting.reading import RecordingReader
-from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton_tools.operations.adopting.reading import RecordingReader
+from cdk_rehearse import SimulatedAccount
 
 KEY = ARCHIVE.removeprefix(f"s3://{BUCKET}/")
 

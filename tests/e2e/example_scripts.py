@@ -12,7 +12,7 @@ import programs
 import pytest
 from programs import PROJECT, synthesize_app
 
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 from constructs_triton_client import TritonClient
 
 PUBLISHED_SYSTEMS = PROJECT / "examples" / "published_systems"

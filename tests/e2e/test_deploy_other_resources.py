@@ -23,7 +23,7 @@ from aws_cdk import custom_resources
 from constructs import Construct
 
 from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 
 pytestmark = pytest.mark.e2e
 MODELS = Path(__file__).resolve().parents[2] / "assets" / "model_repositories" / "digits"

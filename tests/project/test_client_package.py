@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from test_layers import imported_names
 
-import constructs_triton.errors
-import constructs_triton_client.errors
+import constructs_triton_core.errors
+import constructs_triton_core.errors
 
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGE = PROJECT / "client" / "constructs_triton_client"
@@ -79,10 +79,10 @@ def test_modules_of_the_client_import_only_from_layers_above() -> None:
 
 
 def test_errors_are_the_same_under_both_names() -> None:
-    """``constructs_triton.errors`` exports the client's own error types, and every one of them."""
-    for name in constructs_triton_client.errors.__all__:
-        assert getattr(constructs_triton.errors, name) is getattr(constructs_triton_client.errors, name)
-        assert name in constructs_triton.errors.__all__
+    """``constructs_triton_core.errors`` exports the client's own error types, and every one of them."""
+    for name in constructs_triton_core.errors.__all__:
+        assert getattr(constructs_triton_core.errors, name) is getattr(constructs_triton_core.errors, name)
+        assert name in constructs_triton_core.errors.__all__
 
 
 def test_both_packages_have_one_version() -> None:

@@ -18,7 +18,7 @@ from test_layers import LAYERS
 import constructs_triton
 from constructs_triton.cdk.validation.properties import declared_properties
 from constructs_triton.cli import COMMANDS
-from constructs_triton.facts.failures import known_failures
+from triton_model_check.facts.failures import known_failures
 
 DOCS = PROJECT / "docs"
 
@@ -94,7 +94,7 @@ def test_every_public_name_has_a_section(api: dict[str, str]) -> None:
     for module in PACKAGES.values():
         public = importlib.import_module(module).__all__
         assert [name for name in public if f"\n## {name} {{" not in text] == []
-    assert "from constructs_triton_client.errors import InvocationError" in api["client_errors"]
+    assert "from constructs_triton_core.errors import InvocationError" in api["client_errors"]
     assert "## InvocationError" not in api["errors"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from release_check import distribution_problems, open_points, version_problems
 
 PROJECT = Path(__file__).parents[2]
-TEMPLATE = "constructs_triton/cli/project/template/requirements.txt"
+TEMPLATE = "packages/tools/src/constructs_triton_tools/cli/project/template/requirements.txt"
 FILES = ("pyproject.toml", "client/pyproject.toml", "CHANGELOG.md", TEMPLATE)
 CONTENT = ("p/py.typed", "p/__init__.py", "p-1.dist-info/METADATA", "p-1.dist-info/licenses/LICENSE")
 
@@ -44,7 +44,7 @@ def test_other_version_is_a_problem(name: str, tmp_path: Path) -> None:
         ("", "p-1.dist-info/licenses/LICENSE", ["LICENSE is missing"]),
         ("p/test_a.py", "", ["p/test_a.py does not belong in a release"]),
         ("p/__pycache__/a.pyc", "", ["p/__pycache__/a.pyc does not belong in a release"]),
-        ("constructs_triton/cli/project/template/tests/test_stack.py", "", []),
+        ("packages/tools/src/constructs_triton_tools/cli/project/template/tests/test_stack.py", "", []),
     ],
 )
 def test_content_of_a_wheel(added: str, left_out: str, problems: list[str], tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from constructs_triton.facts import limits
+from triton_model_check.facts import limits
 
 HEAD = """# Limits
 

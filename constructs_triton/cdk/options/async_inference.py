@@ -15,9 +15,9 @@ from aws_cdk import aws_sns as sns
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.validation.limit_checks import check_range
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton_client.spelling import did_you_mean
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.facts import limits
+from constructs_triton_core.spelling import did_you_mean
 
 __all__ = [
     "AsyncInferenceConfig",

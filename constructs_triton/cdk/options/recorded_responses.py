@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["read_recorded"]
 

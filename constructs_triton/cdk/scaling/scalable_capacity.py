@@ -18,7 +18,7 @@ from constructs_triton.cdk.scaling.target_tracking import (
     TargetTracking,
     check_options,
 )
-from constructs_triton.facts.limits import RangeLimit
+from triton_model_check.facts.limits import RangeLimit
 
 __all__ = ["ScalableCapacity"]
 

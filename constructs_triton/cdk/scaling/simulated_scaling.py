@@ -10,11 +10,11 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.planning import Assumptions, Fleet, Traffic
-from constructs_triton.planning import simulate as simulate_scaling
-from constructs_triton.planning.simulation_result import Simulation
-from constructs_triton.planning.template_scaling import scaling_of_resources
+from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_tools.planning import Assumptions, Fleet, Traffic
+from constructs_triton_tools.planning import simulate as simulate_scaling
+from constructs_triton_tools.planning.simulation_result import Simulation
+from constructs_triton_tools.planning.template_scaling import scaling_of_resources
 
 __all__ = ["SimulatedScaling"]
 
@@ -48,7 +48,7 @@ class SimulatedScaling(ScalableCapacity):
     ) -> Simulation:
         """Simulate the policies and schedules of this variant on a traffic pattern.
 
-        The arguments are those of ``constructs_triton.planning.simulate``. Use it in the tests of your app::
+        The arguments are those of ``constructs_triton_tools.planning.simulate``. Use it in the tests of your app::
 
             result = count.simulate(Traffic.pattern("step", low=1500, high=9000), plan.fleet())
             assert result.failed == 0

@@ -37,7 +37,7 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
     TritonVariant,
 )
-from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton.testing import TritonTemplateExtension
 
 GPU = InstanceType.of("ml.g5.xlarge")

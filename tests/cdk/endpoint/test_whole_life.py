@@ -37,9 +37,9 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.rehearsal.permissions.policy import Decision, decide
-from constructs_triton.rehearsal.permissions.s3_needs import services_of_s3
+from constructs_triton_core.errors import InvalidValueError
+from cdk_rehearse.permissions.policy import Decision, decide
+from cdk_rehearse.permissions.s3_needs import services_of_s3
 from constructs_triton_client.recorded_requests import RecordedRequest, RecordedRequests
 
 

@@ -10,9 +10,9 @@ from aws_cdk import aws_s3 as s3
 from cdk_apps import ENVIRONMENT, add_repository
 
 from constructs_triton import AsyncInferenceConfig, InstanceType, TritonEndpoint
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.failures import fix_of
-from constructs_triton.operations import diagnose_log
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.facts.failures import fix_of
+from constructs_triton_tools.operations import diagnose_log
 from constructs_triton.testing import rehearse
 
 REFUSED = (

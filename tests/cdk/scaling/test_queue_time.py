@@ -18,9 +18,9 @@ from constructs_triton import (
     TritonEnsembleEndpoint,
     TritonScalableInstanceCount,
 )
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import Fleet, Traffic, simulate
-from constructs_triton.planning.scaling import Scaling, TargetTracking
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning import Fleet, Traffic, simulate
+from constructs_triton_tools.planning.scaling import Scaling, TargetTracking
 from constructs_triton.testing import TritonTemplateExtension, stable_template
 
 CPU = InstanceType.of("ml.m5.xlarge")

@@ -22,7 +22,7 @@ from constructs_triton import (
     TritonImage,
     TritonMultiModelEndpoint,
 )
-from constructs_triton.errors import InvalidValueError, MissingDependencyError
+from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
 from constructs_triton.testing import (
     assert_endpoint,
     assert_no_replacement,

@@ -16,7 +16,7 @@ import pytest
 
 from constructs_triton import cli
 from constructs_triton.cli import COMMAND_GROUPS, COMMANDS, Command, main
-from constructs_triton.errors import ArchiveError, InvalidValueError
+from constructs_triton_core.errors import ArchiveError, InvalidValueError
 
 
 def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

@@ -119,7 +119,7 @@ def _wait_for(read: Callable[[], list[int]], is_wanted: Callable[[list[int]], bo
 WITHOUT_PACKAGE = """
 import sys
 from constructs_triton.cli import main
-from constructs_triton.rehearsal.updates import rehearsing, worker
+from cdk_rehearse.updates import rehearsing, worker
 sys.modules[sys.argv.pop(1)] = None
 rehearsing._PROCESS.call = lambda request, **limits: worker.answer(request)
 raise SystemExit(main(sys.argv[1:]))

@@ -15,7 +15,7 @@ from botocore.response import StreamingBody
 from botocore.stub import ANY, Stubber
 
 from constructs_triton_client import PendingInference, SageMakerTransport, TritonClient
-from constructs_triton_client.errors import InvalidValueError, InvocationError, RequestEncodingError
+from constructs_triton_core.errors import InvalidValueError, InvocationError, RequestEncodingError
 from constructs_triton_client.wire import decode_request, encode_response
 
 INPUTS = {"X": np.arange(3, dtype="f4")}

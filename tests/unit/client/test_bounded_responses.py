@@ -15,8 +15,8 @@ from hostile_answers import CHUNKED, EVENT, OK, answer, event_stream, frame
 from loopback_server import RawServer, run_raw_server
 
 from constructs_triton_client import HttpTransport, Invocation, TritonClient, default_config
-from constructs_triton_client.errors import InvalidValueError, InvocationError
-from constructs_triton_client.model_index import MAXIMUM_INDEX_BYTES, ModelIndex
+from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_core.model_index import MAXIMUM_INDEX_BYTES, ModelIndex
 from constructs_triton_client.transports import bounded_connections
 from constructs_triton_client.transports.bounded_connections import (
     MAXIMUM_ERROR_BYTES,

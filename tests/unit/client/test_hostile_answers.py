@@ -23,7 +23,7 @@ from hostile_answers import (
 from loopback_server import RawServer, run_raw_server
 
 from constructs_triton_client import HttpTransport, PendingInference, TritonClient, default_config
-from constructs_triton_client.errors import ConstructsTritonError, InvocationError
+from constructs_triton_core.errors import ConstructsTritonError, InvocationError
 from constructs_triton_client.transports import bounded_connections
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 

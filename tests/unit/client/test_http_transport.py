@@ -13,7 +13,7 @@ import pytest
 from loopback_server import Answer, Server, binary_answer, run_server
 
 from constructs_triton_client import HttpTransport, Invocation, TritonClient
-from constructs_triton_client.errors import (
+from constructs_triton_core.errors import (
     InvalidValueError,
     InvocationError,
     MissingDependencyError,

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from constructs_triton_client.errors import (
+from constructs_triton_core.errors import (
     EndpointThrottledError,
     InvocationError,
     ModelNotReadyError,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import RecordedRequest, RecordedRequests
-from constructs_triton_client.errors import ConstructsTritonError, InvalidValueError
+from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
 from constructs_triton_client.wire import decode_response, encode_response
 
 ARRAYS: dict[str, Any] = {

@@ -18,7 +18,7 @@ from botocore.stub import Stubber
 from loopback_server import Answer, Server, binary_answer, run_server
 
 from constructs_triton_client import Invocation, SageMakerTransport, TritonClient, default_config
-from constructs_triton_client.errors import (
+from constructs_triton_core.errors import (
     EndpointThrottledError,
     InvalidValueError,
     InvocationError,

@@ -6,7 +6,7 @@ import pytest
 from cpu_limit import cpu_limit
 
 from constructs_triton_client import server_sent_events
-from constructs_triton_client.errors import ResponseDecodingError
+from constructs_triton_core.errors import ResponseDecodingError
 from constructs_triton_client.server_sent_events import iterate_events
 
 STREAM = (

@@ -30,7 +30,7 @@ from constructs_triton_client import (
     TritonClient,
     triton_client,
 )
-from constructs_triton_client.errors import InvalidValueError, InvocationError, RequestEncodingError
+from constructs_triton_core.errors import InvalidValueError, InvocationError, RequestEncodingError
 from constructs_triton_client.wire import encode_response
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.local import LocalEndpoint
 from constructs_triton.testing import assert_responses
 from constructs_triton.testing.local_endpoints import client_of, local_endpoint
 from constructs_triton_client import (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from constructs_triton.cli import COMMANDS, main
-from constructs_triton.cli.program import doctor
+from constructs_triton_tools.cli import doctor
 
 PROJECT = Path(__file__).resolve().parents[4]
 #: Extras of the project's own development, and the one that contains others.

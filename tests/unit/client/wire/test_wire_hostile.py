@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import wire
-from constructs_triton_client.errors import ConstructsTritonError, ResponseDecodingError
+from constructs_triton_core.errors import ConstructsTritonError, ResponseDecodingError
 from constructs_triton_client.generation import read_generation
 from constructs_triton_client.invocation_errors import read_model_message
 from constructs_triton_client.wire import decode_response, json_text

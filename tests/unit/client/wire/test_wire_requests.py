@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import RequestedOutput, SequencePosition
-from constructs_triton_client.errors import RequestEncodingError
+from constructs_triton_core.errors import RequestEncodingError
 from constructs_triton_client.wire import decode_request, encode_request
 from constructs_triton_client.wire.requests import encode_raw_request
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import RequestedOutput
-from constructs_triton_client.errors import RequestEncodingError, ResponseDecodingError
+from constructs_triton_core.errors import RequestEncodingError, ResponseDecodingError
 from constructs_triton_client.wire import (
     EncodedResponse,
     InferenceRequest,

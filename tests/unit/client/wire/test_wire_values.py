@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import Classification, InferenceResult
-from constructs_triton_client.datatypes import DATATYPES, by_datatype
-from constructs_triton_client.errors import RequestEncodingError, ResponseDecodingError
+from constructs_triton_core.datatypes import DATATYPES, by_datatype
+from constructs_triton_core.errors import RequestEncodingError, ResponseDecodingError
 from constructs_triton_client.wire import byte_strings, decode_response, encode_request, encode_response
 from constructs_triton_client.wire.byte_strings import (
     decode_byte_strings,

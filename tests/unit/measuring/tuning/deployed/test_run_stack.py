@@ -11,18 +11,18 @@ import pytest
 from moto.servicequotas.responses import ServiceQuotasResponse
 
 from constructs_triton.cli import main
-from constructs_triton.measuring.tuning.deployed import run_stack
-from constructs_triton.measuring.tuning.deployed.place import AwsPlace
-from constructs_triton.measuring.tuning.deployed.policies import policy_document
-from constructs_triton.measuring.tuning.deployed.run_stack import (
+from constructs_triton_tools.measuring.tuning.deployed import run_stack
+from constructs_triton_tools.measuring.tuning.deployed.place import AwsPlace
+from constructs_triton_tools.measuring.tuning.deployed.policies import policy_document
+from constructs_triton_tools.measuring.tuning.deployed.run_stack import (
     StackFailedError,
     create_stack,
     delete_stack,
     find_stacks,
 )
-from constructs_triton.measuring.tuning.deployed.run_template import make_template
-from constructs_triton.operations.aws_reader import AwsReader, make_session
-from constructs_triton.rehearsal import Behaviour, SimulatedAccount
+from constructs_triton_tools.measuring.tuning.deployed.run_template import make_template
+from constructs_triton_tools.operations.aws_reader import AwsReader, make_session
+from cdk_rehearse import Behaviour, SimulatedAccount
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
