@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_model_check.facts import images
-from triton_model_check.facts.published import load
+from constructs_triton_core.facts.published import load
 
 CORE_TABLE = "sagemaker/core/image_uri_config/sagemaker-tritonserver.json"
 SDK_TABLE = "sagemaker/image_uri_config/sagemaker-tritonserver.json"

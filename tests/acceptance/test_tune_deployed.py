@@ -30,7 +30,7 @@ from constructs_triton_tools.measuring.tuning.preparation import TuneOptions
 from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError, SearchStoppedError
 from constructs_triton_tools.measuring.tuning.search import Tuning
 from constructs_triton_tools.measuring.tuning.servers import RunningCandidate
-from constructs_triton_tools.operations.aws_reader import AwsReader, make_session
+from constructs_triton_core.aws.aws_reader import AwsReader, make_session
 from cdk_rehearse import Behaviour, SimulatedAccount
 from constructs_triton_client import Invocation, SageMakerTransport
 from constructs_triton_client.wire import decode_response, encode_request

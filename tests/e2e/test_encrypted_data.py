@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from encrypted_app import STACK, synthesize, synthesize_queue
 
-from triton_model_check.facts.encrypted_data import ENCRYPTED_DATA, EXECUTION_ROLE
+from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA, EXECUTION_ROLE
 from constructs_triton_core.findings import Finding, Severity
 from cdk_rehearse import SimulatedAccount, rehearse
 from cdk_rehearse.endpoints.encrypted_data import Use

@@ -13,7 +13,7 @@ import numpy as np
 from constructs_triton_tools.cli.load_test.requests import BodyForm, read_lines
 from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton_tools.planning.prices import read_prices
-from constructs_triton_core.untrusted.ignore_patterns import compile_patterns
+from triton_model_check.model_repository.ignore_patterns import compile_patterns
 from constructs_triton_core.bounded_files import ArrayFolder
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import ConstructsTritonError

@@ -18,7 +18,7 @@ from test_layers import LAYERS
 import constructs_triton
 from constructs_triton.cdk.validation.properties import declared_properties
 from constructs_triton.cli import COMMANDS
-from triton_model_check.facts.failures import known_failures
+from constructs_triton_core.facts.failures import known_failures
 
 DOCS = PROJECT / "docs"
 

@@ -29,7 +29,7 @@ from triton_model_check.facts.inference_ami import (
     default_inference_ami,
     given_ami_version,
 )
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from triton_model_check.model_config.target import Target
 

@@ -24,7 +24,7 @@ from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalable
 from constructs_triton.cdk.scaling.targets import CapacityPlan
 from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts import limits
+from constructs_triton_core.facts import limits
 
 __all__ = ["EndpointBase"]
 

@@ -11,8 +11,8 @@ from constructs import Construct
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant, VariantOwner
 from constructs_triton.cdk.validation.limit_checks import check_name
-from triton_model_check.facts import limits
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 
 __all__ = ["ImportedTritonEndpoint"]

@@ -30,7 +30,7 @@ from constructs_triton.cdk.options.variant_options import TritonVariant, Variant
 from constructs_triton.cdk.validation.properties import declared_properties
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, RepositoryError
 from triton_model_check.facts.inference_ami import FOR_THE_IMAGE
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 
 __all__ = ["SettledPool", "SettledVariant", "settle_variants"]

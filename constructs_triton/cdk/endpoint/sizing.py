@@ -14,8 +14,8 @@ from aws_cdk import Size
 from constructs_triton.cdk.options.container_options import ContainerOptions
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.validation.durations import seconds
-from triton_model_check.facts import limits
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 

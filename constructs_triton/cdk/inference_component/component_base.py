@@ -22,7 +22,7 @@ from constructs_triton.cdk.monitoring.component_dashboard import TritonComponent
 from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
 from constructs_triton.cdk.scaling.targets import check_capacity
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts import limits
+from constructs_triton_core.facts import limits
 from constructs_triton_core.tokens import is_token
 
 __all__ = ["InferenceComponentBase"]

@@ -23,7 +23,7 @@ from triton_model_check.facts.inference_ami import (
     is_same_cuda,
     newest_ami,
 )
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 

@@ -24,7 +24,7 @@ from constructs_triton.cdk.options.instance_pool import (
     raise_of_pools,
 )
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, RepositoryError
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
 
 __all__ = ["SettledComponent", "bind_component", "render_specifications", "settle_on_host"]

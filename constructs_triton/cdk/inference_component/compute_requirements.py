@@ -11,8 +11,8 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs_triton.cdk.inference_component.properties import CopyOptions
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts import limits
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 

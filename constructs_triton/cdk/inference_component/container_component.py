@@ -39,8 +39,8 @@ from constructs_triton.cdk.validation.durations import seconds
 from constructs_triton.cdk.validation.property_documentation import takes_options
 from constructs_triton_core.cloud_assembly.endpoints import NOT_TRITON
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts import limits
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 

@@ -15,7 +15,7 @@ from constructs_triton.cdk.options.serving_image import ServingImage
 from constructs_triton.cdk.repository.model_source import ModelSource, stored_models
 from constructs_triton.cdk.validation.properties import Property, check_options, with_defaults
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts import limits
+from constructs_triton_core.facts import limits
 
 __all__ = ["ContainerComponentOptions", "checked_container_options"]
 

@@ -48,7 +48,7 @@ from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.limit_checks import check_count
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts import limits
+from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 

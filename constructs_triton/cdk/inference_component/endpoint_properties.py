@@ -14,7 +14,7 @@ from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.cdk.validation.properties import DERIVED, Property, check_options, with_defaults
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts import limits
+from constructs_triton_core.facts import limits
 from triton_model_check.facts.inference_ami import InferenceAmi
 from constructs_triton_core.tokens import is_token
 

@@ -18,7 +18,7 @@ from constructs_triton.cdk.options.environment_layers import Environment, Enviro
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.facts.environment import variables
-from triton_model_check.facts.versions import is_at_least
+from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 

@@ -16,7 +16,7 @@ from constructs_triton.cdk.options.s3_destination import Destination, check_plac
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts import limits
+from constructs_triton_core.facts import limits
 from constructs_triton_core.spelling import did_you_mean
 
 __all__ = [

@@ -15,7 +15,7 @@ from constructs_triton.cdk.validation.durations import check_duration, seconds
 from constructs_triton.cdk.validation.limit_checks import check_count, check_range
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts import limits
+from constructs_triton_core.facts import limits
 from constructs_triton_core.tokens import is_token
 
 __all__ = ["ComponentDeployment", "CopySize", "batch_size", "render_component_deployment"]

@@ -17,7 +17,7 @@ from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.validation.enum_values import check_spelling, unknown_value
 from constructs_triton.cdk.validation.limit_checks import check_count, check_range
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts import limits
+from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.tokens import is_token
 

@@ -18,8 +18,8 @@ from constructs_triton.cdk.options.instance_pool import (
 )
 from constructs_triton.cdk.validation.properties import Property
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts import limits
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.instance_types import InstanceType
 
 __all__ = ["CreatedEndpointOptions", "HostOptions", "check_subnets_need_vpc"]
 

@@ -17,7 +17,7 @@ from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.facts import images, limits
 from triton_model_check.facts.execution_role import PULL_ACTIONS
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 

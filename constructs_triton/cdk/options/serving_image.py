@@ -15,7 +15,7 @@ from constructs_triton.cdk.options.image import ContainerImage, TritonImage, bin
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.facts.inference_ami import InferenceAmi, ami_of_cuda
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
 
 __all__ = ["ServingImage", "bind_serving_image"]

@@ -17,9 +17,9 @@ from constructs_triton.cdk.validation.properties import DERIVED, Property, check
 from constructs_triton.cdk.validation.property_documentation import takes_options
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts import limits
+from constructs_triton_core.facts import limits
 from triton_model_check.facts.inference_ami import InferenceAmi
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 
 __all__ = [
     "STRATEGIES",

@@ -12,7 +12,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
+from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
 from constructs_triton_core.tokens import is_token
 
 __all__ = ["DataUnderKeys", "check_previous_keys", "check_regions"]

@@ -30,7 +30,7 @@ from constructs_triton.cdk.repository.loaded_models import (
 from constructs_triton.cdk.repository.model_of_file import ModelOfFile
 from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from triton_model_check.model_config.builder.config import ModelConfig
 from triton_model_check.model_config.builder.derived_config import derive
 from triton_model_check.model_repository import ModelRepository

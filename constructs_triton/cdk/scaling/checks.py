@@ -18,7 +18,7 @@ from constructs_triton.cdk.validation.durations import check_duration
 from constructs_triton.cdk.validation.limit_checks import check_name, check_range
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY_NAME, RangeLimit
+from constructs_triton_core.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY_NAME, RangeLimit
 from constructs_triton_core.tokens import is_token
 
 __all__ = [

@@ -14,7 +14,7 @@ from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalable
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
 from constructs_triton.cdk.scaling.targets import CapacityPlan, check_capacity, check_plan, least_instances
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 
 __all__ = ["EndpointVariant", "VariantOwner", "retain_instance_counts"]

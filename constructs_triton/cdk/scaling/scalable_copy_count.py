@@ -18,7 +18,7 @@ from constructs_triton.cdk.scaling.target_tracking import (
     check_options,
     with_gpu_cooldowns,
 )
-from triton_model_check.facts.limits import MIN_CAPACITY_COMPONENT
+from constructs_triton_core.facts.limits import MIN_CAPACITY_COMPONENT
 from constructs_triton_core.tokens import is_token
 
 __all__ = ["TritonScalableCopyCount", "reaches_zero"]

@@ -22,7 +22,7 @@ from constructs_triton.cdk.scaling.target_tracking import (
     check_options,
     with_gpu_cooldowns,
 )
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 
 __all__ = ["TritonScalableInstanceCount", "tracked_metrics"]

@@ -37,7 +37,7 @@ from constructs_triton_functions.scaling_guard import (
     SWEEPER_TYPE,
     TARGET_TYPE,
 )
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 
 __all__ = [
     "ScalingGuard",

@@ -10,7 +10,7 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_tools.planning import Assumptions, Fleet, Traffic
 from constructs_triton_tools.planning import simulate as simulate_scaling
 from constructs_triton_tools.planning.simulation_result import Simulation

@@ -17,7 +17,7 @@ from constructs_triton.cdk.scaling.targets import utilization_target
 from constructs_triton.cdk.validation.durations import seconds
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.property_types import check_has
-from triton_model_check.facts.limits import RangeLimit
+from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.tokens import is_token
 from constructs_triton_core.keywords import check_known
 

@@ -11,8 +11,8 @@ from aws_cdk import Duration
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.property_types import check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.instance_types import InstanceType
-from triton_model_check.facts.limits import (
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.facts.limits import (
     MIN_CAPACITY_ASYNC,
     MIN_CAPACITY_REAL_TIME,
     SAFETY_FACTOR,

@@ -8,7 +8,7 @@ from math import inf
 from numbers import Real
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.limits import RangeLimit, TextLimit, plain_number
+from constructs_triton_core.facts.limits import RangeLimit, TextLimit, plain_number
 from constructs_triton_core.tokens import is_token
 
 __all__ = ["check_count", "check_name", "check_range"]

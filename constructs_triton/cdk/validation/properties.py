@@ -18,7 +18,7 @@ from constructs_triton.cdk.validation.durations import whole_gibibytes, whole_se
 from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.limits import RangeLimit, TextLimit
+from constructs_triton_core.facts.limits import RangeLimit, TextLimit
 from constructs_triton_core.tokens import is_token
 from constructs_triton_core.keywords import check_known
 

@@ -11,7 +11,7 @@ from cdk_apps import ENVIRONMENT, add_repository
 
 from constructs_triton import AsyncInferenceConfig, InstanceType, TritonEndpoint
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.failures import fix_of
+from constructs_triton_core.facts.failures import fix_of
 from constructs_triton_tools.operations import diagnose_log
 from constructs_triton.testing import rehearse
 

@@ -4,7 +4,7 @@ import pytest
 
 from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts import limits
+from constructs_triton_core.facts import limits
 from constructs_triton_core.tokens import is_token
 
 TEXT_TOKEN = "${Token[TOKEN.12]}"

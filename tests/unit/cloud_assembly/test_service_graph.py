@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.cli import main
-from constructs_triton_core.cloud_assembly.service_graph import ServiceGraph
+from constructs_triton_tools.assembly.service_graph import ServiceGraph
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 
 TYPE = "AWS::SageMaker::"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from triton_model_check.facts.compatibility import RULES, VariantFacts, check_compatibility
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 
 # code, values that break the rule, the one change that fixes it
 EXAMPLES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [

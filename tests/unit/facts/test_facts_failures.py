@@ -11,7 +11,7 @@ import pytest
 
 from constructs_triton import EndpointOptions, TritonEndpoint, TritonEnvironment, VariantOptions
 from constructs_triton.cli import COMMANDS
-from triton_model_check.facts.failures import Failure, harmless_lines, known_failures, unknown_values
+from constructs_triton_core.facts.failures import Failure, harmless_lines, known_failures, unknown_values
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.schema import new_model_config
 

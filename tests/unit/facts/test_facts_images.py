@@ -7,7 +7,7 @@ import pytest
 
 from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
 from triton_model_check.facts import images
-from triton_model_check.facts.versions import is_at_least, parse_version
+from constructs_triton_core.facts.versions import is_at_least, parse_version
 
 PUBLISHED = json.loads((Path(__file__).parent / "published_tritonserver_images.json").read_text())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.instance_types import InstanceType, instance_type_names
+from constructs_triton_core.facts.instance_types import InstanceType, instance_type_names
 
 PUBLISHED = json.loads((Path(__file__).parent / "published_instance_types.json").read_text())
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from triton_model_check.facts import limits
+from constructs_triton_core.facts import limits
 
 PACKAGE = Path(limits.__file__).parents[1]
 
@@ -14,7 +14,7 @@ PACKAGE = Path(limits.__file__).parents[1]
 def names_used(path: Path) -> Iterator[str]:
     """Names that a module imports from ``facts.limits`` or reads as ``limits.NAME``."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module == "triton_model_check.facts.limits":
+        if isinstance(node, ast.ImportFrom) and node.module == "constructs_triton_core.facts.limits":
             yield from (alias.name for alias in node.names)
         elif (
             isinstance(node, ast.Attribute)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from triton_model_check.facts.failures import known_failures
+from constructs_triton_core.facts.failures import known_failures
 from constructs_triton_tools.operations.diagnosis import Message, diagnose, diagnose_log, format_diagnoses
 
 MISSING = (

@@ -19,7 +19,7 @@ from triton_model_check.facts.compile_jobs import (
     regions_without_processing,
     smallest_with_gpu,
 )
-from triton_model_check.facts.instance_types import InstanceType, instance_type_names
+from constructs_triton_core.facts.instance_types import InstanceType, instance_type_names
 
 T4, A10G = InstanceType.of("ml.g4dn.xlarge"), InstanceType.of("ml.g5.xlarge")
 

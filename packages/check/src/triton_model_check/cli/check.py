@@ -19,8 +19,8 @@ from constructs_triton_core.program.argument_types import (
 )
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
-from triton_model_check.facts.instance_types import InstanceType
-from triton_model_check.facts.limits import RangeLimit
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.findings import Finding, Severity, Verdict
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target

@@ -12,8 +12,8 @@ from triton_model_check.facts import images
 from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
 from triton_model_check.facts.environment import variables
 from triton_model_check.facts.inference_ami import default_inference_ami
-from triton_model_check.facts.instance_types import InstanceType
-from triton_model_check.facts.versions import is_at_least, parse_version
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.facts.versions import is_at_least, parse_version
 from constructs_triton_core.findings import Finding, Severity, format_findings
 from constructs_triton_core.untrusted.terminal import print_json, print_note, print_table
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from triton_model_check.facts.images import ImageVersion, image_version, published_versions
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 

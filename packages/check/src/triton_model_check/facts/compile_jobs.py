@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Literal
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.instance_types import InstanceType, instance_type_names
-from triton_model_check.facts.published import load
+from constructs_triton_core.facts.instance_types import InstanceType, instance_type_names
+from constructs_triton_core.facts.published import load
 
 __all__ = [
     "JobKind",

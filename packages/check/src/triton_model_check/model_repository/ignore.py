@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton_core.errors import ArchiveError
-from constructs_triton_core.untrusted.ignore_patterns import compile_patterns
+from triton_model_check.model_repository.ignore_patterns import compile_patterns
 from constructs_triton_core.untrusted.regular_files import read_regular
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from decimal import Decimal
 from typing import TypeVar
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.limits import RangeLimit
-from triton_model_check.facts.versions import parse_version
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.facts.versions import parse_version
 from constructs_triton_tools.planning.csv_table import parse_measured_type
 from constructs_triton_tools.planning.quantities import read_decimal, read_positive
 

@@ -13,7 +13,7 @@ from constructs_triton_core.program.progress import show_work
 from cdk_rehearse.cli.serve import serve
 from cdk_rehearse.cli.text import report_lines
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.operations.stack_template import read_parameters, read_template_text
+from constructs_triton_core.aws.stack_template import read_parameters, read_template_text
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
 
 if TYPE_CHECKING:

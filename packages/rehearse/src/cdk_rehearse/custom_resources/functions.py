@@ -23,7 +23,7 @@ from botocore.exceptions import ClientError
 from moto.awslambda.models import LambdaFunction
 
 from constructs_triton_core.processes.environments import foreign_environment
-from constructs_triton_core.processes.fork_server import ForkServer
+from cdk_rehearse.fork_server import ForkServer
 
 from ..errors import StackError
 from ..function_process import Invocation

@@ -16,7 +16,7 @@ from moto.logs.models import logs_backends
 from moto.sagemaker.models import sagemaker_backends
 from moto.sns.models import sns_backends
 
-from triton_model_check.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
+from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
 
 from ..existing import is_assumed_role
 from ..permissions.access import Access

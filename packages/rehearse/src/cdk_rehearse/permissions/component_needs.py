@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from triton_model_check.facts.inference_components import COMPONENT_HEADER
+from constructs_triton_core.facts.inference_components import COMPONENT_HEADER
 
 from ..services.service_api import ServiceApi
 from .s3_needs import Need

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
-from triton_model_check.facts.failures import fix_of
+from constructs_triton_core.facts.failures import fix_of
 from constructs_triton_core.findings import Finding, Severity
 
 from .analysis import CHANGES, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from constructs_triton_core.program.argument_types import number
-from triton_model_check.facts.limits import RangeLimit
+from constructs_triton_core.facts.limits import RangeLimit
 
 __all__ = ["add_connection_options", "add_index"]
 

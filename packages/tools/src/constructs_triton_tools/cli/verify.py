@@ -11,7 +11,7 @@ from constructs_triton_core.program.argument_types import whole_number
 from constructs_triton_tools.cli.connection_options import add_connection_options
 from constructs_triton_tools.cli.invoke import connect
 from constructs_triton_core.program.exit_codes import EXIT_WRONG, combined_code, exit_code_of
-from triton_model_check.facts.limits import RangeLimit
+from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_type_hints
 
-from triton_model_check.facts.limits import INVOCATION_TIMEOUT_SECONDS, RangeLimit
+from constructs_triton_core.facts.limits import INVOCATION_TIMEOUT_SECONDS, RangeLimit
 from constructs_triton_core.spelling import did_you_mean
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from triton_model_check.facts.failures import harmless_lines
+from constructs_triton_core.facts.failures import harmless_lines
 
 __all__ = ["can_explain", "is_informational", "release", "starts"]
 

@@ -1,6 +1,6 @@
 """Finds the cause of a failure in the messages of SageMaker, CloudFormation and Triton.
 
-A line has the first entry of the catalogue (``packages/check/src/triton_model_check/facts/failures.json``) whose pattern matches
+A line has the first entry of the catalogue (``packages/core/src/constructs_triton_core/facts/failures.json``) whose pattern matches
 it. Nothing here reads a file or calls AWS.
 """
 
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from triton_model_check.facts.failures import Failure, Rank, known_failures, unknown_values
+from constructs_triton_core.facts.failures import Failure, Rank, known_failures, unknown_values
 from triton_model_check.facts.images import image_version
 from constructs_triton_tools.operations.container_log import is_informational, release, starts
 

@@ -20,7 +20,7 @@ from triton_model_check.model_repository import ModelRepository, pack
 from triton_model_check.model_repository.archive_outline import outline_archive
 from triton_model_check.model_repository.cached_repository import CachedRepository
 from triton_model_check.model_repository.s3_keys import check_model_name
-from constructs_triton_tools.operations.aws_reader import make_session
+from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_tools.operations.library_values import ArchiveFile, LibraryModel
 
 if TYPE_CHECKING:

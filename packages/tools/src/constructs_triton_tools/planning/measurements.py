@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from os import PathLike
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_tools.planning.csv_table import (
     LOCAL,
     Column,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_tools.planning.quantities import Bounds, exact
 
 __all__ = ["MULTI_MODEL_REASON", "Phase", "RecommenderRequest"]

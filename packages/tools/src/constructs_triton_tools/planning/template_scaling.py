@@ -20,7 +20,7 @@ from constructs_triton_core.cloud_assembly.scaling import (
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_tools.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
 from constructs_triton_core.spelling import quoted
 

@@ -21,7 +21,7 @@ from constructs_triton_tools.measuring.tuning.deployed.run_stack import (
     find_stacks,
 )
 from constructs_triton_tools.measuring.tuning.deployed.run_template import make_template
-from constructs_triton_tools.operations.aws_reader import AwsReader, make_session
+from constructs_triton_core.aws.aws_reader import AwsReader, make_session
 from cdk_rehearse import Behaviour, SimulatedAccount
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.facts.images import DEFAULT_VERSION, image_version, published_versions
-from triton_model_check.facts.versions import is_at_least
+from constructs_triton_core.facts.versions import is_at_least
 
 __all__ = ["EnvironmentTarget", "image_target", "server_target"]
 

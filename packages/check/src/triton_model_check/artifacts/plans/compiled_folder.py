@@ -17,7 +17,7 @@ from pathlib import Path
 
 from constructs_triton_tools.building.plans.plan_files import BuiltPlan
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from triton_model_check.model_files.plan_manifest import MANIFEST_FILE
 from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
 

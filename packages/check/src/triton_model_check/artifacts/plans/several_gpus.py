@@ -17,7 +17,7 @@ from pathlib import Path
 
 from triton_model_check.artifacts.plans.compiled_folder import compiled_repository, gpu_folder
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from triton_model_check.model_files.plan_manifest import MANIFEST_FILE, manifest_of
 from triton_model_check.model_repository import ModelRepository
 from constructs_triton_core.untrusted.regular_files import read_regular

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from triton_model_check.facts.images import image_packages
-from triton_model_check.facts.versions import is_at_least
+from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.checks.packing.files import pointer_path
 from triton_model_check.model_config.model_under_check import ModelUnderCheck

@@ -12,8 +12,8 @@ from triton_model_check.facts.images import (
     newest_with,
     published_versions,
 )
-from triton_model_check.facts.limits import INVOCATION_PAYLOAD_BYTES
-from triton_model_check.facts.versions import is_at_least
+from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
+from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.checks.instances import groups, resolved_kind
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext

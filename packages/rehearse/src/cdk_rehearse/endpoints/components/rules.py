@@ -8,7 +8,7 @@ from typing import Any
 from moto.sagemaker.exceptions import ValidationError
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 
 from .component import Component, specifications
 

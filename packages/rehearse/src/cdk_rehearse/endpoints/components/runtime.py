@@ -10,7 +10,7 @@ from typing import Any
 from moto.sagemaker.models import sagemaker_backends
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 
-from triton_model_check.facts.inference_components import (
+from constructs_triton_core.facts.inference_components import (
     COMPONENT_HEADER,
     HEADER_NOT_ALLOWED,
     HEADER_REQUIRED,

@@ -9,7 +9,7 @@ from typing import Literal
 
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.facts.compile_jobs import has_strong_types, is_removed_option
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 
 __all__ = ["PRECISIONS", "BuildOptions", "Precision"]
 

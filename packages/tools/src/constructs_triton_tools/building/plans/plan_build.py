@@ -12,7 +12,7 @@ from triton_model_check.artifacts.plans.compiled_folder import gpu_folder
 from constructs_triton_tools.building.plans.onnx_model import OnnxModelFile
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.facts.compile_jobs import smallest_with_gpu
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 
 __all__ = ["BuildImage", "PlanBuild", "group_by_gpu"]

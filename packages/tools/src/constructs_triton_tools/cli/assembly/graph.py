@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from constructs_triton_tools.cli.assembly.stacks import add_template_arguments, read_stacks
-from constructs_triton_core.cloud_assembly.service_graph import Kind, ServiceGraph
+from constructs_triton_tools.assembly.service_graph import Kind, ServiceGraph
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_lines
 from constructs_triton_core.spelling import quoted

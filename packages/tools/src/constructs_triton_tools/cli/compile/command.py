@@ -19,7 +19,7 @@ from constructs_triton_tools.cli.compile.arguments import add_arguments
 from constructs_triton_tools.cli.compile.preparation import Compilation, job_settings, prepare
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.facts.compile_jobs import not_settled
-from constructs_triton_tools.operations.aws_reader import make_session
+from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_tools.planning.price_list import PRICE_LIST_REGION, fetch_job_price
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 

@@ -23,7 +23,7 @@ from constructs_triton_core.program.exit_codes import FoundWrongError
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
 from triton_model_check.facts.images import image_uri, image_version, version_of_image
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_repository import ModelRepository

@@ -13,7 +13,7 @@ from constructs_triton_tools.cli.deployed.aws_arguments import add_account_argum
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_tools.cli.project import shared_files
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.limits import RangeLimit
+from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_tools.operations.adopting.adopt import SWITCHES, adopt_endpoint
 from constructs_triton_tools.operations.adopting.findings import Adoption, Problem
 from constructs_triton_tools.operations.adopting.reading import reading_policy

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.operations.aws_reader import make_session
+from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_tools.operations.status import endpoints_of_stack
 
 if TYPE_CHECKING:

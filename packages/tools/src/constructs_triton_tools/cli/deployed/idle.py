@@ -14,7 +14,7 @@ from constructs_triton_tools.cli.deployed.aws_arguments import add_account_argum
 from constructs_triton_tools.cli.plan.price_arguments import fetch_known_prices
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
-from triton_model_check.facts.limits import RangeLimit
+from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_tools.operations.idle import BilledVariant, IdleReport, find_idle
 from constructs_triton_tools.planning.capacity import HOURS_PER_MONTH
 from constructs_triton_tools.planning.prices import read_prices

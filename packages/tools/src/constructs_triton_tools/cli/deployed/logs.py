@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session, parse_duration
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.operations.aws_reader import describe_denial
+from constructs_triton_core.aws.aws_reader import describe_denial
 from constructs_triton_tools.operations.cloudwatch_logs import read_logs
 from constructs_triton_core.untrusted.terminal import print_lines
 

@@ -17,7 +17,7 @@ from constructs_triton_tools.cli.deployed.aws_arguments import (
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.limits import RangeLimit
+from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_tools.operations.component_state import ComponentState
 from constructs_triton_tools.operations.served_archives import ServedArchives
 from constructs_triton_tools.operations.status import EndpointState, ScalingState, VariantState, read_status

@@ -9,7 +9,7 @@ from constructs_triton_core.program.argument_types import whole_number
 from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session
 from constructs_triton_core.program.exit_codes import combined_code, exit_code_of
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.limits import RangeLimit
+from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_tools.operations.status import EndpointState, VariantState, read_status
 from constructs_triton_tools.operations.warming import (
     WarmedModel,

@@ -32,7 +32,7 @@ from constructs_triton_tools.measuring.plots.figure import check_path
 from constructs_triton_tools.measuring.plots.load_test_plot import plot_load_test
 from constructs_triton_tools.planning.csv_table import parse_measured_type
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
-from constructs_triton_core.untrusted.whole_files import write_whole
+from constructs_triton_tools.operations.whole_files import write_whole
 from constructs_triton_client import HttpTransport, SageMakerTransport
 from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
 

@@ -28,7 +28,7 @@ from constructs_triton_tools.local.server.server_log import explain_failure
 from constructs_triton_tools.local.server.unpacking import provide_models
 from constructs_triton_tools.local.sources.inference_type import report_inference_type
 from constructs_triton_tools.local.sources.specs import ContainerSpec
-from constructs_triton_core.processes.async_children import AsyncChild, start_child
+from constructs_triton_tools.local.async_children import AsyncChild, start_child
 from constructs_triton_core.processes.children import PIPE, STDOUT, python_command
 from constructs_triton_core.processes.environments import own_environment
 

@@ -11,7 +11,7 @@ import asyncio
 from contextlib import suppress
 
 from constructs_triton_tools.local.containers.run_arguments import CONTAINER_PORT
-from constructs_triton_core.processes.async_children import AsyncChild, start_child
+from constructs_triton_tools.local.async_children import AsyncChild, start_child
 from constructs_triton_core.processes.children import PIPE
 from constructs_triton_core.processes.environments import own_environment
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_tools.local.sources.specs import ContainerSpec
 
 __all__ = ["CONTAINER_PORT", "HTTP_PORT", "LABEL", "run_arguments", "shared_memory_bytes"]

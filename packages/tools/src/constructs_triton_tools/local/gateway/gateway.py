@@ -20,8 +20,8 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.inference_components import COMPONENT_HEADER
-from triton_model_check.facts.limits import (
+from constructs_triton_core.facts.inference_components import COMPONENT_HEADER
+from constructs_triton_core.facts.limits import (
     INVOCATION_PAYLOAD_BYTES,
     INVOCATION_TIMEOUT_SECONDS,
     STREAM_TIMEOUT_SECONDS,

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from triton_model_check.facts.inference_components import HEADER_NOT_ALLOWED, HEADER_REQUIRED, NO_CAPACITY
+from constructs_triton_core.facts.inference_components import HEADER_NOT_ALLOWED, HEADER_REQUIRED, NO_CAPACITY
 from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError, validation_error
 from constructs_triton_tools.local.running_container import Destination, RunningContainer

@@ -14,7 +14,7 @@ import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict
 
-from triton_model_check.facts.limits import INVOCATION_PAYLOAD_BYTES
+from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton_tools.local.gateway.event_stream import model_stream_error, payload_part
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
 

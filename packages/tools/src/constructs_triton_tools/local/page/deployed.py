@@ -21,7 +21,7 @@ from constructs_triton_tools.local.gateway.request_checks import refuse_foreign_
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.options import PAGE_PATH
 from constructs_triton_tools.local.page.page_files import PageFiles, secure
-from constructs_triton_tools.operations.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_tools.operations.status import EndpointState, read_status
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from triton_model_check.facts.limits import INVOCATION_TIMEOUT_SECONDS
+from constructs_triton_core.facts.limits import INVOCATION_TIMEOUT_SECONDS
 from constructs_triton_tools.local.server.front_end_ports import FrontEndPorts
 from constructs_triton_tools.local.server.installation import ModelPython, TritonInstallation
 from constructs_triton_tools.local.stand_ins.stand_ins import StandIns

@@ -18,7 +18,7 @@ from constructs_triton_core.cloud_assembly.endpoints import (
     hosts_components,
     model_syncs,
 )
-from constructs_triton_core.cloud_assembly.s3_permissions import role_permissions
+from constructs_triton_tools.assembly.s3_permissions import role_permissions
 from constructs_triton_core.cloud_assembly.scaling import scalable_targets
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE, RESOURCE_TYPE

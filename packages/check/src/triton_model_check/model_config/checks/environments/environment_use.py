@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triton_model_check.facts.versions import is_at_least
+from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.checks.python_environment import (
     PARAMETER,

@@ -8,8 +8,8 @@ from math import ceil, floor
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.facts.images import DEFAULT_VERSION, image_uri, version_of_image
 from triton_model_check.facts.inference_ami import default_inference_ami
-from triton_model_check.facts.instance_types import InstanceType
-from constructs_triton_tools.operations.aws_reader import AwsReader
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.aws.aws_reader import AwsReader
 
 __all__ = ["START_MINUTES", "AwsInstances"]
 

@@ -11,7 +11,7 @@ from constructs_triton_tools.measuring.tuning.deployed.servers import DeployedSe
 from constructs_triton_tools.measuring.tuning.listener import TuneListener
 from constructs_triton_tools.measuring.tuning.preparation import Machine, TuneOptions
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
-from constructs_triton_tools.operations.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_tools.planning.price_list import PRICE_LIST_REGION, fetch_prices
 from constructs_triton_client import Invocation
 

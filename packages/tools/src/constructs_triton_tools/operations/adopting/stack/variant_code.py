@@ -10,8 +10,8 @@ from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.facts import images
 from triton_model_check.facts.environment import variables
 from triton_model_check.facts.inference_ami import default_inference_ami
-from triton_model_check.facts.instance_types import InstanceType
-from triton_model_check.facts.versions import is_at_least
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_tools.operations.adopting.members import Answer, Options, options_of
 from constructs_triton_tools.operations.adopting.models import AdoptedModels
 from constructs_triton_tools.operations.adopting.python_text import Items, call, literal, quoted

@@ -14,7 +14,7 @@ from constructs_triton_core.cloud_assembly.endpoints import (
     model_syncs,
 )
 from constructs_triton_core.cloud_assembly.intrinsics import text_of
-from constructs_triton_core.cloud_assembly.invokers import invokers_of
+from constructs_triton_tools.assembly.invokers import invokers_of
 from constructs_triton_core.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT
 from constructs_triton_core.cloud_assembly.scaling import DeclaredPolicy, scalable_targets, scaling_policies
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack

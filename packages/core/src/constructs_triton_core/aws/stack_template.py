@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from constructs_triton_core.errors import TemplateError
-from constructs_triton_tools.operations.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsReader
 
 if TYPE_CHECKING:
     import boto3
