@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from botocore.hooks import HierarchicalEmitter
 
 from constructs_triton.cli import main
 from constructs_triton_tools.cli.deployed import aws_arguments
@@ -60,6 +62,7 @@ class FakeSession:
 class FakeClient:
     def __init__(self, account: Mapping[str, Any], service: str) -> None:
         self.account, self.service = account, service
+        self.meta = SimpleNamespace(events=HierarchicalEmitter())
 
     def __getattr__(self, operation: str) -> Callable[..., Any]:
         answer = self.account[f"{self.service}.{operation}"]

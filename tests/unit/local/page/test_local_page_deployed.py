@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from botocore.hooks import HierarchicalEmitter
 from fake_container import in_loop
 
 from constructs_triton_core.errors import InvalidValueError
@@ -27,6 +29,7 @@ class CloudWatch:
     """A session whose CloudWatch answers each query with one value, and keeps the queries."""
 
     region_name = "eu-west-1"
+    meta = SimpleNamespace(events=HierarchicalEmitter())
 
     def __init__(self) -> None:
         self.queries: list[dict[str, Any]] = []

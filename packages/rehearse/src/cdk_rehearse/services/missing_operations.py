@@ -48,7 +48,9 @@ def answer_as_aws(
     except Exception as error:  # otherwise the client gets a page and the terminal a traceback
         return _refuse(environ, start_response, "400 Bad Request", "InternalFailure", repr(error))
     status, headers, *_ = begun
-    if status[:3] == "404" and _is_page(headers):  # no path of the service fits
+    # moto's answer to HEAD has the type of a page too, for example that of an object that does not exist.
+    is_head = environ["REQUEST_METHOD"] == "HEAD"
+    if status[:3] == "404" and not is_head and _is_page(headers):  # no path of the service fits
         request = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
         message = f"The simulated account does not have {request} of {_service(environ)}"
         return _refuse(environ, start_response, _MISSING, "NotImplemented", message)
