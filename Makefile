@@ -9,6 +9,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
 # uv takes seconds where pip takes minutes. pip is the fallback where only pip knows the package index.
 QUIETLY := --quiet --disable-pip-version-check -c constraints.txt
 UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt
+EDITABLE := -e ./packages/core -e ./packages/check -e ./packages/client -e ./packages/rehearse -e '.[dev]'
 NODE_INSTALLED := node_modules/.package-lock.json
 
 # jsii and the AWS SDK print long warnings about old versions of Node.js.
@@ -22,6 +23,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
+comma := ,
 .DEFAULT_GOAL := help
 .PHONY: help system demo bench docs docs-pages docs-update findings hints dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint types pytest coverage synth clean lock facts-check facts-refresh
 
@@ -33,11 +35,11 @@ system: ## check for system packages; as root, install the missing ones with apt
 
 # aws-cdk-lib and its dependency aws-cdk.cloud-assembly-schema contain the same files, aws_cdk/cloud_assembly_schema.
 # pip installs aws-cdk-lib last, as it must be; uv installs both at once, so it installs aws-cdk-lib again.
-$(INSTALLED): pyproject.toml client/pyproject.toml constraints.txt | system
+$(INSTALLED): pyproject.toml $(wildcard packages/*/pyproject.toml) constraints.txt | system
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(QUIETLY) uv
-	$(UV_INSTALL) -e ./client -e '.[dev]' && $(UV_INSTALL) --compile-bytecode --no-deps --reinstall-package aws-cdk-lib aws-cdk-lib || \
-		$(BIN)/python -m pip install $(QUIETLY) -e ./client -e '.[dev]'
+	$(UV_INSTALL) $(EDITABLE) && $(UV_INSTALL) --compile-bytecode --no-deps --reinstall-package aws-cdk-lib aws-cdk-lib || \
+		$(BIN)/python -m pip install $(QUIETLY) $(EDITABLE)
 	@touch $@
 
 $(NODE_INSTALLED): package.json package-lock.json | system
@@ -52,7 +54,7 @@ demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machi
 test: lint ## lint, types and all tests but the slowest, in under ten minutes
 	@$(MAKE) --no-print-directory --jobs=2 pytest types numpy2 PYTEST="$(PYTEST) --ignore=tests/unit/client"
 
-SPELLED := constructs_triton client tests tools examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
+SPELLED := constructs_triton packages tests tools examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
 	README.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md SECURITY.md mkdocs.yml .github
 
 lint: $(INSTALLED)
@@ -123,7 +125,7 @@ account-check: $(INSTALLED) $(NODE_INSTALLED) ## ask your AWS account what only 
 # CLIENT_PYTHON=python3.14 runs the tests with another Python.
 CLIENT_PYTHON ?= $(PYTHON)
 NUMPY2 := $(VENV)/numpy2
-CLIENT_PACKAGES := -c $(NUMPY2)/constraints.txt -e './client[aws,bfloat16,http]' pytest 'numpy>=2'
+CLIENT_PACKAGES := -c $(NUMPY2)/constraints.txt -e ./packages/core -e './packages/client[aws,bfloat16,http]' pytest 'numpy>=2'
 numpy2: $(INSTALLED) ## the tests of client/ with NumPy 2, in an environment without constructs_triton
 	$(CLIENT_PYTHON) -m venv --clear --without-pip $(NUMPY2)
 	grep -v '^numpy==' constraints.txt > $(NUMPY2)/constraints.txt
@@ -140,7 +142,7 @@ oldest: $(INSTALLED) ## the tests of what uses uv, moto, urllib3 and aiohttp, wi
 	$(PYTHON) -m venv --clear --without-pip $(OLDEST)
 	$(BIN)/python tools/oldest_versions.py > $(OLDEST)/constraints.txt
 	$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python -c $(OLDEST)/constraints.txt \
-		-e ./client -e '.[env,load,rehearse,testing]' hypothesis pytest-xdist
+		$(subst dev,env$(comma)load$(comma)rehearse$(comma)testing,$(EDITABLE)) hypothesis pytest-xdist
 	$(OLDEST)/bin/python -m pytest -q -n 2 --dist loadgroup -p no:cacheprovider $(OLDEST_TESTS)
 
 examples: $(INSTALLED) $(NODE_INSTALLED) ## the tests of examples/, with the checks and the real server
@@ -173,7 +175,8 @@ facts-refresh: $(INSTALLED) ## update facts/ from newer packages and show the di
 
 lock: $(INSTALLED) ## resolve constraints.txt again
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-header --no-annotate \
-		--no-emit-package constructs-triton-client pyproject.toml client/pyproject.toml -o constraints.txt
+		--no-emit-package constructs-triton-core --no-emit-package constructs-triton-client \
+		--no-emit-package triton-model-check --no-emit-package cdk-rehearse pyproject.toml packages/*/pyproject.toml -o constraints.txt
 
 clean: ## remove what the other targets created
 	rm -rf $(VENV) node_modules cdk.out build dist

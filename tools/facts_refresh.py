@@ -1,4 +1,4 @@
-"""Rewrite ``packages/check/src/triton_model_check/facts`` from the newest public packages: ``make facts-refresh``.
+"""Rewrite ``triton_model_check/facts`` from the newest public packages: ``make facts-refresh``.
 
 Facts that a package states are rewritten, and the difference is printed: image versions, accounts and
 Regions, instance types and their hardware, and the published figures that the tests compare with. Facts that

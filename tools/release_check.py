@@ -66,7 +66,9 @@ def version_problems(project: Path) -> Iterator[str]:
     package, client = settings_of(project), settings_of(project / "client")
     version = package["version"]
     required = [each for each in package["dependencies"] if each.startswith("constructs-triton-client")]
-    template = (project / "packages/tools/src/constructs_triton_tools/cli/project/template/requirements.txt").read_text()
+    template = (
+        project / "packages/tools/src/constructs_triton_tools/cli/project/template/requirements.txt"
+    ).read_text()
     headings = re.findall(r"^## (\S+)", (project / "CHANGELOG.md").read_text(), re.MULTILINE)
     if client["version"] != version:
         yield f"client/pyproject.toml: version is {client['version']}, not {version}"

@@ -1,4 +1,4 @@
-"""Compare ``packages/check/src/triton_model_check/facts/images.json`` with the image tables of the newest SageMaker SDKs.
+"""Compare ``triton_model_check/facts/images.json`` with the image tables of the newest SageMaker SDKs.
 
 Only the files are read, from wheels that pip downloads without their dependencies. A table that is no longer
 at its place is a difference too: the SDK has moved it, and the source in ``images.json`` is out of date.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_model_check.facts import images
-from constructs_triton_core.facts.published import load
+from triton_model_check.facts.published import load
 
 CORE_TABLE = "sagemaker/core/image_uri_config/sagemaker-tritonserver.json"
 SDK_TABLE = "sagemaker/image_uri_config/sagemaker-tritonserver.json"

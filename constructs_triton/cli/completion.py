@@ -7,7 +7,6 @@ from pathlib import Path
 
 import shtab
 
-from constructs_triton import cli
 from constructs_triton_core.untrusted.terminal import print_lines
 
 __all__ = ["add_arguments", "run"]
@@ -37,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the script."""
-    parser = cli.complete_parser()
+    from constructs_triton.cli import complete_parser  # which has the table with this module
+
+    parser = complete_parser()
     _prepare(parser)
     print_lines(*shtab.complete(parser, shell=arguments.shell).splitlines())
     return 0

@@ -15,7 +15,11 @@ import pytest
 from triton_server import needs_server
 from tuned_models import write_model
 
+from cdk_rehearse import Behaviour, SimulatedAccount
 from constructs_triton.cli import main
+from constructs_triton_client import Invocation, SageMakerTransport
+from constructs_triton_client.wire import decode_response, encode_request
+from constructs_triton_core.aws_reader import AwsReader, make_session
 from constructs_triton_tools.local import LocalEndpoint
 from constructs_triton_tools.measuring.load_test.open_loop import LiveFigures
 from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
@@ -30,10 +34,6 @@ from constructs_triton_tools.measuring.tuning.preparation import TuneOptions
 from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError, SearchStoppedError
 from constructs_triton_tools.measuring.tuning.search import Tuning
 from constructs_triton_tools.measuring.tuning.servers import RunningCandidate
-from constructs_triton_core.aws.aws_reader import AwsReader, make_session
-from cdk_rehearse import Behaviour, SimulatedAccount
-from constructs_triton_client import Invocation, SageMakerTransport
-from constructs_triton_client.wire import decode_response, encode_request
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server, pytest.mark.xdist_group("tune")]

@@ -11,10 +11,10 @@ import boto3
 import pytest
 from adopted_app import DESIRED, NAME, STACK, TAGS, Notebook, adopt, synthesize
 
+from cdk_rehearse import SimulatedAccount
 from constructs_triton_core.cloud_assembly.endpoints import declared_endpoints
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_tools.operations.status import endpoints_of_stack
-from cdk_rehearse import SimulatedAccount
 
 pytestmark = [pytest.mark.e2e]
 

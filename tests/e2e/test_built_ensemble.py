@@ -9,6 +9,7 @@ import pytest
 from local_assembly import BUCKET, AssemblyBuilder
 from triton_server import needs_server
 
+from constructs_triton_client import TritonClient
 from constructs_triton_tools.local import LocalEndpoint
 from triton_model_check.model_config import (
     Ensemble,
@@ -21,7 +22,6 @@ from triton_model_check.model_config import (
     PythonBackend,
 )
 from triton_model_check.model_repository import ModelRepositoryBuilder, pack
-from constructs_triton_client import TritonClient
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 

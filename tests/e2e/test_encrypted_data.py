@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from encrypted_app import STACK, synthesize, synthesize_queue
 
-from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA, EXECUTION_ROLE
-from constructs_triton_core.findings import Finding, Severity
 from cdk_rehearse import SimulatedAccount, rehearse
 from cdk_rehearse.endpoints.encrypted_data import Use
 from cdk_rehearse.permissions.policy import allowed_resources
+from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA, EXECUTION_ROLE
+from constructs_triton_core.findings import Finding, Severity
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from test_layers import imported_names
 
-import constructs_triton_core.errors
-import constructs_triton_core.errors
+import constructs_triton_client
 
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGE = PROJECT / "client" / "constructs_triton_client"
@@ -134,5 +133,5 @@ def test_exported_names_are_few_documented_and_used(module: str, limit: int) -> 
 def test_unknown_name_of_the_client_is_an_attribute_error() -> None:
     """An unknown name raises AttributeError with the name, and ``dir`` lists the public ones."""
     with pytest.raises(AttributeError, match="TritonClint"):
-        importlib.import_module("constructs_triton_client").TritonClint  # noqa: B018 - a typo is the subject
+        constructs_triton_client.TritonClint  # noqa: B018 - a typo is the subject
     assert dir(constructs_triton_client) == constructs_triton_client.__all__

@@ -20,6 +20,8 @@ from constructs_triton.cdk.options.image import (
 )
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding, Severity
 from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
 from triton_model_check.facts.environment import variables
 from triton_model_check.facts.inference_ami import (
@@ -29,8 +31,6 @@ from triton_model_check.facts.inference_ami import (
     default_inference_ami,
     given_ami_version,
 )
-from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.findings import Finding, Severity
 from triton_model_check.model_config.target import Target
 
 __all__ = ["SettledContainer", "settle_container"]

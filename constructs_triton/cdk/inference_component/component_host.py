@@ -14,6 +14,9 @@ from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import ami_findings
 from constructs_triton.cdk.options.serving_image import ServingImage
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_token
 from triton_model_check.facts.inference_ami import (
     FOR_THE_IMAGE,
     InferenceAmi,
@@ -23,9 +26,6 @@ from triton_model_check.facts.inference_ami import (
     is_same_cuda,
     newest_ami,
 )
-from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.findings import Finding, Severity
-from constructs_triton_core.tokens import is_token
 
 __all__ = ["ComponentHost", "CreatedHost", "PlacedComponent"]
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from constructs_triton.cdk.options.environment import TritonEnvironment, check_limits, check_variables
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.environment import variables
 from constructs_triton_core.findings import Finding
+from triton_model_check.facts.environment import variables
 
 __all__ = ["Environment", "EnvironmentLayers", "settle_environment"]
 

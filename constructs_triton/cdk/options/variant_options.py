@@ -18,8 +18,8 @@ from constructs_triton.cdk.validation.property_documentation import takes_option
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
-from triton_model_check.facts.inference_ami import InferenceAmi
 from constructs_triton_core.facts.instance_types import InstanceType
+from triton_model_check.facts.inference_ami import InferenceAmi
 
 __all__ = [
     "STRATEGIES",

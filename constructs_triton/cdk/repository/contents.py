@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from constructs import Construct
 
-from triton_model_check.artifacts.container_metrics.publisher import PUBLISHER, add_publisher
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.loaded_models import (
@@ -23,6 +22,7 @@ from constructs_triton.cdk.repository.repository_check import RepositoryCheck, k
 from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.findings import Finding
+from triton_model_check.artifacts.container_metrics.publisher import PUBLISHER, add_publisher
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.temporary_folders import scratch_directory
 

@@ -14,8 +14,8 @@ from constructs_triton.cdk.repository.loaded_models import (
     UploadedArchive,
 )
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.model_repository.s3_keys import check_model_name
 from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.model_repository.s3_keys import check_model_name
 
 __all__ = ["ModelCatalog"]
 

@@ -33,9 +33,9 @@ from constructs_triton.cdk.repository.target_model import (
     refuse_collisions,
 )
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
-from constructs_triton_functions.model_sync.properties import INDEX_FILE
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
+from constructs_triton_functions.model_sync.properties import INDEX_FILE
 
 __all__ = ["PrefixOptions", "ServedPrefix"]
 

@@ -7,8 +7,8 @@ from difflib import SequenceMatcher
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
-from constructs_triton_core.tokens import is_token
 from constructs_triton_core.spelling import closest
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["check_spelling", "unknown_value"]
 

@@ -19,8 +19,8 @@ from constructs_triton.cdk.validation.limit_checks import check_count, check_nam
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit, TextLimit
-from constructs_triton_core.tokens import is_token
 from constructs_triton_core.keywords import check_known
+from constructs_triton_core.tokens import is_token
 
 __all__ = [
     "DERIVED",

@@ -39,8 +39,8 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 from constructs_triton.cdk.repository.model_repository import contents_of
-from constructs_triton_functions import PYTHON_VERSION
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from constructs_triton_functions import PYTHON_VERSION
 
 
 def test_all_errors_at_once_and_nothing_is_added(stack: cdk.Stack, path: Path) -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from handmade_wheels import write_wheels
 
-from triton_model_check.artifacts import PythonEnvironment
-from triton_model_check.artifacts.environments.placement import find_environments, with_environments
 from constructs_triton.cli import main
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.local.sources.sources import read_source
 from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
+from triton_model_check.artifacts import PythonEnvironment
+from triton_model_check.artifacts.environments.placement import find_environments, with_environments
 from triton_model_check.model_repository import ModelRepository
 
 TENSOR = '[ { name: "%s" data_type: TYPE_FP32 dims: [ 1 ] } ]'

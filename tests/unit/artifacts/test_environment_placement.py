@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from handmade_wheels import write_wheels
 
-from triton_model_check.artifacts import PythonEnvironment
-from triton_model_check.artifacts.environments.placement import Environments, place_environments
 from constructs_triton.cli import main
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
+from triton_model_check.artifacts import PythonEnvironment
+from triton_model_check.artifacts.environments.placement import Environments, place_environments
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository, pack
 from triton_model_check.model_repository.composition import CompositionOptions

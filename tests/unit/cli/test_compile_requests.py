@@ -11,8 +11,8 @@ import pytest
 from policy_sentry.querying.all import get_all_actions
 from simulated_jobs import ROLE, write_onnx
 
-from constructs_triton.cli import main
 from cdk_rehearse.services.request_shapes import conform
+from constructs_triton.cli import main
 
 TYPE = ["--instance-type", "ml.g5.xlarge"]
 CONFIG = """name: "bert"

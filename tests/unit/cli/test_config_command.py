@@ -12,8 +12,8 @@ import pytest
 from check_examples.onnx_models import relu
 from check_examples.torch_and_plan import plan
 
-from triton_model_check.cli import config
 from constructs_triton_core.errors import ConstructsTritonError
+from triton_model_check.cli import config
 
 MODEL = """
 backend: "python"

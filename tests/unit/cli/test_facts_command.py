@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from triton_model_check.cli import facts
 from constructs_triton_core.errors import FactNotFoundError
+from triton_model_check.cli import facts
 from triton_model_check.facts.compatibility import RULES
 from triton_model_check.facts.environment import variables
 

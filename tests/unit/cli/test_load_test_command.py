@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from null_server import NullServer, run_null_server
 
+from constructs_triton_client import InMemoryTransport
+from constructs_triton_core.errors import InvalidValueError, InvocationError
 from constructs_triton_tools.cli import load_test
 from constructs_triton_tools.cli.load_test import requests as load_requests
 from constructs_triton_tools.cli.load_test.requests import BodyForm
-from constructs_triton_core.errors import InvalidValueError, InvocationError
 from constructs_triton_tools.measuring.load_test.target import Target
 from constructs_triton_tools.planning import read_measurements
-from constructs_triton_client import InMemoryTransport
 
 INPUT = ("--input", "x=1.0,2.0:FP32")
 SHORT = ("--step-seconds", "1", "--warm-up-seconds", "0", "--latency-ms", "60000")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton_tools.cli.local_run.verification import LocalVerification
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.cli.local_run.verification import LocalVerification
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from sample_repositories import ENSEMBLE_CONFIG, write_models
 
-from triton_model_check import model_repository
 from constructs_triton.cli import main
+from triton_model_check import model_repository
 from triton_model_check.model_repository import pack
 from triton_model_check.model_repository.archive_inspection import inspect_archive
 

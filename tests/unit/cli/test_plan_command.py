@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton_tools.cli import plan
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.cli import plan
 
 BENCHMARK = Path(__file__).parents[1] / "planning" / "bert_benchmark.csv"
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "planning.md"

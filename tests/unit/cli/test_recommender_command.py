@@ -11,8 +11,8 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from constructs_triton.cli import prices, recommender
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.cli import prices, recommender
 from constructs_triton_tools.planning import read_measurements, read_prices
 
 ROLE = "arn:aws:iam::111122223333:role/recommender"

@@ -14,8 +14,8 @@ import boto3
 import numpy as np
 import pytest
 
-from constructs_triton.cli import main
 from cdk_rehearse.cli.serve import _shell_lines
+from constructs_triton.cli import main
 from constructs_triton_client import TritonClient
 from constructs_triton_core.errors import InvocationError
 

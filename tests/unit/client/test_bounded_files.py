@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from cpu_limit import cpu_limit
 
-from constructs_triton_core.bounded_files import ArrayFolder, read_array, read_file
+from constructs_triton_client.bounded_files import ArrayFolder, read_array, read_file
 from constructs_triton_core.bounded_json import parse_bounded_json
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.cli import main
-from constructs_triton_tools.assembly.service_graph import ServiceGraph
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_tools.assembly.service_graph import ServiceGraph
 
 TYPE = "AWS::SageMaker::"
 

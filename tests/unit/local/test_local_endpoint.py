@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from constructs_triton_tools.cli import local as command
 from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.cli import local as command
 from constructs_triton_tools.local import LocalEndpoint
 from constructs_triton_tools.local.options import LocalRunOptions, RunOptions, run_options
 

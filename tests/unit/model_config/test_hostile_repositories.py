@@ -8,10 +8,10 @@ import pytest
 from cpu_limit import cpu_limit
 
 from constructs_triton_core.findings import Finding
+from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.model_config.python_source import is_over_budget
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_repository import ModelRepository
-from constructs_triton_core.untrusted.budget import count_elements
 
 PYTHON = 'backend: "python"\n'
 TENSORS = (

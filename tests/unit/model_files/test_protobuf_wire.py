@@ -13,6 +13,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from constructs_triton_core.untrusted.budget import OverBudgetError
 from triton_model_check.model_files import protobuf_wire
 from triton_model_check.model_files.onnx_graph import read_model
 from triton_model_check.model_files.protobuf_wire import (
@@ -23,7 +24,6 @@ from triton_model_check.model_files.protobuf_wire import (
     encode_varint,
     signed,
 )
-from constructs_triton_core.untrusted.budget import OverBudgetError
 
 
 @contextmanager

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from constructs_triton_core.errors import MissingDependencyError
 from cdk_rehearse.replacement import replaced
+from constructs_triton_core.errors import MissingDependencyError
 
 
 @pytest.mark.parametrize("package", ["moto", "jsonschema"])

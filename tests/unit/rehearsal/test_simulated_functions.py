@@ -11,9 +11,9 @@ import pytest
 from botocore.exceptions import ClientError
 from shared_endpoint import trust
 
-from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER
 from cdk_rehearse import SimulatedAccount
 from cdk_rehearse.custom_resources.library_code import library_handler
+from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_functions")]
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from constructs_triton_client.async_inference import PendingInference as PendingInference
-    from constructs_triton_core.model_index import ModelIndex as ModelIndex
     from constructs_triton_client.recorded_requests import ExpectedOutput as ExpectedOutput
     from constructs_triton_client.recorded_requests import RecordedRequest as RecordedRequest
     from constructs_triton_client.recorded_requests import RecordedRequests as RecordedRequests
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from constructs_triton_client.wire.requests import SequencePosition as SequencePosition
     from constructs_triton_client.wire.responses import Classification as Classification
     from constructs_triton_client.wire.responses import InferenceResult as InferenceResult
+    from constructs_triton_core.model_index import ModelIndex as ModelIndex
 
 _MODULES = {
     "Classification": "wire.responses",

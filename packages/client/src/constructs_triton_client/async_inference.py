@@ -10,15 +10,15 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from constructs_triton_core.errors import InvocationError
 from constructs_triton_client.invocation_errors import build_invocation_error, read_model_message
-from constructs_triton_core.model_index import split_s3_uri
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 from constructs_triton_client.transports.transport import Invocation
 from constructs_triton_client.wire import decode_response
 from constructs_triton_client.wire.content_type import BINARY_CONTENT_TYPE, format_content_type
 from constructs_triton_client.wire.json_text import measure_json
 from constructs_triton_client.wire.responses import InferenceResult
+from constructs_triton_core.errors import InvocationError
+from constructs_triton_core.model_index import split_s3_uri
 
 __all__ = ["PendingInference", "start_inference"]
 

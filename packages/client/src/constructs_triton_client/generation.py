@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from constructs_triton_core.errors import InvocationError, RequestEncodingError, ResponseDecodingError
 from constructs_triton_client.generated_events import GenerateEvent
 from constructs_triton_client.invocation_errors import NOT_STREAMING, NOT_STREAMING_HINT
 from constructs_triton_client.server_sent_events import iterate_events
 from constructs_triton_client.wire import EncodedRequest
+from constructs_triton_core.errors import InvocationError, RequestEncodingError, ResponseDecodingError
 
 __all__ = ["encode_generation", "read_event", "read_generation"]
 

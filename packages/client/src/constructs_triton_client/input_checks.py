@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from constructs_triton_client.wire.tensors import resolve_datatype
 from constructs_triton_core.datatypes import DATATYPES
 from constructs_triton_core.errors import InvalidValueError, RequestEncodingError
 from constructs_triton_core.spelling import did_you_mean, quoted
-from constructs_triton_client.wire.tensors import resolve_datatype
 
 __all__ = ["ModelConfigLike", "ModelInputLike", "check_inputs", "check_model_config"]
 

@@ -32,9 +32,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from constructs_triton_core.bounded_files import ArrayFolder, read_file
-from constructs_triton_core.bounded_json import parse_bounded_json
-from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_client.bounded_files import ArrayFolder, read_file
 from constructs_triton_client.recorded_tensors import (
     RecordedTensor,
     known_datatype,
@@ -45,6 +43,8 @@ from constructs_triton_client.recorded_tensors import (
 from constructs_triton_client.wire import encode_request
 from constructs_triton_client.wire.responses import InferenceResult
 from constructs_triton_client.wire.tensors import encode_payload, resolve_datatype
+from constructs_triton_core.bounded_json import parse_bounded_json
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["ExpectedOutput", "RecordedRequest", "RecordedRequests", "RecordedTensor"]
 

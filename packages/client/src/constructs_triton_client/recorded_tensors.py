@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from constructs_triton_core.bounded_files import ArrayFolder
-from constructs_triton_core.datatypes import DATATYPES, Datatype, by_datatype
-from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_client.bounded_files import ArrayFolder
 from constructs_triton_client.wire.dtypes import dtype_of
 from constructs_triton_client.wire.json_values import read_values
+from constructs_triton_core.datatypes import DATATYPES, Datatype, by_datatype
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["RecordedTensor", "known_datatype", "read_string", "read_tensor", "write_tensor"]
 

@@ -10,13 +10,9 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from constructs_triton_client.async_inference import PendingInference, start_inference
-from constructs_triton_core.concurrency import map_concurrently
-from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_client.generated_events import GenerateStream
 from constructs_triton_client.generation import encode_generation, read_generation
 from constructs_triton_client.input_checks import ModelConfigLike, check_inputs, check_model_config
-from constructs_triton_core.keywords import check_known, keywords_of
-from constructs_triton_core.model_index import ModelIndex
 from constructs_triton_client.transports.http_transport import HttpTransport
 from constructs_triton_client.transports.model_names import ModelNames
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
@@ -30,6 +26,10 @@ from constructs_triton_client.wire.requests import (
     encode_raw_request,
 )
 from constructs_triton_client.wire.responses import InferenceResult
+from constructs_triton_core.concurrency import map_concurrently
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.keywords import check_known, keywords_of
+from constructs_triton_core.model_index import ModelIndex
 
 if TYPE_CHECKING:
     import boto3

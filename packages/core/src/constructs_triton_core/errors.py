@@ -35,6 +35,7 @@ __all__ = [
     "ArchiveError",
     "CodecError",
     "ConstructsTritonError",
+    "ContainerExitError",
     "EndpointThrottledError",
     "FactNotFoundError",
     "InvalidValueError",
@@ -166,3 +167,7 @@ class ArchiveError(ConstructsTritonError):
 
 class LocalEndpointError(ConstructsTritonError):
     """A local endpoint cannot start or continue."""
+
+
+class ContainerExitError(LocalEndpointError):
+    """The models or the variables are wrong, so that the container does not start on SageMaker either."""

@@ -14,12 +14,12 @@ from collections.abc import Callable, Collection, Iterable, MutableMapping, Set
 from functools import cache, wraps
 from typing import Any, NamedTuple, TypeVar, cast, is_typeddict
 
+from constructs_triton_core import OWN_PACKAGES
 from constructs_triton_core.spelling import closest, did_you_mean
 
 __all__ = ["check_keywords", "check_known", "check_names", "keywords_of"]
 
 ValueT = TypeVar("ValueT")
-_OWN = "constructs_triton"
 _CONSTRUCTORS = ("__init__", "__new__", "__call__")
 
 
@@ -117,7 +117,7 @@ def _has_own_methods(cls: Any) -> bool:
 
 
 def _is_own(value: Any) -> bool:
-    return str(value.__module__).partition(".")[0].startswith(_OWN)
+    return str(value.__module__).partition(".")[0] in OWN_PACKAGES
 
 
 def _check_methods(cls: type) -> None:

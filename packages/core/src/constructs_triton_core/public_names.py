@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 from typing import Any
-
-import lazy_loader  # type: ignore[import-untyped] # it has no types
 
 from constructs_triton_core.keywords import check_keywords
 
@@ -18,10 +19,24 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
 
     The functions and classes suggest the keyword argument that was probably meant.
     """
-    load, names, exported = lazy_loader.attach_stub(package, file)
+    modules = _modules_of_names(package, Path(file).with_suffix(".pyi"))
 
-    def load_checked(name: str) -> Any:
-        value = vars(sys.modules[package])[name] = check_keywords(load(name))
-        return value
+    def load(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = check_keywords(getattr(import_module(modules[name]), name))
+        vars(sys.modules[package])[name] = found
+        return found
 
-    return load_checked, names, exported
+    names = sorted(modules)
+    return load, lambda: [*names], names
+
+
+def _modules_of_names(package: str, stub: Path) -> dict[str, str]:
+    """Return the module of each name that the stub imports, in or outside the package."""
+    imports = (node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom))
+    return {
+        alias.name: f"{package}.{node.module}" if node.level else str(node.module)
+        for node in imports
+        for alias in node.names
+    }

@@ -10,6 +10,7 @@ Each is imported when it is first used.
 
 from typing import Any
 
+from constructs_triton_core import OWN_PACKAGES
 from constructs_triton_core.errors import MissingDependencyError
 from constructs_triton_core.public_names import attach
 
@@ -21,7 +22,7 @@ def __getattr__(name: str) -> Any:
         return _load(name)
     except ImportError as error:
         package = (error.name or "").partition(".")[0]
-        if package in ("", "constructs_triton"):
+        if package in ("", *OWN_PACKAGES):
             raise
         raise MissingDependencyError(
             f"cdk_rehearse: {package} is not installed in a supported version ({error}); "

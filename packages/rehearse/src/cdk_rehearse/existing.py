@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -16,10 +17,7 @@ from moto.iam.exceptions import NotFoundException
 from moto.iam.models import iam_backends
 from moto.s3.models import s3_backends
 
-from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE, RESOURCE_TYPE
-from constructs_triton_functions.model_sync.manifest import Manifest
-from constructs_triton_functions.model_sync.properties import SyncProperties
-
+from .construct_libraries import construct_libraries
 from .opaque_values import is_opaque
 from .services.service_api import ServiceApi
 
@@ -109,14 +107,13 @@ def _document(statement: Mapping[str, str]) -> str:
 
 
 def assume_sources(api: ServiceApi, resource_type: str, properties: Mapping[str, Any]) -> None:
-    """Create the buckets outside the stacks that a custom resource of this library uses, with its sources."""
-    if resource_type not in (RESOURCE_TYPE, FILES_RESOURCE_TYPE) or not api.assumes_existing:
+    """Create the buckets outside the stacks that a library's custom resource uses, with its sources."""
+    if not api.assumes_existing:
         return
-    wanted = SyncProperties.from_cloudformation(properties)
-    for name in (wanted.destination_bucket, *wanted.given_buckets):
-        _assume_bucket(api, name)
-    if resource_type == RESOURCE_TYPE and wanted.given_buckets:
-        for bucket, key in _given_sources(api, wanted):
+    for library in construct_libraries():
+        for name in library.buckets_of(resource_type, properties):
+            _assume_bucket(api, name)
+        for bucket, key in library.sources_of(resource_type, properties, partial(_read, api)):
             if is_assumed_bucket(api, bucket):
                 api.client("s3").put_object(Bucket=bucket, Key=key, Body=b"")
 
@@ -127,12 +124,9 @@ def _assume_bucket(api: ServiceApi, name: str) -> None:
         s3_backends[api.account]["aws"].create_bucket(name, api.region)
 
 
-def _given_sources(api: ServiceApi, wanted: SyncProperties) -> Iterator[tuple[str, str]]:
-    """The archives of the list that are in buckets of the user."""
+def _read(api: ServiceApi, bucket: str, key: str) -> bytes | None:
     try:
-        body = api.client("s3").get_object(Bucket=wanted.source_bucket, Key=wanted.manifest_key)["Body"]
+        content: bytes = api.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
     except ClientError:  # a template alone has no assets; the function is not simulated
-        return
-    for archive in Manifest.from_json(body.read()).archives:
-        if archive.given_bucket is not None:
-            yield wanted.given_buckets[archive.given_bucket], archive.source_key
+        return None
+    return content

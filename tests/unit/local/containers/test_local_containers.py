@@ -16,6 +16,7 @@ from aiohttp.test_utils import TestServer
 from fake_engine import FakeEngine
 
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
+from constructs_triton_core.processes.children import python_command
 from constructs_triton_tools.local.containers import container
 from constructs_triton_tools.local.containers.container import TritonContainer
 from constructs_triton_tools.local.containers.engine import ContainerEngine
@@ -23,8 +24,12 @@ from constructs_triton_tools.local.containers.engine_containers import EngineCon
 from constructs_triton_tools.local.containers.exec_relay import ExecRelay
 from constructs_triton_tools.local.containers.run_arguments import run_arguments, shared_memory_bytes
 from constructs_triton_tools.local.options import RunOptions
-from constructs_triton_tools.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec, VariantSpec
-from constructs_triton_core.processes.children import python_command
+from constructs_triton_tools.local.sources.specs import (
+    ComponentSpec,
+    ContainerSpec,
+    EndpointSpec,
+    VariantSpec,
+)
 
 ECR = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 IMAGE = f"{ECR}/sagemaker-tritonserver:26.05-py3"

@@ -34,7 +34,12 @@ from constructs_triton_tools.local.gateway.multi_model import MultiModelContaine
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.http_session import open_session
 from constructs_triton_tools.local.server.server import TritonServer
-from constructs_triton_tools.local.sources.specs import AsyncInferenceSpec, ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton_tools.local.sources.specs import (
+    AsyncInferenceSpec,
+    ContainerSpec,
+    EndpointSpec,
+    VariantSpec,
+)
 
 CONTAINER = ContainerSpec("m", "", "s3://bucket/models/", archive=Path("m.tar.gz"))
 INVOCATIONS = "/endpoints/e/invocations"

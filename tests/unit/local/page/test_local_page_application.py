@@ -19,7 +19,12 @@ from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.page.application import Page
 from constructs_triton_tools.local.page.page_files import CONTENT_SECURITY_POLICY, event
-from constructs_triton_tools.local.sources.specs import AsyncInferenceSpec, ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton_tools.local.sources.specs import (
+    AsyncInferenceSpec,
+    ContainerSpec,
+    EndpointSpec,
+    VariantSpec,
+)
 
 CONTAINER = ContainerSpec("m", "", "s3://bucket/m.tar.gz", archive=Path("m.tar.gz"))
 CONFIG = 'backend: "identity"\ninput [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]\n'

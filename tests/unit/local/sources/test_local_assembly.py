@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_functions.model_sync.manifest import ListedArchive, Manifest
 from constructs_triton_functions.model_sync.properties import SyncProperties
-from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local.sources.assembly import read_endpoints
 from constructs_triton_tools.local.sources.specs import AsyncInferenceSpec
 

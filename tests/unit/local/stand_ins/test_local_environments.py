@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from handmade_wheels import write_wheel, write_wheels
 
-from constructs_triton_tools.building.environments.archive import lock_of_archive
 from constructs_triton.cli import main
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
+from constructs_triton_tools.building.environments.archive import lock_of_archive
 from constructs_triton_tools.local.stand_ins.environments import replace_environments
 
 MINOR = "{}.{}".format(*sys.version_info[:2])

@@ -31,8 +31,8 @@ from constructs_triton_tools.measuring.tuning.racing import (
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
 from constructs_triton_tools.measuring.tuning.results import write_tuning
 from constructs_triton_tools.measuring.tuning.rounds import choose_finalists, measure_rounds
-from triton_model_check.model_repository import ModelRepository
 from constructs_triton_tools.planning import read_measurements
+from triton_model_check.model_repository import ModelRepository
 
 PRESENT = Candidate.of(m=ModelSettings())
 FACTS = Facts(machine="2 CPUs", server="nvidia-pytriton", data="32 random requests", shares_cpus=True)

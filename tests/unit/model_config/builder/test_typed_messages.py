@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from triton_model_check import model_config
 from constructs_triton_core.errors import InvalidValueError
+from triton_model_check import model_config
 from triton_model_check.model_config import (
     ModelDynamicBatching,
     ModelInput,

@@ -9,8 +9,9 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from triton_model_check.artifacts.environments.placement import find_environments, with_environments
-from triton_model_check.artifacts.environments.python_environment import EnvironmentNotBuiltError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.findings import Finding, Severity, Verdict
 from constructs_triton_core.program.argument_types import (
     add_called_models,
     called_models,
@@ -19,21 +20,22 @@ from constructs_triton_core.program.argument_types import (
 )
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
-from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.findings import Finding, Severity, Verdict
+from constructs_triton_core.spelling import quoted
+from constructs_triton_core.untrusted.regular_files import read_regular
+from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines
+from triton_model_check.artifacts.environments.placement import find_environments, with_environments
+from triton_model_check.artifacts.environments.python_environment import EnvironmentNotBuiltError
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.repository import ModelRepository
-from constructs_triton_core.untrusted.regular_files import read_regular
-from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines
-from constructs_triton_core.spelling import quoted
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
 _BOLD, _DIM = "1", "2"
 #: Warnings about models that load only in an image that contains more than AWS's.
 _MISSING_IMPORT = "python-import-missing"
 _DEPENDS_ON_IMAGE = (_MISSING_IMPORT, "python-environment-elsewhere")
+AskServer = Callable[[Path], dict[str, str]]
+"""Returns what a Triton server says of each model of a folder."""
 _ENDPOINTS = {"single": "single-model endpoint", "multi-model": "multi-model endpoint"}
 
 
@@ -85,18 +87,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_called_models(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-    parser.add_argument(
-        "--server",
-        action="store_true",
-        help="load every model in the Triton server of nvidia-pytriton too, and print whether each loads",
-    )
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Check and print; return 1 if there are errors, else 0."""
+def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> int:
+    """Check and print; return 1 if there are errors, else 0.
+
+    Args:
+        arguments: Those of the command.
+        ask_server: Loads the models of a folder in a server. Default: no server is asked.
+    """
     with show_work(f"checking {arguments.path}"):
         checked = _check(arguments)
-    answers = _ask_server(arguments) if arguments.server else None
+    answers = None if ask_server is None else ask_server(Path(arguments.path))
     if arguments.json:
         _print_json(checked, answers)
     else:
@@ -206,13 +208,6 @@ def _check_each(
     not_checked = dict.fromkeys(line for report in reports.values() for line in report.not_checked)
     merged = Report(str(repository.path), tuple(findings), tuple(not_checked))
     return _Checked(merged, "single", tuple(names))
-
-
-def _ask_server(arguments: argparse.Namespace) -> dict[str, str]:
-    from constructs_triton_tools.local.server_check import ask_server
-
-    with show_work("loading the models in Triton"):
-        return ask_server(Path(arguments.path))
 
 
 # --- output -----------------------------------------------------------------------------------------------

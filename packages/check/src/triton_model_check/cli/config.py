@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from triton_model_check.artifacts.environments.placement import find_environments
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.spelling import quoted
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
+from triton_model_check.artifacts.environments.placement import find_environments
 from triton_model_check.model_config import ModelConfig
 from triton_model_check.model_config.builder.description import ConfigDescription
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.loaded_config import complete
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.declarations.description import DESCRIPTION_FILE
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
-from constructs_triton_core.spelling import quoted
 
 _PIPE_WIDTH = 160
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.facts.versions import is_at_least, parse_version
+from constructs_triton_core.findings import Finding, Severity, format_findings
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton_core.untrusted.terminal import print_json, print_note, print_table
 from triton_model_check.facts import images
 from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
 from triton_model_check.facts.environment import variables
 from triton_model_check.facts.inference_ami import default_inference_ami
-from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.facts.versions import is_at_least, parse_version
-from constructs_triton_core.findings import Finding, Severity, format_findings
-from constructs_triton_core.untrusted.terminal import print_json, print_note, print_table
 
 __all__ = ["add_arguments", "run"]
 

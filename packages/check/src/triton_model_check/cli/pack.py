@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from triton_model_check import model_repository
-from triton_model_check.artifacts import environments
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.program.argument_types import add_called_models, called_models, whole_number
 
 # Its names are imported on first use, so --help loads no compression.
 from constructs_triton_core.program.progress import show_work
-from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_core.visible_text import visible
+from triton_model_check import model_repository
+from triton_model_check.artifacts import environments
 
 if TYPE_CHECKING:
     from triton_model_check.model_repository import ModelRepository

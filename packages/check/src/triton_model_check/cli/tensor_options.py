@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.datatypes import DATATYPES, by_data_type, by_datatype
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["TensorOption", "read_shapes", "read_tensor"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from triton_model_check.facts.images import ImageVersion, image_version, published_versions
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
+from triton_model_check.facts.images import ImageVersion, image_version, published_versions
 
 __all__ = ["RULES", "Rule", "VariantFacts", "check_compatibility"]
 

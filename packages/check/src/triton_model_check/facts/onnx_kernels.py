@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from constructs_triton_core.facts.published import load
+from triton_model_check.facts.published import load
 
 __all__ = ["has_kernel"]
 

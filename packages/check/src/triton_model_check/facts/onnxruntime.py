@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from constructs_triton_core.facts.published import load
 from constructs_triton_core.facts.versions import parse_version
+from triton_model_check.facts.published import load
 
 __all__ = ["OnnxRuntime", "onnx_runtime"]
 

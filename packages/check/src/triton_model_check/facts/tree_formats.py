@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from constructs_triton_core.facts.published import load
 from constructs_triton_core.facts.versions import parse_version
+from triton_model_check.facts.published import load
 
 __all__ = ["unsupported_xgboost"]
 

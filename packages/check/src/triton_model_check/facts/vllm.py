@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from constructs_triton_core.facts.published import load
+from triton_model_check.facts.published import load
 
 __all__ = ["default_gpu_memory_utilization", "engine_arguments"]
 

@@ -8,12 +8,12 @@ from functools import cache
 from itertools import islice
 
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.spelling import limited_suggestions
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.checks.packing.files import POINTER_CODE, pointers_of
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.rules import Problem, Rule
-from constructs_triton_core.spelling import limited_suggestions
 
 __all__ = ["RULES", "RepositoryContext", "run_checks"]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from triton_model_check.model_config.folder import ModelFolder
 from constructs_triton_core.spelling import closest
+from triton_model_check.model_config.folder import ModelFolder
 
 __all__ = ["EnsembleGraph", "Step"]
 

@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from constructs_triton_core.untrusted.regular_files import file_type, open_regular, read_regular
 from triton_model_check.model_config.locations import FieldPath, Locations
 from triton_model_check.model_config.packed_environment import PackedEnvironment, read_environment
 from triton_model_check.model_config.text import TextFault, decode, read_text_fault, size_fault
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
-from constructs_triton_core.untrusted.regular_files import file_type, open_regular, read_regular
 
 __all__ = ["CONFIG_FILE", "HEAD_BYTES", "ModelFolder", "is_directory"]
 

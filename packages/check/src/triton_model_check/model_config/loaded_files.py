@@ -9,11 +9,11 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.model_config.backends import Backend
 from triton_model_check.model_files import describe
 from triton_model_check.model_files.model_file import ModelFile, ModelFormat
 from triton_model_check.model_files.trees import TREE_MODEL_FILES
-from constructs_triton_core.untrusted.budget import count_elements
 
 __all__ = [
     "FileToLoad",

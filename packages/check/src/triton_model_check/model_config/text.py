@@ -13,8 +13,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from constructs_triton_core.datatypes import DATATYPES
 from constructs_triton_core.errors import ModelConfigError
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.spelling import closest
 from triton_model_check.model_config.schema import enum_values, field_names, new_model_config
 from triton_model_check.model_config.text_spellings import (
     MAX_TEXT_BYTES,
@@ -24,8 +26,6 @@ from triton_model_check.model_config.text_spellings import (
     longest_run,
     respell,
 )
-from constructs_triton_core.datatypes import DATATYPES
-from constructs_triton_core.spelling import closest
 
 __all__ = [
     "TextFault",

@@ -13,6 +13,7 @@ from graphlib import CycleError
 from pathlib import Path
 from typing import BinaryIO
 
+from constructs_triton_core.untrusted.budget import OverBudgetError
 from triton_model_check.facts.onnxruntime import onnx_runtime
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 from triton_model_check.model_files.onnx_external_data import used_external_data
@@ -26,7 +27,6 @@ from triton_model_check.model_files.onnx_graph import OnnxGraph, OnnxModel, Onnx
 from triton_model_check.model_files.onnx_shapes import Inference, infer
 from triton_model_check.model_files.protobuf_wire import MessageFile, MessageReader, WireError
 from triton_model_check.model_files.wrong_content import recognize
-from constructs_triton_core.untrusted.budget import OverBudgetError
 
 __all__ = ["describe_onnx"]
 

@@ -14,9 +14,9 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-from triton_model_check.model_files.protobuf_wire import Field, MessageReader, encode_varint
 from constructs_triton_core.processes.bounded_process import BoundedProcess
 from constructs_triton_core.untrusted.budget import OverBudgetError
+from triton_model_check.model_files.protobuf_wire import Field, MessageReader, encode_varint
 
 __all__ = ["Inference", "Shape", "infer"]
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from triton_model_check.model_files.protobuf_wire import Field, MessageReader, signed
 from constructs_triton_core.untrusted.budget import count_elements
+from triton_model_check.model_files.protobuf_wire import Field, MessageReader, signed
 
 __all__ = ["ExternalData", "OnnxTensor", "read_tensor"]
 

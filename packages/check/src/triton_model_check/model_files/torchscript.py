@@ -19,9 +19,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
+from constructs_triton_core.untrusted.budget import OverBudgetError
 from triton_model_check.model_files.model_file import FileFault, ModelFile, ModelTensor
 from triton_model_check.model_files.wrong_content import PICKLE, ZIP, recognize
-from constructs_triton_core.untrusted.budget import OverBudgetError
 
 __all__ = ["describe_torchscript"]
 

@@ -21,9 +21,9 @@ from blake3 import blake3
 from isal import isal_zlib
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.model_repository.content_digest import ContentDigest
 from triton_model_check.model_repository.members import FileState, Member, changed_error, unreadable_error
-from constructs_triton_core.untrusted.regular_files import open_regular
 
 __all__ = [
     "BLOCK_BYTES",

@@ -20,9 +20,9 @@ from pathlib import Path
 
 from blake3 import blake3
 
+from constructs_triton_core.untrusted.cache_contract import Seal, own_folder, set_time_back
 from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
 from triton_model_check.model_repository.uncompressed.copying import copy_file
-from constructs_triton_core.untrusted.cache_contract import Seal, own_folder, set_time_back
 
 __all__ = ["ArchiveCache", "ArchiveKey"]
 

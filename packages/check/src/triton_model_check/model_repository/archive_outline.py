@@ -18,6 +18,14 @@ from pathlib import Path
 from blake3 import blake3
 
 from constructs_triton_core.errors import ArchiveError
+from constructs_triton_core.untrusted.cache_contract import (
+    SMALL_BYTES,
+    Seal,
+    is_settled,
+    own_folder,
+    sha256_of,
+)
+from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.model_repository.archive_inspection import (
     OUTLINE_BYTES,
     InspectedArchive,
@@ -31,8 +39,6 @@ from triton_model_check.model_repository.temporary_folders import (
     remove_abandoned,
     scratch_directory,
 )
-from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES, Seal, is_settled, own_folder, sha256_of
-from constructs_triton_core.untrusted.regular_files import open_regular
 
 __all__ = ["ArchiveOutline", "outline_archive"]
 

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 from blake3 import blake3
 
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES, is_settled
+from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.cache_location import cache_directory
 from triton_model_check.model_repository.members import MAX_DEPTH
 from triton_model_check.model_repository.packing import ArchiveIdentity, identify
 from triton_model_check.model_repository.report_cache import ReportCache
-from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES, is_settled
-from constructs_triton_core.untrusted.regular_files import open_regular
 
 if TYPE_CHECKING:
     from triton_model_check.model_repository.repository import ModelRepository

@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from blake3 import blake3
 
-from triton_model_check.model_repository.members import FileState, Member, changed_error, unreadable_error
 from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES
 from constructs_triton_core.untrusted.regular_files import open_regular
+from triton_model_check.model_repository.members import FileState, Member, changed_error, unreadable_error
 
 __all__ = ["ContentDigest", "digest_of", "hash_files"]
 

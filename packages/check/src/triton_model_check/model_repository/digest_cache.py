@@ -14,9 +14,9 @@ from pathlib import Path
 
 from blake3 import blake3
 
+from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES, is_own, is_settled, own_folder
 from triton_model_check.model_repository.content_digest import ContentDigest
 from triton_model_check.model_repository.members import Member
-from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES, is_own, is_settled, own_folder
 
 __all__ = ["DigestCache"]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from constructs_triton_core.errors import ArchiveError
-from triton_model_check.model_repository.ignore import IGNORE_FILE, IgnoreRules
 from constructs_triton_core.untrusted.regular_files import file_type
+from triton_model_check.model_repository.ignore import IGNORE_FILE, IgnoreRules
 
 if TYPE_CHECKING:
     from triton_model_check.model_config.folder import ModelFolder

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from triton_model_check.model_repository.temporary_folders import remove_abandoned
 from constructs_triton_core.untrusted.cache_contract import own_folder, read_value, write_value
+from triton_model_check.model_repository.temporary_folders import remove_abandoned
 
 __all__ = ["ReportCache"]
 

@@ -13,13 +13,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder, is_directory
 from triton_model_check.model_config.packing.packed_files import PackedFiles
 from triton_model_check.model_config.target import ArchiveContent, Target
 from triton_model_check.model_repository.composition import Composition, CompositionOptions
 from triton_model_check.model_repository.declarations.description import DESCRIPTION_FILE, ModelDescription
 from triton_model_check.model_repository.ignore import LeftOut
-from constructs_triton_core.spelling import did_you_mean, quoted
 
 if TYPE_CHECKING:
     from constructs_triton_core.findings import Finding

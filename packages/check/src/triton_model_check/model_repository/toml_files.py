@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.spelling import did_you_mean, quoted
+from constructs_triton_core.untrusted.regular_files import read_regular
 
 __all__ = ["TomlFile", "is_inside"]
 

@@ -13,8 +13,8 @@ from http.client import HTTPResponse
 from io import BufferedReader, RawIOBase
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from constructs_triton_core.errors import InvocationError
 from constructs_triton_client.transports.bounded_reader import BoundedReader
+from constructs_triton_core.errors import InvocationError
 
 if TYPE_CHECKING:
     from urllib3 import HTTPConnectionPool

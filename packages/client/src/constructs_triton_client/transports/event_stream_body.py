@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from constructs_triton_core.errors import InvocationError
 from constructs_triton_client.transports.bounded_reader import BoundedReader
+from constructs_triton_core.errors import InvocationError
 
 __all__ = ["EventStreamBody", "UnreadBytes"]
 

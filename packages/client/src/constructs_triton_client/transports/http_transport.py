@@ -11,11 +11,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from constructs_triton_core.errors import (
-    ConstructsTritonError,
-    InvalidValueError,
-    MissingDependencyError,
-)
 from constructs_triton_client.invocation_errors import (
     MAXIMUM_PARSED_BYTES,
     build_invocation_error,
@@ -23,6 +18,11 @@ from constructs_triton_client.invocation_errors import (
 )
 from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES, BoundedReader
 from constructs_triton_client.transports.transport import Invocation, Reply
+from constructs_triton_core.errors import (
+    ConstructsTritonError,
+    InvalidValueError,
+    MissingDependencyError,
+)
 
 if TYPE_CHECKING:
     import urllib3

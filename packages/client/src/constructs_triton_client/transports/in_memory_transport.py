@@ -8,10 +8,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from constructs_triton_core.errors import InvocationError
-from constructs_triton_core.spelling import quoted
 from constructs_triton_client.transports.transport import Invocation, Reply
 from constructs_triton_client.wire import InferenceRequest, decode_request, encode_response
+from constructs_triton_core.errors import InvocationError
+from constructs_triton_core.spelling import quoted
 
 __all__ = ["InMemoryTransport", "RecordedCall"]
 

@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from constructs_triton_client.invocation_errors import build_invocation_error, read_model_message
+from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES, BoundedReader
+from constructs_triton_client.transports.event_stream_body import EventStreamBody
+from constructs_triton_client.transports.transport import Invocation, Reply
 from constructs_triton_core.errors import (
     ConstructsTritonError,
     InvalidValueError,
     InvocationError,
     MissingDependencyError,
 )
-from constructs_triton_client.invocation_errors import build_invocation_error, read_model_message
 from constructs_triton_core.model_index import ModelIndex
 from constructs_triton_core.spelling import did_you_mean
-from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES, BoundedReader
-from constructs_triton_client.transports.event_stream_body import EventStreamBody
-from constructs_triton_client.transports.transport import Invocation, Reply
 
 if TYPE_CHECKING:
     import boto3

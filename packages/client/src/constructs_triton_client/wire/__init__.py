@@ -4,7 +4,6 @@ Nothing here does I/O. A client uses ``encode_request`` and ``decode_response``.
 a test, uses ``decode_request`` and ``encode_response``.
 """
 
-from constructs_triton_core.keywords import check_names
 from constructs_triton_client.wire.requests import EncodedRequest, encode_request
 from constructs_triton_client.wire.responses import decode_response
 from constructs_triton_client.wire.server_side import (
@@ -13,6 +12,7 @@ from constructs_triton_client.wire.server_side import (
     decode_request,
     encode_response,
 )
+from constructs_triton_core.keywords import check_names
 
 __all__ = [
     "EncodedRequest",

@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any, NoReturn
 
-from constructs_triton_core.errors import ResponseDecodingError
 from constructs_triton_client.wire.decoding_errors import build_decoding_error
+from constructs_triton_core.errors import ResponseDecodingError
 
 __all__ = ["format_json", "measure_json", "parse_json"]
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from constructs_triton_core.errors import RequestEncodingError
-from constructs_triton_core.spelling import quoted
 from constructs_triton_client.wire.content_type import format_content_type
 from constructs_triton_client.wire.dtypes import Buffer
 from constructs_triton_client.wire.json_text import format_json
@@ -21,6 +19,8 @@ from constructs_triton_client.wire.tensors import (
     resolve_datatype,
     view_bytes,
 )
+from constructs_triton_core.errors import RequestEncodingError
+from constructs_triton_core.spelling import quoted
 
 __all__ = [
     "EncodedRequest",

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from constructs_triton_core.cloud_assembly.custom_types import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.intrinsics import number_of, text_of
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
-from constructs_triton_functions.adoption import ADOPTED_TYPE
-from constructs_triton_functions.model_sync.properties import SyncProperties
 from constructs_triton_core.errors import TemplateError
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "endpoint_names",
     "hosts_components",
     "instance_types_of",
-    "model_syncs",
 ]
 
 _CONFIG = "AWS::SageMaker::EndpointConfig"
@@ -174,23 +172,6 @@ def instance_types_of(variant: Mapping[str, Any]) -> tuple[str, ...]:
 def hosts_components(variants: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether the variants of a configuration have no models of their own."""
     return bool(variants) and not any("ModelName" in variant for variant in variants)
-
-
-def model_syncs(
-    stack: SynthesizedStack, resource_type: str, url: str
-) -> Iterator[tuple[str, SyncProperties]]:
-    """Yield the custom resources that place models below a prefix of S3, by logical ID."""
-    for logical_id in stack.created(resource_type):
-        properties = stack.known_properties(logical_id)
-        try:
-            sync = SyncProperties.from_cloudformation(properties)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise TemplateError(
-                f"{stack.name}/{logical_id}: its properties have the wrong form ({error!r}); "
-                "run `npx cdk synth` again"
-            ) from error
-        if f"{sync.model_data_url}{sync.folder}" == url:
-            yield logical_id, sync
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
+from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.cloud_assembly.evaluation_budget import (
     EvaluationBudget,
     Results,
@@ -20,7 +21,6 @@ from constructs_triton_core.cloud_assembly.evaluation_budget import (
 )
 from constructs_triton_core.cloud_assembly.template import Template, substitutions
 from constructs_triton_core.errors import TemplateError
-from constructs_triton_core.bounded_json import parse_bounded_json
 
 __all__ = ["Evaluator", "Resolver", "number_of", "text_of"]
 

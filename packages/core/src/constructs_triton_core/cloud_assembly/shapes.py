@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from constructs_triton_functions.adoption import ADOPTED_TYPE
+from constructs_triton_core.cloud_assembly.custom_types import ADOPTED_TYPE
 from constructs_triton_core.errors import TemplateError
 
 __all__ = ["ASSETS", "MANIFEST", "METADATA", "PROPERTIES", "TEMPLATE", "check_shape"]

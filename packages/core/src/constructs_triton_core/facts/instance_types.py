@@ -13,8 +13,8 @@ from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.published import load
-from constructs_triton_core.tokens import is_token
 from constructs_triton_core.spelling import closest, did_you_mean
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["InstanceType", "instance_type_names"]
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT
 from typing import Any, AnyStr
 
+from constructs_triton_core import OWN_PACKAGES
 from constructs_triton_core.processes.environments import own_environment
 
 __all__ = [
@@ -39,7 +40,6 @@ __all__ = [
     "run_child",
 ]
 
-_PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 _END_SECONDS = 10.0
 _PATH_FIRST = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
 # `read` fails when the parent has ended. The child has ten seconds for its own cleaning up.
@@ -59,8 +59,8 @@ kill -s KILL -- "-$group"
 def python_command(program: str, *arguments: str) -> list[str]:
     """Return the command that runs a program in Python with the import path of this process.
 
-    The current folder is not on the path, so that none of its files takes the place of a module, unless this
-    package itself is imported from there.
+    The current folder is not on the path, so that none of its files takes the place of a module, unless a
+    package of this project is imported from there.
 
     Args:
         program: Statements. ``sys`` is imported.
@@ -76,7 +76,12 @@ def import_path() -> list[str]:
     except OSError:  # the folder was deleted
         here = ""
     paths = [each for each in sys.path if each and os.path.realpath(each) != here]
-    return [_PACKAGE_ROOT, *paths] if here == _PACKAGE_ROOT else paths
+    return [here, *paths] if here in _own_roots() else paths
+
+
+def _own_roots() -> set[str]:
+    loaded = (sys.modules[name].__file__ for name in OWN_PACKAGES if name in sys.modules)
+    return {os.path.realpath(Path(file).parents[1]) for file in loaded if file}
 
 
 class Keeper:

@@ -1,4 +1,4 @@
-"""Reads the values of arguments, as argparse's ``type``: numbers, exact decimals, prices and pairs."""
+"""Reads the values of arguments, as argparse's ``type``: numbers, pairs and versions."""
 
 from __future__ import annotations
 
@@ -6,22 +6,18 @@ import argparse
 import math
 import re
 from collections.abc import Callable
-from decimal import Decimal
 from typing import TypeVar
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.facts.versions import parse_version
-from constructs_triton_tools.planning.csv_table import parse_measured_type
-from constructs_triton_tools.planning.quantities import read_decimal, read_positive
 
 __all__ = [
     "add_called_models",
+    "argument_type",
     "called_models",
-    "decimal_argument",
     "number",
     "pair_argument",
-    "price_argument",
     "version_argument",
     "whole_number",
 ]
@@ -98,7 +94,7 @@ def called_models(arguments: argparse.Namespace) -> dict[str, list[str]]:
     return found
 
 
-def _reader(read: Callable[[str, str], ValueT]) -> Callable[[str], ValueT]:
+def argument_type(read: Callable[[str, str], ValueT]) -> Callable[[str], ValueT]:
     """Return argparse's ``type`` of a function that takes the name of a place and a string."""
 
     def without_place(text: str) -> ValueT:
@@ -111,19 +107,10 @@ def _reader(read: Callable[[str, str], ValueT]) -> Callable[[str], ValueT]:
     return without_place
 
 
-def _price(_place: str, text: str) -> tuple[str, Decimal]:
-    name, price = pair_argument("TYPE=PRICE", "ml.g5.xlarge=1.41")(text)
-    return parse_measured_type("instance type", name), read_positive(name, price)
-
-
 def _version(place: str, text: str) -> str:
     parse_version(text, place)
     return text
 
 
-#: Reads a number exactly.
-decimal_argument = _reader(read_decimal)
-#: Reads ``TYPE=PRICE``.
-price_argument = _reader(_price)
 #: Reads a Triton release, such as ``26.05``.
-version_argument = _reader(_version)
+version_argument = argument_type(_version)

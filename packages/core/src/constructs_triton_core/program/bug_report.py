@@ -13,12 +13,13 @@ from collections.abc import Iterator, Sequence
 __all__ = ["write_bug_report"]
 
 _PACKAGES = (
-    *("constructs-triton", "constructs-triton-client", "aws-cdk-lib", "boto3", "botocore", "moto", "numpy"),
-    *("nvidia-pytriton", "protobuf", "urllib3"),
+    *("constructs-triton", "constructs-triton-core", "constructs-triton-client", "triton-model-check"),
+    *("cdk-rehearse", "aws-cdk-lib", "boto3", "botocore", "moto", "numpy", "nvidia-pytriton", "protobuf"),
+    "urllib3",
 )
 
 
-def write_bug_report(error: BaseException, words: Sequence[str]) -> str:
+def write_bug_report(error: BaseException, program: str, words: Sequence[str]) -> str:
     """Write the command, the versions and the traceback into a new file, and return its path.
 
     Raises:
@@ -27,12 +28,12 @@ def write_bug_report(error: BaseException, words: Sequence[str]) -> str:
     # Only the user may read the file: a command line may contain what others must not see.
     number, path = tempfile.mkstemp(prefix="constructs-triton-error-", suffix=".txt")
     with os.fdopen(number, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.writelines(f"{line}\n" for line in _lines(error, words))
+        file.writelines(f"{line}\n" for line in _lines(error, program, words))
     return path
 
 
-def _lines(error: BaseException, words: Sequence[str]) -> Iterator[str]:
-    yield f"constructs-triton {shlex.join(words)}"
+def _lines(error: BaseException, program: str, words: Sequence[str]) -> Iterator[str]:
+    yield f"{program} {shlex.join(words)}"
     yield ""
     yield f"Python {sys.version.split()[0]} on {platform.system()} {platform.release()} {platform.machine()}"
     for name in _PACKAGES:

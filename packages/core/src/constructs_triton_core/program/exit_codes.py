@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from constructs_triton_core.errors import (
     ArchiveError,
     ConstructsTritonError,
+    ContainerExitError,
     InvocationError,
     ModelConfigError,
     RepositoryError,
     ResponseDecodingError,
 )
-from constructs_triton_tools.local.server.serve_script import ContainerExitError
 
 __all__ = [
     "EXIT_CODES",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.bounded_json import parse_bounded_json
+from constructs_triton_core.untrusted.regular_files import read_regular
 
 __all__ = ["read_json"]
 

@@ -6,14 +6,14 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from cdk_rehearse.cli.serve import serve
+from cdk_rehearse.cli.stack_template import read_parameters, read_template_text
+from cdk_rehearse.cli.text import report_lines
+from constructs_triton_core.aws_reader import make_session
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import pair_argument, whole_number
-from constructs_triton_tools.cli.deployed.aws_arguments import open_session
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
-from cdk_rehearse.cli.serve import serve
-from cdk_rehearse.cli.text import report_lines
-from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.aws.stack_template import read_parameters, read_template_text
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:
         return arguments.versions[0], arguments.versions[1]
     from cdk_rehearse.updates.versions import deployed_version
 
-    session = open_session(arguments)
+    session = make_session(arguments.region, arguments.profile)
     text = read_template_text(session, arguments.deployed)
     parameters = read_parameters(session, arguments.deployed)
     return deployed_version(arguments.deployed, text, parameters), arguments.versions[0]

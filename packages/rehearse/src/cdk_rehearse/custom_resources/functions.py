@@ -22,8 +22,8 @@ from uuid import uuid4
 from botocore.exceptions import ClientError
 from moto.awslambda.models import LambdaFunction
 
-from constructs_triton_core.processes.environments import foreign_environment
 from cdk_rehearse.fork_server import ForkServer
+from constructs_triton_core.processes.environments import foreign_environment
 
 from ..errors import StackError
 from ..function_process import Invocation

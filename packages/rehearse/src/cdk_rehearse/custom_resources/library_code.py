@@ -1,15 +1,14 @@
-"""Recognizes the deploy-time functions of this library by the digest of their code."""
+"""Recognizes the deploy-time functions of construct libraries by the digest of their code."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
 
-from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER
+from ..construct_libraries import ConstructLibrary, construct_libraries
 
 __all__ = ["library_handler"]
 
@@ -18,7 +17,7 @@ _MAX_BYTES = 4 * 1024 * 1024
 
 @cache
 def library_handler(archive: bytes) -> str | None:
-    """Return the handler of a ``.zip`` file with exactly the code of one of this library's functions.
+    """Return the handler of a ``.zip`` file with exactly the code of a construct library's function.
 
     The template's own property is not used: it could name any function that can be imported.
     """
@@ -35,17 +34,19 @@ def library_handler(archive: bytes) -> str | None:
 @cache
 def _handlers() -> dict[str, str]:
     """The handler of each function by the digest of its code."""
-    root = CODE_DIRECTORY / CODE_FOLDER
+    return {digest: handler for each in construct_libraries() for digest, handler in _handlers_of(each)}
+
+
+def _handlers_of(library: ConstructLibrary) -> Iterator[tuple[str, str]]:
+    root = library.CODE_DIRECTORY / library.CODE_FOLDER
     shared = list(root.glob("*.py"))
-    folders = [each for each in root.iterdir() if (each / "handler.py").exists()]
-    return {
-        _digest(map(_read, [*shared, *folder.glob("*.py")])): f"{CODE_FOLDER}.{folder.name}.handler.handler"
-        for folder in folders
-    }
-
-
-def _read(path: Path) -> tuple[str, bytes]:
-    return path.relative_to(CODE_DIRECTORY).as_posix(), path.read_bytes()
+    for folder in root.iterdir():
+        if (folder / "handler.py").exists():
+            files = [*shared, *folder.glob("*.py")]
+            members = (
+                (path.relative_to(library.CODE_DIRECTORY).as_posix(), path.read_bytes()) for path in files
+            )
+            yield _digest(members), f"{library.CODE_FOLDER}.{folder.name}.handler.handler"
 
 
 def _digest(files: Iterable[tuple[str, bytes]]) -> str:

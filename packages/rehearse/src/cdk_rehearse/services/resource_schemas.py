@@ -126,8 +126,7 @@ def _data_folder() -> Path:
     spec = importlib.util.find_spec("cfnlint")
     if spec is None or spec.origin is None:
         raise MissingDependencyError(
-            "cdk_rehearse: cfn-lint is not installed; "
-            "run `pip install 'constructs-triton[rehearse]'`"
+            "cdk_rehearse: cfn-lint is not installed; run `pip install 'constructs-triton[rehearse]'`"
         )
     return Path(spec.origin).parent / "data" / "schemas"
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from constructs_triton_core.cloud_assembly.custom_types import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.endpoints import DeclaredEndpoint, declared_endpoints
 from constructs_triton_core.cloud_assembly.intrinsics import number_of
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
-from constructs_triton_functions.adoption import ADOPTED_TYPE
 
 from ..existing import assume_role
 from ..services.service_api import ServiceApi

@@ -12,7 +12,7 @@ import sys
 import traceback
 from importlib import import_module
 
-from constructs_triton import rehearsal
+import cdk_rehearse
 from constructs_triton_core.errors import ConstructsTritonError
 
 from ..errors import StackError
@@ -28,7 +28,7 @@ def answer(request: bytes) -> bytes:
 
 def _answer(request: object) -> object:
     try:
-        _ = rehearsal.SimulatedAccount  # raises MissingDependencyError without moto
+        _ = cdk_rehearse.SimulatedAccount  # raises MissingDependencyError without moto
         import_module("cdk_rehearse.services.shared_models").share_service_models()
         return import_module("cdk_rehearse.updates.simulation").simulate(request)
     except ConstructsTritonError as error:

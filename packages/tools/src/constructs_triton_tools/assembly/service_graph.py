@@ -11,16 +11,16 @@ from constructs_triton_core.cloud_assembly.endpoints import (
     DeclaredEndpoint,
     DeclaredVariant,
     declared_endpoints,
-    model_syncs,
 )
 from constructs_triton_core.cloud_assembly.intrinsics import text_of
-from constructs_triton_tools.assembly.invokers import invokers_of
 from constructs_triton_core.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT
 from constructs_triton_core.cloud_assembly.scaling import DeclaredPolicy, scalable_targets, scaling_policies
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_functions.model_sync import RESOURCE_TYPE
 from constructs_triton_functions.model_sync.manifest import Manifest
-from constructs_triton_core.untrusted.regular_files import read_regular
+from constructs_triton_tools.assembly.invokers import invokers_of
+from constructs_triton_tools.assembly.model_syncs import model_syncs
 
 __all__ = ["Edge", "Kind", "Node", "ServiceGraph"]
 

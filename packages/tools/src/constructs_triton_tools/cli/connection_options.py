@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from constructs_triton_core.program.argument_types import number
 from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import number
 
 __all__ = ["add_connection_options", "add_index"]
 

@@ -13,14 +13,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from constructs_triton_core.aws_reader import make_session
+from constructs_triton_core.errors import ConstructsTritonError
+from constructs_triton_core.processes.children import run_child
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
-from constructs_triton_core.errors import ConstructsTritonError
+from constructs_triton_core.untrusted.terminal import print_json, print_table
 from constructs_triton_tools.local.containers.engine import ContainerEngine
 from constructs_triton_tools.local.server.installation import find_installation, inspect_python
-from constructs_triton_core.aws.aws_reader import make_session
-from constructs_triton_core.processes.children import run_child
-from constructs_triton_core.untrusted.terminal import print_json, print_table
 
 __all__ = ["EXTRAS", "Part", "add_arguments", "run"]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from constructs_triton_core.errors import InvalidValueError, ResponseDecodingError
-from constructs_triton_core.bounded_files import MAX_ARRAY_BYTES, read_array, read_file
-from constructs_triton_core.bounded_json import parse_bounded_json
-from constructs_triton_core.datatypes import DATATYPES, by_datatype
+from constructs_triton_client.bounded_files import MAX_ARRAY_BYTES, read_array, read_file
 from constructs_triton_client.wire.dtypes import dtype_of
 from constructs_triton_client.wire.json_values import read_values
+from constructs_triton_core.bounded_json import parse_bounded_json
+from constructs_triton_core.datatypes import DATATYPES, by_datatype
+from constructs_triton_core.errors import InvalidValueError, ResponseDecodingError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 # Its names are imported on first use, so --help does not load NumPy.
 import constructs_triton_client
-from constructs_triton_tools.cli.connection_options import add_connection_options
-from constructs_triton_core.program.exit_codes import FoundWrongError
-from triton_model_check.cli.tensor_options import read_shapes
 from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_core.program.exit_codes import FoundWrongError
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
+from constructs_triton_tools.cli.connection_options import add_connection_options
+from triton_model_check.cli.tensor_options import read_shapes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.model_index import ModelIndex, some_of
 from constructs_triton_core.program.argument_types import (
     add_called_models,
     called_models,
@@ -15,15 +17,13 @@ from constructs_triton_core.program.argument_types import (
     pair_argument,
     whole_number,
 )
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.local_run import status
 from constructs_triton_tools.cli.verify import add_concurrency
-from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.local.call_example import call_example, index_url, invocation_url
 from constructs_triton_tools.local.gateway.model_names import list_command
 from constructs_triton_tools.local.options import PAGE_PATH, Option, RunOptions, run_options
 from constructs_triton_tools.local.stand_ins.replaced_models import find_stand_ins
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
-from constructs_triton_core.model_index import ModelIndex, some_of
 
 if TYPE_CHECKING:
     from constructs_triton_tools.local.gateway.inference_components import LocalComponent

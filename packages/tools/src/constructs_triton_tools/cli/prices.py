@@ -6,12 +6,12 @@ import argparse
 from datetime import UTC, datetime
 from typing import Any
 
-from constructs_triton_core.program.progress import show_work
+from constructs_triton_core.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.aws.aws_reader import make_session
-from constructs_triton_tools.planning.price_list import PRICE_LIST_REGION, fetch_prices, write_prices
+from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
+from constructs_triton_tools.planning.price_list import PRICE_LIST_REGION, fetch_prices, write_prices
 
 __all__ = ["add_arguments", "run"]
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.exit_codes import EXIT_WRONG, combined_code, exit_code_of
+from constructs_triton_core.untrusted.terminal import print_json, print_lines
 from constructs_triton_tools.cli.connection_options import add_connection_options
 from constructs_triton_tools.cli.invoke import connect
-from constructs_triton_core.program.exit_codes import EXIT_WRONG, combined_code, exit_code_of
-from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.untrusted.terminal import print_json, print_lines
 
 if TYPE_CHECKING:
     from constructs_triton_tools.operations.verification import VerifiedRequest
@@ -57,8 +57,8 @@ def add_concurrency(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Send the requests and print the differences; return 1 if there are any, else 0."""
-    from constructs_triton_tools.operations.verification import verify_requests
     from constructs_triton_client.recorded_requests import RecordedRequests
+    from constructs_triton_tools.operations.verification import verify_requests
 
     recorded = RecordedRequests.from_file(arguments.file)
     client = connect(arguments)

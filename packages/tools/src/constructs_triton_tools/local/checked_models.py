@@ -13,7 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from constructs_triton_core.errors import LocalEndpointError
-from constructs_triton_tools.local.server.installation import TritonInstallation, inspect_python, make_backends
+from constructs_triton_core.processes.children import run_child
+from constructs_triton_tools.local.server.installation import (
+    TritonInstallation,
+    inspect_python,
+    make_backends,
+)
 from constructs_triton_tools.local.stand_ins.environments import replace_environments
 from constructs_triton_tools.local.stand_ins.frameworks import PACKAGES
 from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
@@ -22,7 +27,6 @@ from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.uncompressed.copying import copy_file
-from constructs_triton_core.processes.children import run_child
 
 __all__ = ["copy_models", "has_gpu"]
 

@@ -7,8 +7,8 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
-from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_core.bounded_json import parse_bounded_json
+from constructs_triton_core.errors import LocalEndpointError
 
 __all__ = ["ask_gateway"]
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import aiohttp
 
 from constructs_triton_core.errors import LocalEndpointError
-from constructs_triton_tools.local.model_statistics import ModelStatistics, decode_statistics, statistics_paths
+from constructs_triton_tools.local.model_statistics import (
+    ModelStatistics,
+    decode_statistics,
+    statistics_paths,
+)
 
 __all__ = ["READ_BUFFER_BYTES", "open_session", "read_body", "read_statistics"]
 

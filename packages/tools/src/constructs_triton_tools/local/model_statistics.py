@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_core.bounded_json import parse_bounded_json
+from constructs_triton_core.errors import LocalEndpointError
 
 __all__ = [
     "Durations",

@@ -25,15 +25,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from triton_model_check.artifacts.environments.placement import with_environments
 from constructs_triton_core.errors import LocalEndpointError
-from constructs_triton_tools.local.checked_models import copy_models, has_gpu
-from constructs_triton_tools.local.server.installation import TritonInstallation, find_installation, inspect_python
-from constructs_triton_tools.local.server.supervisor_process import supervisor_command
-from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
-from triton_model_check.model_repository import ModelRepository
 from constructs_triton_core.processes.children import PIPE, Child
 from constructs_triton_core.processes.environments import foreign_environment
+from constructs_triton_tools.local.checked_models import copy_models, has_gpu
+from constructs_triton_tools.local.server.installation import (
+    TritonInstallation,
+    find_installation,
+    inspect_python,
+)
+from constructs_triton_tools.local.server.supervisor_process import supervisor_command
+from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
+from triton_model_check.artifacts.environments.placement import with_environments
+from triton_model_check.model_repository import ModelRepository
 
 __all__ = ["CheckRun", "CheckServer", "ask_server"]
 

@@ -1,7 +1,7 @@
 """Finds the cause of a failure in the messages of SageMaker, CloudFormation and Triton.
 
-A line has the first entry of the catalogue (``packages/core/src/constructs_triton_core/facts/failures.json``) whose pattern matches
-it. Nothing here reads a file or calls AWS.
+A line has the first entry of the catalogue (``constructs_triton_core/facts/failures.json``) whose pattern
+matches it. Nothing here reads a file or calls AWS.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from constructs_triton_core.facts.failures import Failure, Rank, known_failures, unknown_values
-from triton_model_check.facts.images import image_version
 from constructs_triton_tools.operations.container_log import is_informational, release, starts
+from triton_model_check.facts.images import image_version
 
 __all__ = ["Diagnosis", "Message", "diagnose", "diagnose_log", "format_diagnoses", "recognize"]
 

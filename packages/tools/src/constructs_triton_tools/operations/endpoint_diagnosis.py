@@ -10,14 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton_core.aws_reader import AwsReader
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
-from triton_model_check.facts.images import version_of_image
-from constructs_triton_core.aws.aws_reader import AwsReader
-from constructs_triton_tools.operations.cloudwatch_logs import component_log_group_of, log_group_of, read_streams
+from constructs_triton_tools.operations.cloudwatch_logs import (
+    component_log_group_of,
+    log_group_of,
+    read_streams,
+)
 from constructs_triton_tools.operations.component_state import ComponentState, read_components
 from constructs_triton_tools.operations.container_log import release
 from constructs_triton_tools.operations.diagnosis import Diagnosis, Message, diagnose, diagnose_log
-from constructs_triton_tools.operations.status import container_of_model, describe_endpoint, scaling_activities
+from constructs_triton_tools.operations.status import (
+    container_of_model,
+    describe_endpoint,
+    scaling_activities,
+)
+from triton_model_check.facts.images import version_of_image
 
 if TYPE_CHECKING:
     import boto3

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from constructs_triton_core.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.aws.aws_reader import AwsReader
 
 __all__ = ["Counted", "count_calls"]
 

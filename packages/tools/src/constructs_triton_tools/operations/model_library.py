@@ -12,16 +12,16 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from triton_model_check.artifacts.environments.placement import with_environments
+from constructs_triton_core.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.findings import Finding
+from constructs_triton_tools.operations.library_values import ArchiveFile, LibraryModel
+from triton_model_check.artifacts.environments.placement import with_environments
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository, pack
 from triton_model_check.model_repository.archive_outline import outline_archive
 from triton_model_check.model_repository.cached_repository import CachedRepository
 from triton_model_check.model_repository.s3_keys import check_model_name
-from constructs_triton_core.aws.aws_reader import make_session
-from constructs_triton_tools.operations.library_values import ArchiveFile, LibraryModel
 
 if TYPE_CHECKING:
     import boto3

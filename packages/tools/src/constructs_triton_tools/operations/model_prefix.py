@@ -14,17 +14,17 @@ from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
+from constructs_triton_core.errors import ArchiveError, InvalidValueError
+from constructs_triton_core.model_index import INDEX_FILE, ModelIndex
 from constructs_triton_functions.model_sync import RESOURCE_TYPE
 from constructs_triton_functions.model_sync.index import Index, read_index, update_index
 from constructs_triton_functions.model_sync.manifest import content_name
 from constructs_triton_functions.model_sync.placement import Placement, SyncError
 from constructs_triton_functions.model_sync.properties import FILES_FOLDER
 from constructs_triton_functions.model_sync.pruning import prune
-from constructs_triton_core.errors import ArchiveError, InvalidValueError
-from triton_model_check.model_repository.s3_keys import archive_pattern, check_folder_prefix, pattern_owner
 from constructs_triton_tools.operations.library_values import ArchiveFile, LibraryModel
-from constructs_triton_core.model_index import INDEX_FILE, ModelIndex
-from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
+from triton_model_check.model_repository.s3_keys import archive_pattern, check_folder_prefix, pattern_owner
 
 __all__ = ["ModelPrefix", "find_prefix"]
 

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton_core.aws_reader import AwsReader, describe_denial
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES, containers_of, instance_types_of
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.images import version_of_image
-from constructs_triton_core.aws.aws_reader import AwsReader, describe_denial
 from constructs_triton_tools.operations.component_state import ComponentState, read_components
 from constructs_triton_tools.operations.served_archives import ServedArchives, served_archives
+from triton_model_check.facts.images import version_of_image
 
 if TYPE_CHECKING:
     import boto3

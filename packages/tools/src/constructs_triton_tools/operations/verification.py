@@ -10,12 +10,12 @@ from itertools import count, islice
 from random import Random
 from typing import Any
 
-from constructs_triton_functions.verification.comparison import differences
-from constructs_triton_core.errors import InvalidValueError, InvocationError
-from constructs_triton_core.concurrency import map_concurrently
 from constructs_triton_client.recorded_requests import RecordedRequest, RecordedRequests
 from constructs_triton_client.transports.transport import Invocation, Transport
 from constructs_triton_client.waking import when_awake
+from constructs_triton_core.concurrency import map_concurrently
+from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_functions.verification.comparison import differences
 
 __all__ = ["VerifiedRequest", "verify_requests"]
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton_client.transports.transport import Invocation
 from constructs_triton_core.errors import InvocationError, ModelNotReadyError
 from constructs_triton_tools.operations.diagnosis import Message, recognize
-from constructs_triton_client.transports.transport import Invocation
 
 if TYPE_CHECKING:
     from constructs_triton_client.transports.transport import Transport

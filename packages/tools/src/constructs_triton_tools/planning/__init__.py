@@ -15,6 +15,7 @@ You provide the prices: none are built in. Counts and costs are computed exactly
 decimals they are written as, so rounding never adds an instance.
 """
 
+from constructs_triton_core.keywords import check_names
 from constructs_triton_tools.planning.capacity import Plan, cheapest, plan_all
 from constructs_triton_tools.planning.measurements import Measurement, read_measurements
 from constructs_triton_tools.planning.prices import read_prices
@@ -23,7 +24,6 @@ from constructs_triton_tools.planning.scaling import Assumptions, Fleet
 from constructs_triton_tools.planning.simulation import simulate
 from constructs_triton_tools.planning.template_scaling import read_scaling
 from constructs_triton_tools.planning.traffic import Traffic, read_traffic
-from constructs_triton_core.keywords import check_names
 
 __all__ = [
     "Assumptions",

@@ -14,10 +14,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.planning.quantities import read_positive
-from constructs_triton_tools.operations.whole_files import csv_text, write_whole
 from constructs_triton_core.bounded_json import parse_bounded_json
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.operations.whole_files import csv_text, write_whole
+from constructs_triton_tools.planning.quantities import read_positive
 
 __all__ = ["PRICE_LIST_REGION", "fetch_job_price", "fetch_prices", "write_prices"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.planning.quantities import Bounds, Number, exact
 from constructs_triton_core.spelling import did_you_mean
+from constructs_triton_tools.planning.quantities import Bounds, Number, exact
 
 __all__ = [
     "METRICS",

@@ -21,8 +21,8 @@ from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedS
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_tools.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
 from constructs_triton_core.spelling import quoted
+from constructs_triton_tools.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
 
 __all__ = ["read_scaling", "scaling_of_resources"]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.spelling import did_you_mean
+from constructs_triton_core.untrusted.json_files import read_json
 from constructs_triton_tools.planning.csv_table import Column, raise_for, read_rows
 from constructs_triton_tools.planning.quantities import read_decimal
-from constructs_triton_core.untrusted.json_files import read_json
-from constructs_triton_core.spelling import did_you_mean
 
 __all__ = ["PATTERNS", "Traffic", "read_traffic"]
 

@@ -12,9 +12,9 @@ import pytest
 from botocore.stub import Stubber
 
 from constructs_triton.cli import main
+from constructs_triton_core.aws_reader import AwsReader, make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.tuning.deployed.place import AwsPlace
-from constructs_triton_core.aws.aws_reader import AwsReader, make_session
 
 ROLE = "arn:aws:iam::111122223333:role/models"
 TENSORS = 'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }'

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from moto.servicequotas.responses import ServiceQuotasResponse
 
+from cdk_rehearse import Behaviour, SimulatedAccount
 from constructs_triton.cli import main
+from constructs_triton_core.aws_reader import AwsReader, make_session
 from constructs_triton_tools.measuring.tuning.deployed import run_stack
 from constructs_triton_tools.measuring.tuning.deployed.place import AwsPlace
 from constructs_triton_tools.measuring.tuning.deployed.policies import policy_document
@@ -21,8 +23,6 @@ from constructs_triton_tools.measuring.tuning.deployed.run_stack import (
     find_stacks,
 )
 from constructs_triton_tools.measuring.tuning.deployed.run_template import make_template
-from constructs_triton_core.aws.aws_reader import AwsReader, make_session
-from cdk_rehearse import Behaviour, SimulatedAccount
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

@@ -6,6 +6,6 @@ environment before those of the image. That works in every release; a script tha
 executed from 25.08 on.
 """
 
-import lazy_loader
+from constructs_triton_core.public_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -12,13 +12,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.cache_contract import Seal, own_folder, set_time_back
 from triton_model_check.model_repository.cache_location import (
     CACHE_DIRECTORY_VARIABLE,
     cache_bytes,
     cache_directory,
 )
 from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
-from constructs_triton_core.untrusted.cache_contract import Seal, own_folder, set_time_back
 
 __all__ = ["cached_archive", "folder_of", "local_lock", "writing"]
 

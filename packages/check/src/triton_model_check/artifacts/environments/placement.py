@@ -10,16 +10,16 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.spelling import quoted
 from triton_model_check.artifacts.environments.python_environment import PythonEnvironment
 from triton_model_check.artifacts.mirror import mirror
-from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.facts.images import DEFAULT_VERSION
 from triton_model_check.model_config.backends import infer_backend
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.declarations.description import ALL_MODELS
 from triton_model_check.model_repository.temporary_folders import scratch_directory
-from constructs_triton_core.spelling import quoted
 
 __all__ = ["ARCHIVE_NAME", "Environments", "find_environments", "place_environments", "with_environments"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
 
+from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.artifacts.environments.cache import cached_archive
 from triton_model_check.artifacts.environments.lock import EnvironmentLock, lock_path, read_lock_file
 from triton_model_check.artifacts.environments.requirements import read_requirements
 from triton_model_check.artifacts.environments.target import EnvironmentTarget, image_target
-from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.facts.images import DEFAULT_VERSION
 
 __all__ = ["EnvironmentNotBuiltError", "PythonEnvironment"]

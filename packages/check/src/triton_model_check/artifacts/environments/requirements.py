@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_model_check.artifacts.environments.line_checks import check_lines
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.spelling import did_you_mean, quoted
+from constructs_triton_core.untrusted.regular_files import read_regular
+from triton_model_check.artifacts.environments.line_checks import check_lines
 
 __all__ = ["UV_LOCK", "Requirements", "read_requirements"]
 

@@ -6,8 +6,8 @@ import platform
 from dataclasses import dataclass
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.images import DEFAULT_VERSION, image_version, published_versions
 from constructs_triton_core.facts.versions import is_at_least
+from triton_model_check.facts.images import DEFAULT_VERSION, image_version, published_versions
 
 __all__ = ["EnvironmentTarget", "image_target", "server_target"]
 

@@ -15,13 +15,13 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from triton_model_check.artifacts.plans.compiled_folder import compiled_repository, gpu_folder
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.spelling import quoted
+from constructs_triton_core.untrusted.regular_files import read_regular
+from triton_model_check.artifacts.plans.compiled_folder import compiled_repository, gpu_folder
 from triton_model_check.model_files.plan_manifest import MANIFEST_FILE, manifest_of
 from triton_model_check.model_repository import ModelRepository
-from constructs_triton_core.untrusted.regular_files import read_regular
-from constructs_triton_core.spelling import quoted
 
 __all__ = ["GpuRepositories", "combine_gpus", "compiled_repositories"]
 

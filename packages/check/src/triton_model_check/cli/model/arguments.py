@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.program.argument_types import whole_number
-from triton_model_check.cli.tensor_options import read_tensor
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import whole_number
+from triton_model_check.cli.tensor_options import read_tensor
 from triton_model_check.model_config import (
     ModelDynamicBatching,
     ModelInput,

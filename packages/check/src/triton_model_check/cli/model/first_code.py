@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.datatypes import Datatype, by_data_type
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["first_code"]
 

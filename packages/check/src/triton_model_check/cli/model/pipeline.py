@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config import Ensemble, ModelConfig
 from triton_model_check.model_config.loaded_config import complete
 from triton_model_check.model_repository import ModelRepository
-from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__ = ["pipeline_of"]
 

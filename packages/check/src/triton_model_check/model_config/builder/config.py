@@ -11,6 +11,8 @@ from typing import Any, Self
 
 from constructs_triton_core.errors import InvalidValueError, ModelConfigError
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.spelling import did_you_mean
+from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.model_config.builder.backend import Backend
 from triton_model_check.model_config.builder.checking import config_problems, refuse_errors, report
 from triton_model_check.model_config.builder.derived_config import derive
@@ -35,8 +37,6 @@ from triton_model_check.model_config.builder.typed_message import TypedMessage
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.text import format_model_config, parse_model_config
-from constructs_triton_core.untrusted.regular_files import read_regular
-from constructs_triton_core.spelling import did_you_mean
 
 __all__ = ["ModelConfig"]
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.builder.derived_warmup import TENSOR_EXAMPLE
 from triton_model_check.model_config.completion import complete_from_onnx
 from triton_model_check.model_config.loaded_files import tree_row_size
 from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
-from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__ = ["Derivation", "derive_tensors"]
 

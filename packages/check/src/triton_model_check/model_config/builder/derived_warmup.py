@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.model_config.schema import message_class
 from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.model_config.schema import message_class
 
 __all__ = ["TENSOR_EXAMPLE", "concrete_dims", "warmup_requests"]
 

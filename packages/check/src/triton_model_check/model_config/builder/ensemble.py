@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from constructs_triton_core import keywords
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.model_config.builder.checking import ConfigProblem, config_problems
 from triton_model_check.model_config.builder.config import ModelConfig
@@ -17,7 +18,6 @@ from triton_model_check.model_config.builder.scheduling import ModelEnsembling
 from triton_model_check.model_config.builder.tensors import DataType, ModelInput, ModelOutput
 from triton_model_check.model_config.builder.wiring import PlannedStep, Wiring, wire
 from triton_model_check.model_config.schema import message_class
-from constructs_triton_core import keywords
 
 __all__ = ["Ensemble"]
 

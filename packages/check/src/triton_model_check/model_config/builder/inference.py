@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.spelling import quoted
 from triton_model_check.model_config.builder.tensors import ModelInput, ModelOutput
 from triton_model_check.model_config.builder.wiring import PlannedStep, Tensor, Wiring
 from triton_model_check.model_config.schema import data_type_name
-from constructs_triton_core.spelling import quoted
 
 __all__ = ["Declared", "batch_size_of", "inferred"]
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, Self, dataclass_transform
 
-from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.model_config.schema import message_class
 from constructs_triton_core.datatypes import by_datatype
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean
+from triton_model_check.model_config.schema import message_class
 
 __all__ = ["TypedMessage"]
 

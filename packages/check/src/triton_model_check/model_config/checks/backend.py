@@ -6,11 +6,11 @@ import posixpath
 from collections.abc import Iterator
 
 from constructs_triton_core.findings import Severity
+from constructs_triton_core.spelling import closest, quoted
 from triton_model_check.model_config.backends import KNOWN_BACKENDS, MODEL_FILES, backend_of_file
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
-from constructs_triton_core.spelling import closest, quoted
 
 __all__: list[str] = []
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
-from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 

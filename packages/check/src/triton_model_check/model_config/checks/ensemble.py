@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.checks.tensors import declared_twice, has_too_many_inputs
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
-from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 

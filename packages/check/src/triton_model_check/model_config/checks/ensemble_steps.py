@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from constructs_triton_core.findings import Severity
+from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.checks.ensemble import STEPS
 from triton_model_check.model_config.ensemble import Step
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
-from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from constructs_triton_core.findings import Severity
+from constructs_triton_core.spelling import quoted
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule
-from constructs_triton_core.spelling import quoted
 
 __all__: list[str] = []
 

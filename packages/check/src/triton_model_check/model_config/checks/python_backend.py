@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterator
 
 from constructs_triton_core.findings import Severity
+from constructs_triton_core.spelling import closest, did_you_mean, quoted
 from triton_model_check.model_config.backends import fix_of_wrong_backend
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.python_calls import find_tensors
 from triton_model_check.model_config.rules import Problem, rule
-from constructs_triton_core.spelling import closest, did_you_mean, quoted
 
 __all__: list[str] = []
 

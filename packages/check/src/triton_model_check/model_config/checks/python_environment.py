@@ -9,15 +9,15 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 
-from triton_model_check.facts.images import image_packages
 from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Severity
+from constructs_triton_core.spelling import closest
+from triton_model_check.facts.images import image_packages
 from triton_model_check.model_config.checks.packing.files import pointer_path
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.packed_environment import ACTIVATE, PackedEnvironment
 from triton_model_check.model_config.python_source import Import
 from triton_model_check.model_config.rules import Problem, rule
-from constructs_triton_core.spelling import closest
 
 __all__ = ["PARAMETER", "PLACE", "environment_of", "environment_rule"]
 

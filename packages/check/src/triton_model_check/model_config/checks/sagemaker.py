@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from triton_model_check.facts.images import image_version
 from constructs_triton_core.findings import Severity
+from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.facts.images import image_version
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule
-from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from constructs_triton_core.datatypes import by_data_type
+from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.model_config.checks.packing.files import pointer_path
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
-from constructs_triton_core.untrusted.budget import count_elements
-from constructs_triton_core.datatypes import by_data_type
 
 __all__: list[str] = []
 

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from constructs_triton_core.datatypes import by_data_type
+from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
+from constructs_triton_core.facts.versions import is_at_least
+from constructs_triton_core.findings import Severity
+from constructs_triton_core.spelling import did_you_mean, quoted
+from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.facts.images import (
     first_published,
     image_of_backend,
@@ -12,16 +18,10 @@ from triton_model_check.facts.images import (
     newest_with,
     published_versions,
 )
-from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
-from constructs_triton_core.facts.versions import is_at_least
-from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.checks.instances import groups, resolved_kind
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
-from constructs_triton_core.untrusted.budget import count_elements
-from constructs_triton_core.datatypes import by_data_type
-from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 

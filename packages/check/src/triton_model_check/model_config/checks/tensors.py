@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from constructs_triton_core.findings import Severity
+from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
-from constructs_triton_core.untrusted.budget import count_elements
 
 __all__: list[str] = []
 

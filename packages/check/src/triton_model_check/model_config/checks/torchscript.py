@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton_core.findings import Severity
+from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_files.model_file import ModelFile
-from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 

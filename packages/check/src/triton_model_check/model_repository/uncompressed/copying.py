@@ -14,9 +14,9 @@ from pathlib import Path
 
 from blake3 import blake3
 
+from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.model_repository.content_digest import ContentDigest
 from triton_model_check.model_repository.members import FileState, Member, changed_error, unreadable_error
-from constructs_triton_core.untrusted.regular_files import open_regular
 
 __all__ = ["copy_file", "copy_member"]
 

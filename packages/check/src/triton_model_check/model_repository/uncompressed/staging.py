@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
+from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.model_repository.archive import count_workers
 from triton_model_check.model_repository.cache_location import cache_directory
 from triton_model_check.model_repository.content_digest import ContentDigest, hash_files
@@ -34,7 +35,6 @@ from triton_model_check.model_repository.members import (
 from triton_model_check.model_repository.temporary_folders import output_folder, partial_folder
 from triton_model_check.model_repository.uncompressed.copying import copy_member
 from triton_model_check.model_repository.uncompressed.names import KEEP_FILE
-from constructs_triton_core.untrusted.regular_files import open_regular
 
 if TYPE_CHECKING:
     from triton_model_check.model_repository.repository import ModelRepository

@@ -11,10 +11,10 @@ import stat
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from triton_model_check.artifacts.environments.lock import LOCK_MEMBER, EnvironmentLock
-from triton_model_check.artifacts.environments.target import EnvironmentTarget
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.regular_files import read_regular
+from triton_model_check.artifacts.environments.lock import LOCK_MEMBER, EnvironmentLock
+from triton_model_check.artifacts.environments.target import EnvironmentTarget
 
 __all__ = ["arrange", "site_packages"]
 

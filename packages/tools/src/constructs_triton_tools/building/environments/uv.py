@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from triton_model_check.artifacts.environments.lock import EnvironmentLock
-from triton_model_check.artifacts.environments.requirements import Requirements
-from triton_model_check.artifacts.environments.target import EnvironmentTarget
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
 from constructs_triton_core.processes.children import run_child
 from constructs_triton_core.processes.environments import own_environment
+from triton_model_check.artifacts.environments.lock import EnvironmentLock
+from triton_model_check.artifacts.environments.requirements import Requirements
+from triton_model_check.artifacts.environments.target import EnvironmentTarget
 
 __all__ = ["OLDEST_UV", "export_uv_lock", "install", "resolve"]
 

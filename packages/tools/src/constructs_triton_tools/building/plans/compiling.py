@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_core.untrusted.json_files import read_json
 from constructs_triton_tools.building.plans.job_bucket import JobBucket
 from constructs_triton_tools.building.plans.job_failures import explain_failure
 from constructs_triton_tools.building.plans.job_request import JobRequest
@@ -19,9 +21,7 @@ from constructs_triton_tools.building.plans.plan_files import (
     describe_built_plan,
 )
 from constructs_triton_tools.building.plans.plan_job import JobLog, JobState, PlanJob
-from constructs_triton_core.errors import InvalidValueError, InvocationError
 from triton_model_check.model_files.plan_manifest import MANIFEST_FILE, PlanManifest, read_manifest
-from constructs_triton_core.untrusted.json_files import read_json
 
 if TYPE_CHECKING:
     import boto3

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_tools.building.plans.job_request import TIMING_CACHE, JobRequest
 from constructs_triton_tools.building.plans.job_settings import JobSettings
 from constructs_triton_tools.building.plans.plan_files import LOG_FILE, PLAN_FILE
 from triton_model_check.model_files.plan_manifest import MANIFEST_FILE
-from constructs_triton_core.bounded_json import parse_bounded_json
 
 if TYPE_CHECKING:
     import boto3

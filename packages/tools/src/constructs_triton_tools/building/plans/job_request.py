@@ -13,9 +13,9 @@ from functools import cached_property
 from importlib import resources
 from typing import Any
 
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.building.plans.job_settings import JobSettings
 from constructs_triton_tools.building.plans.plan_build import PlanBuild
-from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.facts.compile_jobs import JobKind, entrypoint, regions_without_processing
 from triton_model_check.facts.compile_jobs import job_kind as job_kind_of
 

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.model_files import describe
 from triton_model_check.model_files.model_file import ModelFile
-from constructs_triton_core.untrusted.regular_files import open_regular
 
 __all__ = ["FaultyModelError", "OnnxModelFile"]
 

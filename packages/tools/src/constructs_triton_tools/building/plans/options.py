@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.compile_jobs import has_strong_types, is_removed_option
 from constructs_triton_core.facts.instance_types import InstanceType
+from triton_model_check.facts.compile_jobs import has_strong_types, is_removed_option
 
 __all__ = ["PRECISIONS", "BuildOptions", "Precision"]
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from triton_model_check.artifacts.plans.compiled_folder import gpu_folder
-from constructs_triton_tools.building.plans.onnx_model import OnnxModelFile
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.compile_jobs import smallest_with_gpu
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
+from constructs_triton_tools.building.plans.onnx_model import OnnxModelFile
+from triton_model_check.artifacts.plans.compiled_folder import gpu_folder
+from triton_model_check.facts.compile_jobs import smallest_with_gpu
 
 __all__ = ["BuildImage", "PlanBuild", "group_by_gpu"]
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.cache_contract import Seal, own_folder, set_time_back, sha256_of
 from triton_model_check.model_files import describe
 from triton_model_check.model_files.plan_manifest import MANIFEST_FILE, PlanManifest, read_manifest
 from triton_model_check.model_repository.cache_location import cache_directory
 from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
-from constructs_triton_core.untrusted.cache_contract import Seal, own_folder, set_time_back, sha256_of
 
 __all__ = ["LOG_FILE", "PLAN_FILE", "BuiltPlan", "PlanCache", "describe_built_plan"]
 

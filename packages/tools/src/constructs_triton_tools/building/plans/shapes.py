@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 from constructs_triton_core.spelling import did_you_mean
+from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 
 __all__ = ["InputRange", "Range", "input_ranges", "read_input_ranges", "shape_arguments"]
 

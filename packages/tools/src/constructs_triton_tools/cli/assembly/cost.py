@@ -8,7 +8,10 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
-from constructs_triton_core.program.argument_types import decimal_argument, pair_argument
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.argument_types import pair_argument
+from constructs_triton_core.spelling import did_you_mean, quoted
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from constructs_triton_tools.cli.assembly.stacks import add_template_arguments, read_stacks
 from constructs_triton_tools.cli.deployed.aws_arguments import add_account_arguments, open_session
 from constructs_triton_tools.cli.plan.price_arguments import (
@@ -16,11 +19,9 @@ from constructs_triton_tools.cli.plan.price_arguments import (
     fetch_known_prices,
     given_prices,
 )
-from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.cli.price_types import decimal_argument
 from constructs_triton_tools.planning.capacity import HOURS_PER_MONTH
 from constructs_triton_tools.planning.cost.template_cost import CostRange, VariantFleet, fleets_of
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
-from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__ = ["add_arguments", "run"]
 

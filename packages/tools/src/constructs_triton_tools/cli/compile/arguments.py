@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import pair_argument, version_argument, whole_number
 from constructs_triton_tools.building.plans.job_settings import DEFAULT_PREFIX, DEFAULT_SECONDS
 from constructs_triton_tools.building.plans.options import PRECISIONS
-from constructs_triton_core.program.argument_types import pair_argument, version_argument, whole_number
 from triton_model_check.facts.images import DEFAULT_VERSION
-from constructs_triton_core.facts.limits import RangeLimit
 
 __all__ = ["BUCKET_VARIABLE", "ROLE_VARIABLE", "add_arguments"]
 

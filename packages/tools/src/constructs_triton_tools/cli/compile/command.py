@@ -10,18 +10,18 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triton_model_check.artifacts.plans.compiled_folder import check_destination, write_compiled
+from constructs_triton_core.aws_reader import make_session
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.building.plans.compiled_model import check_destination, write_compiled
 from constructs_triton_tools.building.plans.compiling import CompiledPlan, PlanCompiler
 from constructs_triton_tools.building.plans.job_policies import policy_document
 from constructs_triton_tools.building.plans.job_request import JobRequest
 from constructs_triton_tools.building.plans.plan_files import PlanCache
 from constructs_triton_tools.cli.compile.arguments import add_arguments
 from constructs_triton_tools.cli.compile.preparation import Compilation, job_settings, prepare
-from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts.compile_jobs import not_settled
-from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_tools.planning.price_list import PRICE_LIST_REGION, fetch_job_price
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from triton_model_check.facts.compile_jobs import not_settled
 
 if TYPE_CHECKING:
     import boto3

@@ -11,6 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.program.exit_codes import FoundWrongError
 from constructs_triton_tools.building.plans.job_request import JobRequest, chosen_kind, job_name
 from constructs_triton_tools.building.plans.job_settings import JobSettings, account_of_role
 from constructs_triton_tools.building.plans.onnx_model import FaultyModelError, OnnxModelFile
@@ -19,12 +23,8 @@ from constructs_triton_tools.building.plans.plan_build import BuildImage, PlanBu
 from constructs_triton_tools.building.plans.plan_config import derived_config, existing_config, usual_batch
 from constructs_triton_tools.building.plans.shapes import input_ranges, read_input_ranges, shape_arguments
 from constructs_triton_tools.cli.compile.arguments import BUCKET_VARIABLE, ROLE_VARIABLE
-from constructs_triton_core.program.exit_codes import FoundWrongError
-from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
 from triton_model_check.facts.images import image_uri, image_version, version_of_image
-from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.findings import Finding, Severity
 from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_repository import ModelRepository
 

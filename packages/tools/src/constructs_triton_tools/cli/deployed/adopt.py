@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from constructs_triton_core.program.argument_types import whole_number
-from constructs_triton_tools.cli.deployed.aws_arguments import add_account_arguments, open_session
-from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_tools.cli.project import shared_files
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.processes.children import python_command, run_child
+from constructs_triton_core.processes.environments import foreign_environment
+from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.cli.deployed.aws_arguments import add_account_arguments, open_session
+from constructs_triton_tools.cli.project import shared_files
 from constructs_triton_tools.operations.adopting.adopt import SWITCHES, adopt_endpoint
 from constructs_triton_tools.operations.adopting.findings import Adoption, Problem
 from constructs_triton_tools.operations.adopting.reading import reading_policy
-from constructs_triton_core.processes.children import python_command, run_child
-from constructs_triton_core.processes.environments import foreign_environment
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 
 __all__ = ["add_arguments", "run"]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
+from constructs_triton_core.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_tools.operations.status import endpoints_of_stack
 
 if TYPE_CHECKING:

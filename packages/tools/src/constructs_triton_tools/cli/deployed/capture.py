@@ -11,18 +11,22 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.program.argument_types import whole_number
-from constructs_triton_tools.cli.deployed.aws_arguments import add_account_arguments, open_session, parse_duration
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import whole_number
 from constructs_triton_core.untrusted.terminal import print_json, print_note, print_table
+from constructs_triton_tools.cli.deployed.aws_arguments import (
+    add_account_arguments,
+    open_session,
+    parse_duration,
+)
 from constructs_triton_tools.operations.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from constructs_triton_tools.operations.captured_requests import CapturedRequest
     from constructs_triton_client import RecordedRequest
     from constructs_triton_client.wire.responses import InferenceResult
     from constructs_triton_client.wire.server_side import InferenceRequest
+    from constructs_triton_tools.operations.captured_requests import CapturedRequest
 
 __all__ = ["add_arguments", "run"]
 

@@ -6,19 +6,19 @@ import argparse
 import sys
 from pathlib import Path
 
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton_core.program.progress import show_work
+from constructs_triton_core.untrusted.regular_files import open_regular
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.deployed.aws_arguments import (
     add_aws_arguments,
     endpoint_names,
     open_session,
     read_each,
 )
-from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_core.program.progress import show_work
-from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton_tools.operations.endpoint_diagnosis import EndpointDiagnosis, diagnose_endpoint
-from constructs_triton_core.untrusted.regular_files import open_regular
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 
 #: The end of a larger log is read.
 _LOG_BYTES = 16 * 2**20

@@ -9,16 +9,16 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import whole_number
-from constructs_triton_tools.cli.deployed.aws_arguments import add_account_arguments, open_session
-from constructs_triton_tools.cli.plan.price_arguments import fetch_known_prices
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
-from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
+from constructs_triton_tools.cli.deployed.aws_arguments import add_account_arguments, open_session
+from constructs_triton_tools.cli.plan.price_arguments import fetch_known_prices
 from constructs_triton_tools.operations.idle import BilledVariant, IdleReport, find_idle
 from constructs_triton_tools.planning.capacity import HOURS_PER_MONTH
 from constructs_triton_tools.planning.prices import read_prices
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 
 if TYPE_CHECKING:
     pass

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from datetime import timedelta
 
-from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session, parse_duration
+from constructs_triton_core.aws_reader import describe_denial
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.aws.aws_reader import describe_denial
-from constructs_triton_tools.operations.cloudwatch_logs import read_logs
 from constructs_triton_core.untrusted.terminal import print_lines
+from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session, parse_duration
+from constructs_triton_tools.operations.cloudwatch_logs import read_logs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from datetime import UTC, datetime
 
+from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
+from constructs_triton_core.untrusted.terminal import print_json, print_lines
 from constructs_triton_tools.cli.deployed.aws_arguments import open_session
 from constructs_triton_tools.cli.deployed.stop import add_file_arguments, file_of
-from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
 from constructs_triton_tools.operations.stopping.saved_endpoint import STARTED
 from constructs_triton_tools.operations.stopping.start import start_endpoint
-from constructs_triton_core.untrusted.terminal import print_json, print_lines
 
 __all__ = ["add_arguments", "run"]
 

@@ -7,23 +7,23 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.model_index import ModelIndex, some_of
 from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton_core.program.progress import show_work
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.deployed.aws_arguments import (
     add_aws_arguments,
     endpoint_names,
     open_session,
     read_each,
 )
-from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_core.program.progress import show_work
-from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_tools.operations.component_state import ComponentState
 from constructs_triton_tools.operations.served_archives import ServedArchives
 from constructs_triton_tools.operations.status import EndpointState, ScalingState, VariantState, read_status
 from constructs_triton_tools.planning import read_prices
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
-from constructs_triton_core.model_index import ModelIndex, some_of
 
 if TYPE_CHECKING:
     import boto3

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
-from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session, parse_duration
-from constructs_triton_core.program.exit_codes import EXIT_NOT_DONE, EXIT_SUCCESS
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.exit_codes import EXIT_NOT_DONE, EXIT_SUCCESS
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session, parse_duration
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
 from constructs_triton_tools.operations.stopping.saved_endpoint import STOPPED, SavedEndpoint
 from constructs_triton_tools.operations.stopping.stop import prepare_stop, stop_endpoint
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 
 __all__ = ["add_arguments", "add_file_arguments", "file_of", "run"]
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from constructs_triton_core.program.argument_types import whole_number
-from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session
-from constructs_triton_core.program.exit_codes import combined_code, exit_code_of
+from constructs_triton_client.transports.model_names import ModelNames
+from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.model_index import ModelIndex
+from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.exit_codes import combined_code, exit_code_of
+from constructs_triton_core.untrusted.terminal import print_json, print_lines
+from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session
 from constructs_triton_tools.operations.status import EndpointState, VariantState, read_status
 from constructs_triton_tools.operations.warming import (
     WarmedModel,
@@ -17,10 +21,6 @@ from constructs_triton_tools.operations.warming import (
     expected_instances,
     warm_model,
 )
-from constructs_triton_core.untrusted.terminal import print_json, print_lines
-from constructs_triton_core.model_index import ModelIndex
-from constructs_triton_client.transports.model_names import ModelNames
-from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,16 +10,19 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from constructs_triton_tools.cli.load_test.arguments import add_arguments
-from constructs_triton_tools.cli.load_test.progress import Progress, describe_streams, explain_unit
-from constructs_triton_tools.cli.load_test.streams import GRACE_SECONDS, check_arguments, read_limits
+from constructs_triton_client import HttpTransport, SageMakerTransport
+from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.exit_codes import (
     EXIT_INTERRUPTED,
     EXIT_NOT_DONE,
     EXIT_SUCCESS,
     EXIT_WRONG,
 )
-from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.cli.load_test.arguments import add_arguments
+from constructs_triton_tools.cli.load_test.progress import Progress, describe_streams, explain_unit
+from constructs_triton_tools.cli.load_test.streams import GRACE_SECONDS, check_arguments, read_limits
 from constructs_triton_tools.measuring.load_test.confidence import least_requests
 from constructs_triton_tools.measuring.load_test.locust_file import format_locustfile
 from constructs_triton_tools.measuring.load_test.prepared_requests import prepare
@@ -30,11 +33,8 @@ from constructs_triton_tools.measuring.load_test.step_runner import StepRunner
 from constructs_triton_tools.measuring.load_test.target import describe_target, find_stand_ins
 from constructs_triton_tools.measuring.plots.figure import check_path
 from constructs_triton_tools.measuring.plots.load_test_plot import plot_load_test
-from constructs_triton_tools.planning.csv_table import parse_measured_type
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.operations.whole_files import write_whole
-from constructs_triton_client import HttpTransport, SageMakerTransport
-from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
+from constructs_triton_tools.planning.csv_table import parse_measured_type
 
 __all__ = ["add_arguments", "run"]
 

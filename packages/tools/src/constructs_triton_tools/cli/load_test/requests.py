@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from constructs_triton_tools.cli.input_values import read_input
-from triton_model_check.cli.tensor_options import read_shapes
-from constructs_triton_core.errors import InvalidValueError, InvocationError
-from constructs_triton_tools.measuring.sample_inputs import sample_inputs
-from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_client import Invocation, SageMakerTransport, Transport
-from constructs_triton_core.bounded_json import parse_bounded_json
-from constructs_triton_core.datatypes import by_datatype
 from constructs_triton_client.generation import encode_generation, read_generation
 from constructs_triton_client.transports.model_names import ModelNames
 from constructs_triton_client.wire import encode_request
 from constructs_triton_client.wire.dtypes import dtype_of
+from constructs_triton_core.bounded_json import parse_bounded_json
+from constructs_triton_core.datatypes import by_datatype
+from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_core.untrusted.regular_files import read_regular
+from constructs_triton_tools.cli.input_values import read_input
+from constructs_triton_tools.measuring.sample_inputs import sample_inputs
+from triton_model_check.cli.tensor_options import read_shapes
 
 __all__ = [
     "BodyForm",

@@ -6,12 +6,12 @@ import argparse
 import time
 from collections.abc import Iterator, Sequence
 
-from triton_model_check.artifacts.container_metrics.publisher import PUBLISHER
-from constructs_triton_core.program.argument_types import whole_number
 from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from constructs_triton_tools.local.endpoint import Statistics, read_statistics
 from constructs_triton_tools.local.model_statistics import ModelStatistics
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
+from triton_model_check.artifacts.container_metrics.publisher import PUBLISHER
 
 __all__ = ["add_arguments", "run"]
 

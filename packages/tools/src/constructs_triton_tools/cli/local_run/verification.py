@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from constructs_triton_core.program.exit_codes import EXIT_NOT_DONE, exit_code_of
-from constructs_triton_tools.cli.verify import code_of_results, result_lines
-from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
-from constructs_triton_tools.operations.verification import verify_requests
-from constructs_triton_core.untrusted.terminal import print_error, print_lines
 from constructs_triton_client.recorded_requests import RecordedRequests
 from constructs_triton_client.transports.model_names import ModelNames
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
+from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
+from constructs_triton_core.program.exit_codes import EXIT_NOT_DONE, exit_code_of
+from constructs_triton_core.untrusted.terminal import print_error, print_lines
+from constructs_triton_tools.cli.verify import code_of_results, result_lines
+from constructs_triton_tools.operations.verification import verify_requests
 
 if TYPE_CHECKING:
     from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.program.argument_types import price_argument
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.cli.price_types import price_argument
 from constructs_triton_tools.planning.price_list import PRICE_LIST_REGION, fetch_prices
 from constructs_triton_tools.planning.prices import read_prices
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from shutil import get_terminal_size
 
+from constructs_triton_core.untrusted.terminal import WIDE, print_note, print_table
 from constructs_triton_tools.planning import Plan
 from constructs_triton_tools.planning.instance_pools import PooledPlan
-from constructs_triton_core.untrusted.terminal import WIDE, print_note, print_table
 
 __all__ = ["print_plans", "summary", "summary_of_pools"]
 

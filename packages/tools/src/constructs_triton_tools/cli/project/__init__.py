@@ -101,7 +101,7 @@ def _files(example: str | None) -> dict[Path, Path]:
 def _models_of(example: str) -> Path:
     """Return the folder of an example's models. They are in the wheel, or in ``assets`` of a checkout."""
     packed = _EXAMPLES / example / "models"
-    return packed if packed.is_dir() else Path(__file__).parents[3] / _REPOSITORIES / example
+    return packed if packed.is_dir() else Path(__file__).parents[6] / _REPOSITORIES / example
 
 
 def _files_of(folder: Path) -> Iterator[tuple[Path, Path]]:

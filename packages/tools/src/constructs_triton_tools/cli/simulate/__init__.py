@@ -10,15 +10,16 @@ from shutil import get_terminal_size
 from textwrap import wrap
 from typing import Any
 
-from constructs_triton_core.program.argument_types import decimal_argument, whole_number
-from constructs_triton_tools.cli.simulate.chart import LEGEND, draw_simulation
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.untrusted.terminal import print_json, print_lines
+from constructs_triton_tools.cli.price_types import decimal_argument
+from constructs_triton_tools.cli.simulate.chart import LEGEND, draw_simulation
 from constructs_triton_tools.measuring.plots import plot_simulation
 from constructs_triton_tools.measuring.plots.figure import check_path
 from constructs_triton_tools.planning import Assumptions, Fleet, Traffic, read_scaling, read_traffic, simulate
 from constructs_triton_tools.planning.scaling import Scaling, ScheduledAction, TargetTracking
 from constructs_triton_tools.planning.simulation_result import Simulation
-from constructs_triton_core.untrusted.terminal import print_json, print_lines
 
 __all__ = ["add_arguments", "run"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from constructs_triton_tools.planning.simulation_result import Simulation
 from constructs_triton_core.untrusted.terminal import Line
+from constructs_triton_tools.planning.simulation_result import Simulation
 
 __all__ = ["draw_simulation"]
 

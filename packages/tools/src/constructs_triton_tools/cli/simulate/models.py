@@ -8,14 +8,15 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from constructs_triton_core.program.argument_types import number, price_argument, whole_number
-from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import number, whole_number
+from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, print_table
+from constructs_triton_tools.cli.price_types import price_argument
 from constructs_triton_tools.planning.capacity import HOURS_PER_MONTH
 from constructs_triton_tools.planning.prices import read_prices
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, print_table
 
 if TYPE_CHECKING:
     from constructs_triton_tools.planning.model_cache import CachedModel, CacheResult

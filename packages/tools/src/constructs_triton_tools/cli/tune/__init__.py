@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import called_models
 from constructs_triton_core.program.exit_codes import (
     EXIT_INTERRUPTED,
@@ -16,12 +17,11 @@ from constructs_triton_core.program.exit_codes import (
     FoundWrongError,
 )
 from constructs_triton_core.program.progress import clear_line
-from triton_model_check.cli.tensor_options import read_shapes
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.tune.arguments import LOCAL_OPTIONS, add_arguments
 from constructs_triton_tools.cli.tune.deployed import clean, describe_cost, print_policy, read_place
 from constructs_triton_tools.cli.tune.progress import TuneProgress
-from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from triton_model_check.cli.tensor_options import read_shapes
 
 if TYPE_CHECKING:
     from constructs_triton_tools.local.options import LocalRunOptions

@@ -5,7 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from constructs_triton_core.program.argument_types import add_called_models, number, pair_argument, whole_number
+from constructs_triton_core.program.argument_types import (
+    add_called_models,
+    number,
+    pair_argument,
+    whole_number,
+)
 from constructs_triton_tools.cli.local import add_run_option
 from constructs_triton_tools.cli.tune.deployed import add_aws
 

@@ -6,9 +6,11 @@ import argparse
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from constructs_triton_core.program.argument_types import number
+from constructs_triton_core.aws_reader import AwsReader, make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import number
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.measuring.tuning.deployed.policies import policy_document
 from constructs_triton_tools.measuring.tuning.deployed.run_stack import (
     FoundStack,
@@ -16,8 +18,6 @@ from constructs_triton_tools.measuring.tuning.deployed.run_stack import (
     delete_stack,
     find_stacks,
 )
-from constructs_triton_core.aws.aws_reader import AwsReader, make_session
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 
 if TYPE_CHECKING:
     from constructs_triton_tools.measuring.tuning.deployed.place import AwsPlace

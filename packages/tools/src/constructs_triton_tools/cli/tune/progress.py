@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from constructs_triton_core.program.progress import clear_line, show_line
-from constructs_triton_tools.measuring.tuning.listener import TuneListener
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
+from constructs_triton_tools.measuring.tuning.listener import TuneListener
 
 if TYPE_CHECKING:
     from constructs_triton_tools.measuring.load_test.open_loop import LiveFigures

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import aiohttp
 
-from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_core.errors import ContainerExitError, LocalEndpointError
+from constructs_triton_core.processes.children import PIPE, STDOUT, python_command
+from constructs_triton_core.processes.environments import own_environment
+from constructs_triton_tools.local.async_children import AsyncChild, start_child
 from constructs_triton_tools.local.containers.engine import ContainerEngine
 from constructs_triton_tools.local.containers.exec_relay import ExecRelay
 from constructs_triton_tools.local.containers.images import missing_image
@@ -23,14 +26,10 @@ from constructs_triton_tools.local.model_statistics import ModelStatistics
 from constructs_triton_tools.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton_tools.local.running_container import Destination
 from constructs_triton_tools.local.server.local_model import prepare_models
-from constructs_triton_tools.local.server.serve_script import ContainerExitError
 from constructs_triton_tools.local.server.server_log import explain_failure
 from constructs_triton_tools.local.server.unpacking import provide_models
 from constructs_triton_tools.local.sources.inference_type import report_inference_type
 from constructs_triton_tools.local.sources.specs import ContainerSpec
-from constructs_triton_tools.local.async_children import AsyncChild, start_child
-from constructs_triton_core.processes.children import PIPE, STDOUT, python_command
-from constructs_triton_core.processes.environments import own_environment
 
 __all__ = ["EngineSettings", "TritonContainer"]
 

@@ -42,7 +42,11 @@ from constructs_triton_tools.local.gateway.relay import (
 )
 from constructs_triton_tools.local.gateway.request_checks import refuse_foreign_requests
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
-from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError, model_error, validation_error
+from constructs_triton_tools.local.gateway.runtime_errors import (
+    RuntimeApiError,
+    model_error,
+    validation_error,
+)
 
 __all__ = ["CHOSEN", "GatewayPage", "gateway_application"]
 

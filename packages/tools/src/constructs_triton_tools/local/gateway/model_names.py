@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from constructs_triton_tools.local.sources.specs import ContainerSpec
 from constructs_triton_core.model_index import INDEX_FILE, ModelIndex, some_of
 from constructs_triton_core.spelling import closest
+from constructs_triton_tools.local.sources.specs import ContainerSpec
 
 __all__ = ["hint_for", "list_command", "read_index", "which_archives"]
 

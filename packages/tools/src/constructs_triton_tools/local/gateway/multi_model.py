@@ -27,6 +27,7 @@ from constructs_triton_core.errors import (
     LocalEndpointError,
     MissingDependencyError,
 )
+from constructs_triton_core.model_index import ModelIndex
 from constructs_triton_tools.local.gateway.model_names import hint_for, read_index, which_archives
 from constructs_triton_tools.local.gateway.runtime_errors import (
     RuntimeApiError,
@@ -37,7 +38,6 @@ from constructs_triton_tools.local.gateway.runtime_errors import (
 from constructs_triton_tools.local.running_container import RunningContainer
 from constructs_triton_tools.local.server.unpacking import unpack
 from constructs_triton_tools.local.sources.specs import EndpointSpec
-from constructs_triton_core.model_index import ModelIndex
 
 __all__ = ["TARGET_MODEL_HEADER", "MultiModelContainer"]
 

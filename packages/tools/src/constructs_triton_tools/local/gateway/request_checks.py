@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
 from constructs_triton_core.untrusted.web_pages import foreign_header
+from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
 
 __all__ = ["refuse_foreign_requests"]
 

@@ -13,7 +13,8 @@ wrong name, data type, shape or batch   400                     400
 ======================================  ======================  =========================
 
 So the text decides first: Triton refuses a request with a text of the catalogue (``is_refusal`` in
-``packages/core/src/constructs_triton_core/facts/failures.json``), and begins with "in ensemble" only after the request was accepted.
+``constructs_triton_core/facts/failures.json``), and begins with "in ensemble" only after the request was
+accepted.
 In the statistics of the server, a ``TritonError`` is a success of its model, and an error of a step counts
 twice for the ensemble, so they cannot decide.
 """
@@ -25,9 +26,9 @@ from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
 
+from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.facts.failures import known_failures
 from constructs_triton_tools.operations.diagnosis import Message, recognize
-from constructs_triton_core.bounded_json import parse_bounded_json
 
 __all__ = ["Fault", "failed_step", "fault_of", "original_message", "original_status"]
 

@@ -6,8 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from constructs_triton_core.datatypes import by_data_type
 from constructs_triton_tools.local.gateway.local_variant import LocalVariant
-from constructs_triton_tools.local.sources.inference_type import DEFAULT_MODEL, is_decoupled, used_inference_type
+from constructs_triton_tools.local.sources.inference_type import (
+    DEFAULT_MODEL,
+    is_decoupled,
+    used_inference_type,
+)
 from triton_model_check.model_config.ensemble import EnsembleGraph
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.loaded_config import complete
@@ -15,7 +20,6 @@ from triton_model_check.model_config.python_calls import find_calls
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.archive_outline import outline_archive
-from constructs_triton_core.datatypes import by_data_type
 
 __all__ = ["describe_model", "model_form", "steps_of"]
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
-from triton_model_check.facts.images import version_of_image
 from constructs_triton_tools.local.gateway.inference_components import LocalComponent
 from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
@@ -28,6 +27,7 @@ from constructs_triton_tools.local.server.server_log import read_end
 from constructs_triton_tools.local.sources.inference_type import DEFAULT_MODEL
 from constructs_triton_tools.local.sources.specs import ContainerSpec
 from constructs_triton_tools.operations.diagnosis import Diagnosis, Message, diagnose_log, recognize
+from triton_model_check.facts.images import version_of_image
 
 __all__ = ["Observer", "targets_of"]
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.errors import LocalEndpointError, MissingDependencyError
-from constructs_triton_tools.local.server.libpython import find_libpython, install_command, soname
 from constructs_triton_core.processes.children import run_child
+from constructs_triton_tools.local.server.libpython import find_libpython, install_command, soname
 
 __all__ = ["ModelPython", "TritonInstallation", "find_installation", "inspect_python", "make_backends"]
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from constructs_triton_core.errors import ModelConfigError
+from constructs_triton_core.errors import ContainerExitError, ModelConfigError
+from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_tools.local.server.installation import ModelPython
-from constructs_triton_tools.local.server.serve_script import ContainerExitError
 from constructs_triton_tools.local.stand_ins.environments import replace_environments
 from triton_model_check.model_config.packed_environment import packed_python
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_config.text import parse_model_config
 from triton_model_check.model_repository import ModelRepository
-from constructs_triton_core.untrusted.regular_files import read_regular
 
 __all__ = ["make_loadable", "refuse_known_hangs"]
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.errors import LocalEndpointError, ModelConfigError
+from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
 from triton_model_check.model_config.backends import infer_backend
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_config.text import format_model_config, parse_model_config
 from triton_model_check.model_repository import ModelRepository
-from constructs_triton_core.untrusted.regular_files import read_regular
 
 __all__ = [
     "count_python_instances",

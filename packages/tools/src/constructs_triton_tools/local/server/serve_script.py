@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_core.errors import ContainerExitError
 from constructs_triton_core.processes.children import run_child
 
-__all__ = ["DEFAULT_SHM_BYTES", "ContainerExitError", "ServerCommand", "fit_caches", "server_command"]
+__all__ = ["DEFAULT_SHM_BYTES", "ServerCommand", "fit_caches", "server_command"]
 
 #: Initial shared memory of each Python model instance, in bytes.
 DEFAULT_SHM_BYTES = 16777216
@@ -43,10 +43,6 @@ _FLAGS = (
     ("SAGEMAKER_TRITON_TENSORFLOW_VERSION", "--backend-config=tensorflow,version=", None),
 )
 _INFERENCE_TYPES = ("infer", "generate", "generate_stream")
-
-
-class ContainerExitError(LocalEndpointError):
-    """The models or the variables are wrong, so that the container does not start on SageMaker either."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import aiohttp
 
+from constructs_triton_core.errors import ContainerExitError
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.model_statistics import ModelStatistics
 from constructs_triton_tools.local.readiness import start_again, wait_for_ping, wait_until_ready
@@ -26,7 +27,7 @@ from constructs_triton_tools.local.server.known_hangs import make_loadable
 from constructs_triton_tools.local.server.local_model import fit_models
 from constructs_triton_tools.local.server.memory import fitted_environment, session_bytes
 from constructs_triton_tools.local.server.namespaces import CONTAINER_FOLDER
-from constructs_triton_tools.local.server.serve_script import ContainerExitError, fit_caches, server_command
+from constructs_triton_tools.local.server.serve_script import fit_caches, server_command
 from constructs_triton_tools.local.server.server_log import (
     explain_failure,
     explained_exit,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from triton_model_check.facts.images import version_of_image
-from constructs_triton_tools.local.server.serve_script import ContainerExitError
+from constructs_triton_core.errors import ContainerExitError
 from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
+from triton_model_check.facts.images import version_of_image
 
 __all__ = [
     "error_excerpt",

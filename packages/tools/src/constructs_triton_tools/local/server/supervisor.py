@@ -22,9 +22,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from constructs_triton_core.processes.children import STDOUT, Child
 from constructs_triton_tools.local.server import namespaces, private_address
 from constructs_triton_tools.local.server.private_address import PrivateAddress
-from constructs_triton_core.processes.children import STDOUT, Child
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 #: How long ended child processes may take to disappear.

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_functions.model_sync.index import Index
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
-from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
 __all__ = ["with_archives_of"]

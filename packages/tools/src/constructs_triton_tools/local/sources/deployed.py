@@ -15,9 +15,18 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from constructs_triton_core.cloud_assembly.endpoints import DeclaredContainer, hosts_components, instance_types_of
+from constructs_triton_core.cloud_assembly.endpoints import (
+    DeclaredContainer,
+    hosts_components,
+    instance_types_of,
+)
 from constructs_triton_core.errors import LocalEndpointError
-from constructs_triton_tools.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton_tools.local.sources.specs import (
+    ComponentSpec,
+    ContainerSpec,
+    EndpointSpec,
+    VariantSpec,
+)
 from constructs_triton_tools.local.sources.uncompressed import FileContent, check_names
 
 __all__ = ["read_deployed_endpoints"]

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from constructs_triton_core.errors import ConstructsTritonError
-from triton_model_check.facts.images import image_version
 from constructs_triton_tools.local.sources.specs import ContainerSpec
+from triton_model_check.facts.images import image_version
 from triton_model_check.model_repository import ModelRepository
 
 __all__ = ["DEFAULT_MODEL", "INFERENCE_TYPE", "is_decoupled", "report_inference_type", "used_inference_type"]

@@ -7,15 +7,15 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from triton_model_check.artifacts.environments.placement import with_environments
 from constructs_triton_core.errors import LocalEndpointError, RepositoryError
+from constructs_triton_core.model_index import INDEX_FILE, ModelIndex
 from constructs_triton_tools.local.sources.assembly import read_endpoints
 from constructs_triton_tools.local.sources.inference_type import INFERENCE_TYPE, is_decoupled
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+from triton_model_check.artifacts.environments.placement import with_environments
 from triton_model_check.model_repository import ModelRepository, pack
 from triton_model_check.model_repository.archive_inspection import inspect_archive
 from triton_model_check.model_repository.composition import CompositionOptions
-from constructs_triton_core.model_index import INDEX_FILE, ModelIndex
 
 __all__ = ["read_source"]
 

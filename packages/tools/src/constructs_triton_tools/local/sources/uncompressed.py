@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from constructs_triton_functions.model_sync.manifest import FileManifest, ListedFile
 from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_functions.model_sync.manifest import FileManifest, ListedFile
 from triton_model_check.model_repository.uncompressed.names import name_problems
 
 __all__ = ["FileContent", "FindAsset", "check_names", "file_content"]

@@ -11,17 +11,17 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from constructs_triton_core.errors import LocalEndpointError, ModelConfigError
+from constructs_triton_core.processes.children import run_child
+from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_tools.building.environments.archive import lock_of_archive
 from constructs_triton_tools.building.environments.building import build_locked, update_lock
 from triton_model_check.artifacts.environments.cache import cached_archive, folder_of, local_lock
 from triton_model_check.artifacts.environments.lock import EnvironmentLock
 from triton_model_check.artifacts.environments.requirements import Requirements
 from triton_model_check.artifacts.environments.target import EnvironmentTarget, server_target
-from constructs_triton_core.errors import LocalEndpointError, ModelConfigError
 from triton_model_check.model_config.text import parse_model_config
 from triton_model_check.model_repository.uncompressed.copying import copy_file
-from constructs_triton_core.processes.children import run_child
-from constructs_triton_core.untrusted.regular_files import read_regular
 
 __all__ = ["replace_environments"]
 

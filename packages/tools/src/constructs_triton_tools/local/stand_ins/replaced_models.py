@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
+from constructs_triton_core.untrusted.budget import OverBudgetError
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_files.onnx_graph import OnnxGraph, read_model
 from triton_model_check.model_files.protobuf_wire import MessageFile, WireError
-from constructs_triton_core.untrusted.budget import OverBudgetError
 
 __all__ = ["find_stand_ins", "put_in_place"]
 

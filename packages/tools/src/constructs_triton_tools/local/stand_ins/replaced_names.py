@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
+from constructs_triton_core.spelling import did_you_mean, quoted
+from constructs_triton_core.untrusted.tar_reader import read_members
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, variants_of
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_repository.member_checks import normalize
-from constructs_triton_core.untrusted.tar_reader import read_members
-from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__ = ["check_replaced_names"]
 

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_client import HttpTransport, Invocation, SageMakerTransport
 from constructs_triton_client.transports.http_transport import container_headers, container_path
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["PreparedRequest", "SigningScope", "prepare"]
 

@@ -11,10 +11,10 @@ from os import PathLike
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.regular_files import open_regular
 from constructs_triton_tools.measuring.load_test.search import HeldSteps
 from constructs_triton_tools.measuring.load_test.step import StepResult
 from constructs_triton_tools.measuring.load_test.stream_figures import StreamFigures
-from constructs_triton_core.untrusted.regular_files import open_regular
 
 __all__ = ["BenchmarkMetadata", "write_results"]
 

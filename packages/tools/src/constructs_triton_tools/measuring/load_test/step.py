@@ -12,7 +12,11 @@ from typing import Any
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.load_test.confidence import held_confidence, missed_confidence
 from constructs_triton_tools.measuring.load_test.samples import Recording, percentile_ms
-from constructs_triton_tools.measuring.load_test.stream_figures import StreamFigures, StreamLimits, compute_figures
+from constructs_triton_tools.measuring.load_test.stream_figures import (
+    StreamFigures,
+    StreamLimits,
+    compute_figures,
+)
 
 __all__ = ["Limits", "StepResult", "StepSettings", "Verdict", "evaluate"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from constructs_triton_core.errors import InvocationError, ResponseDecodingError
 from constructs_triton_client.generated_events import GenerateEvent
 from constructs_triton_client.generation import read_event
 from constructs_triton_client.server_sent_events import EventReader
 from constructs_triton_client.transports.event_stream_body import UnreadBytes
+from constructs_triton_core.errors import InvocationError, ResponseDecodingError
 
 __all__ = ["StreamReader"]
 

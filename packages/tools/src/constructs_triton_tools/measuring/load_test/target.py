@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from constructs_triton_core.errors import InvalidValueError, InvocationError, LocalEndpointError
-from constructs_triton_tools.local.gateway_query import ask_gateway
 from constructs_triton_client import SageMakerTransport
+from constructs_triton_core.errors import InvalidValueError, InvocationError, LocalEndpointError
 from constructs_triton_core.spelling import did_you_mean
+from constructs_triton_tools.local.gateway_query import ask_gateway
 
 __all__ = ["Target", "describe_target", "find_stand_ins"]
 

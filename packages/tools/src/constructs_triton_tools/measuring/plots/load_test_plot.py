@@ -11,7 +11,15 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.load_test.search import HeldSteps
 from constructs_triton_tools.measuring.load_test.step import Limits, StepResult, Verdict
 from constructs_triton_tools.measuring.load_test.stream_figures import StreamLimits
-from constructs_triton_tools.measuring.plots.figure import BLUE, GREEN, GREY, ORANGE, RED, draw, set_plain_ticks
+from constructs_triton_tools.measuring.plots.figure import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    draw,
+    set_plain_ticks,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.regular_files import read_regular
-from constructs_triton_core.bounded_json import parse_bounded_json
 
 __all__ = ["Journal"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
-from triton_model_check.artifacts.environments.placement import with_environments
+from constructs_triton_client import Invocation
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
 from constructs_triton_tools.local.options import LocalRunOptions
 from constructs_triton_tools.measuring.tuning.bench import Bench
@@ -28,8 +28,8 @@ from constructs_triton_tools.measuring.tuning.preparation import (
 from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError, Race, SearchStoppedError
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
 from constructs_triton_tools.measuring.tuning.rounds import measure_rounds
+from triton_model_check.artifacts.environments.placement import with_environments
 from triton_model_check.model_repository import ModelRepository
-from constructs_triton_client import Invocation
 
 __all__ = ["compare_repositories"]
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from constructs_triton_client import Invocation, SageMakerTransport
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
+from constructs_triton_core.processes.children import run_child
 from constructs_triton_tools.local import LocalEndpoint
 from constructs_triton_tools.local.options import LocalRunOptions
 from constructs_triton_tools.local.server.installation import find_installation
@@ -20,10 +22,12 @@ from constructs_triton_tools.measuring.tuning.listener import TuneListener
 from constructs_triton_tools.measuring.tuning.preparation import Machine, TuneOptions
 from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
-from constructs_triton_tools.measuring.tuning.servers import CandidateServers, RunningCandidate, describe_refusal
+from constructs_triton_tools.measuring.tuning.servers import (
+    CandidateServers,
+    RunningCandidate,
+    describe_refusal,
+)
 from triton_model_check.model_config.backends import infer_backend
-from constructs_triton_core.processes.children import run_child
-from constructs_triton_client import Invocation, SageMakerTransport
 
 __all__ = ["LocalPlace"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_functions.verification.comparison import differences
-from constructs_triton_core.errors import InvocationError
 from constructs_triton_client import Invocation
-from constructs_triton_core.concurrency import map_concurrently
 from constructs_triton_client.recorded_requests import RecordedRequest
 from constructs_triton_client.wire import decode_response
+from constructs_triton_core.concurrency import map_concurrently
+from constructs_triton_core.errors import InvocationError
+from constructs_triton_functions.verification.comparison import differences
 
 if TYPE_CHECKING:
     from constructs_triton_client import SageMakerTransport

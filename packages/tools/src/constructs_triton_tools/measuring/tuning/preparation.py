@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triton_model_check.artifacts.environments.placement import with_environments
+from constructs_triton_client import Invocation
+from constructs_triton_client.wire import encode_request
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.load_test.step import Limits
 from constructs_triton_tools.measuring.sample_inputs import sample_inputs
@@ -15,11 +16,10 @@ from constructs_triton_tools.measuring.tuning.candidates import Candidate, Searc
 from constructs_triton_tools.measuring.tuning.model_settings import find_space, read_settings
 from constructs_triton_tools.measuring.tuning.outputs import REQUESTS
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
+from triton_model_check.artifacts.environments.placement import with_environments
 from triton_model_check.model_config.ensemble import EnsembleGraph
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_repository import ModelRepository
-from constructs_triton_client import Invocation
-from constructs_triton_client.wire import encode_request
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,9 +16,9 @@ from constructs_triton_tools.measuring.tuning.candidates import Candidate
 from constructs_triton_tools.measuring.tuning.outcome import Facts, TuneResult
 from constructs_triton_tools.measuring.tuning.racing import Outcome
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
+from constructs_triton_tools.operations.whole_files import write_whole
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.text import format_model_config
-from constructs_triton_tools.operations.whole_files import write_whole
 
 __all__ = ["write_tuning"]
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from blake3 import blake3
 
+from constructs_triton_client import Invocation
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, LocalEndpointError
 from constructs_triton_tools.local.options import LocalRunOptions
 from constructs_triton_tools.measuring.tuning.axes import count_candidates, search
@@ -42,7 +43,6 @@ from constructs_triton_tools.measuring.tuning.rounds import Round, choose_finali
 from constructs_triton_tools.measuring.tuning.schedule import Schedule
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
-from constructs_triton_client import Invocation
 
 if TYPE_CHECKING:
     from constructs_triton_tools.measuring.tuning.deployed.place import AwsPlace

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from constructs_triton_client import Invocation, SageMakerTransport
+from constructs_triton_core.concurrency import map_concurrently
 from constructs_triton_core.errors import ConstructsTritonError, InvocationError, LocalEndpointError
 from constructs_triton_tools.local import LocalEndpoint
 from constructs_triton_tools.local.model_statistics import ModelStatistics, statistics_since
@@ -17,8 +19,6 @@ from constructs_triton_tools.measuring.tuning.listener import TuneListener
 from constructs_triton_tools.measuring.tuning.preparation import TuneOptions
 from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
-from constructs_triton_client import Invocation, SageMakerTransport
-from constructs_triton_core.concurrency import map_concurrently
 
 __all__ = ["CandidateServers", "RunningCandidate", "describe_refusal"]
 

@@ -17,7 +17,10 @@ from constructs_triton_tools.operations.adopting.models import ModelReader
 from constructs_triton_tools.operations.adopting.reading import RecordingReader
 from constructs_triton_tools.operations.adopting.refusals import Switch
 from constructs_triton_tools.operations.adopting.report_text import report_text
-from constructs_triton_tools.operations.adopting.running_endpoint import RunningEndpoint, read_running_endpoint
+from constructs_triton_tools.operations.adopting.running_endpoint import (
+    RunningEndpoint,
+    read_running_endpoint,
+)
 from constructs_triton_tools.operations.adopting.stack.app_text import TEST_TEXT, app_text, imported_text
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
 from constructs_triton_tools.operations.adopting.stack.whole_stack import add_stack

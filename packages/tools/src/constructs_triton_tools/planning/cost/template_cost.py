@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from constructs_triton_core.cloud_assembly.endpoints import DeclaredEndpoint, DeclaredVariant, declared_endpoints
+from constructs_triton_core.cloud_assembly.endpoints import (
+    DeclaredEndpoint,
+    DeclaredVariant,
+    declared_endpoints,
+)
 from constructs_triton_core.cloud_assembly.intrinsics import number_of
 from constructs_triton_core.cloud_assembly.scaling import scalable_targets
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack

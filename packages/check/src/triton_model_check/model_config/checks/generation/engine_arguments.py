@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from constructs_triton_core.bounded_json import parse_bounded_json
+from triton_model_check.model_config.model_under_check import ModelUnderCheck
 
 __all__ = ["ENGINE_FILE", "MODEL_ROOT", "EngineArguments", "engine_arguments_of", "read_arguments"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from triton_model_check.facts.vllm import default_gpu_memory_utilization
 from constructs_triton_core.findings import Severity
+from triton_model_check.facts.vllm import default_gpu_memory_utilization
 from triton_model_check.model_config.checks.generation.engine_arguments import (
     EngineArguments,
     engine_arguments_of,

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.checks.generation.engine_arguments import MODEL_ROOT
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
-from constructs_triton_core.bounded_json import parse_bounded_json
 
 __all__ = ["is_part_of_tensorrt_llm"]
 

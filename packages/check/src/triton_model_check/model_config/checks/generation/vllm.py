@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triton_model_check.facts.vllm import engine_arguments
 from constructs_triton_core.findings import Severity
+from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.facts.vllm import engine_arguments
 from triton_model_check.model_config.checks.generation.engine_arguments import (
     ENGINE_FILE,
     MODEL_ROOT,
@@ -16,7 +17,6 @@ from triton_model_check.model_config.checks.generation.engine_arguments import (
 from triton_model_check.model_config.checks.instances import groups, resolved_kind
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
-from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil, floor
 
+from constructs_triton_core.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
 from triton_model_check.facts.images import DEFAULT_VERSION, image_uri, version_of_image
 from triton_model_check.facts.inference_ami import default_inference_ami
-from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.aws.aws_reader import AwsReader
 
 __all__ = ["START_MINUTES", "AwsInstances"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from constructs_triton_client import Invocation
+from constructs_triton_core.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.tuning.deployed.instances import START_MINUTES, AwsInstances
 from constructs_triton_tools.measuring.tuning.deployed.servers import DeployedServers
 from constructs_triton_tools.measuring.tuning.listener import TuneListener
 from constructs_triton_tools.measuring.tuning.preparation import Machine, TuneOptions
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
-from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_tools.planning.price_list import PRICE_LIST_REGION, fetch_prices
-from constructs_triton_client import Invocation
 
 __all__ = ["AwsPlace", "fetch_price"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from constructs_triton_core.aws_reader import AwsReader, describe_failure
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.tuning.racing import SearchStoppedError
-from constructs_triton_core.aws.aws_reader import AwsReader, describe_failure
 
 __all__ = [
     "NAME_PREFIX",

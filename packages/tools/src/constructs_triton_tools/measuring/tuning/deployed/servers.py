@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 
+from constructs_triton_client import SageMakerTransport
 from constructs_triton_core.errors import ConstructsTritonError, InvocationError, ModelNotReadyError
 from constructs_triton_tools.measuring.tuning.candidates import Candidate
 from constructs_triton_tools.measuring.tuning.deployed.instances import AwsInstances
@@ -24,7 +25,6 @@ from constructs_triton_tools.measuring.tuning.deployed.run_template import make_
 from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError, SearchStoppedError
 from constructs_triton_tools.measuring.tuning.servers import CandidateServers, RunningCandidate
 from triton_model_check.model_repository import ModelRepository, pack
-from constructs_triton_client import SageMakerTransport
 
 __all__ = ["DeployedServers"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from constructs_triton_core.cloud_assembly.endpoints import DeclaredContainer, instance_types_of
-from triton_model_check.facts.images import version_of_image
 from constructs_triton_tools.operations.adopting.members import Answer, Options, options_of
 from constructs_triton_tools.operations.adopting.models import AdoptedModels
 from constructs_triton_tools.operations.adopting.python_text import call, literal
@@ -20,6 +19,7 @@ from constructs_triton_tools.operations.adopting.stack.variant_code import (
     timeout_options,
 )
 from constructs_triton_tools.operations.component_state import specifications_of
+from triton_model_check.facts.images import version_of_image
 
 __all__ = ["add_component_endpoint"]
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
-from triton_model_check.facts.images import version_of_image
 from constructs_triton_tools.operations.adopting.members import Answer, Options, options_of
 from constructs_triton_tools.operations.adopting.models import AdoptedModels
 from constructs_triton_tools.operations.adopting.python_text import Call, Items, call, literal
@@ -23,6 +22,7 @@ from constructs_triton_tools.operations.adopting.stack.variant_code import (
     model_option,
     routing_options,
 )
+from triton_model_check.facts.images import version_of_image
 
 __all__ = ["add_endpoint"]
 

@@ -7,9 +7,6 @@ from collections.abc import Collection
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.facts import images
-from triton_model_check.facts.environment import variables
-from triton_model_check.facts.inference_ami import default_inference_ami
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_tools.operations.adopting.members import Answer, Options, options_of
@@ -17,6 +14,9 @@ from constructs_triton_tools.operations.adopting.models import AdoptedModels
 from constructs_triton_tools.operations.adopting.python_text import Items, call, literal, quoted
 from constructs_triton_tools.operations.adopting.stack.repositories import Repositories
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
+from triton_model_check.facts import images
+from triton_model_check.facts.environment import variables
+from triton_model_check.facts.inference_ami import default_inference_ami
 
 __all__ = [
     "ami_options",

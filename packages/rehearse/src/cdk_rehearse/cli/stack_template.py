@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from constructs_triton_core.aws_reader import AwsReader
 from constructs_triton_core.errors import TemplateError
-from constructs_triton_core.aws.aws_reader import AwsReader
 
 if TYPE_CHECKING:
     import boto3
