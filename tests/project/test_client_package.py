@@ -77,13 +77,6 @@ def test_modules_of_the_client_import_only_from_layers_above() -> None:
     assert not upward
 
 
-def test_errors_are_the_same_under_both_names() -> None:
-    """``constructs_triton_core.errors`` exports the client's own error types, and every one of them."""
-    for name in constructs_triton_core.errors.__all__:
-        assert getattr(constructs_triton_core.errors, name) is getattr(constructs_triton_core.errors, name)
-        assert name in constructs_triton_core.errors.__all__
-
-
 def test_both_packages_have_one_version() -> None:
     """constructs-triton requires exactly the version of the client that is beside it."""
     client, project = _project(PROJECT / "client"), _project(PROJECT)
