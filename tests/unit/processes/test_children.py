@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from constructs_triton_core.processes.async_children import start_child
 from constructs_triton_core.processes.children import PIPE, STDOUT, Child, forked, python_command, run_child
 from constructs_triton_core.processes.environments import foreign_environment, own_environment
-from constructs_triton_tools.local.async_children import start_child
 
 SHELL = ["/bin/sh", "-c"]
 # A parent that starts a child of a child, prints their IDs, and waits.
 PARENT = """
 import asyncio, sys, time
-from constructs_triton_tools.local.async_children import start_child
+from constructs_triton_core.processes.async_children import start_child
 from constructs_triton_core.processes.children import PIPE, Child, run_child
 command = ["/bin/sh", "-c", "trap '' HUP; sleep 100 & echo $$ $!; wait"]
 if sys.argv[1] == "Child":

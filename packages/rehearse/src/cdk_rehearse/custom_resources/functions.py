@@ -22,8 +22,8 @@ from uuid import uuid4
 from botocore.exceptions import ClientError
 from moto.awslambda.models import LambdaFunction
 
-from cdk_rehearse.fork_server import ForkServer
 from constructs_triton_core.processes.environments import foreign_environment
+from constructs_triton_core.processes.fork_server import ForkServer
 
 from ..errors import StackError
 from ..function_process import Invocation

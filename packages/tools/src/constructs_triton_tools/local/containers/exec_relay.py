@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
+from constructs_triton_core.processes.async_children import AsyncChild, start_child
 from constructs_triton_core.processes.children import PIPE
 from constructs_triton_core.processes.environments import own_environment
-from constructs_triton_tools.local.async_children import AsyncChild, start_child
 from constructs_triton_tools.local.containers.run_arguments import CONTAINER_PORT
 
 __all__ = ["ExecRelay"]

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from constructs_triton_core.processes.async_children import AsyncChild, start_child
 from constructs_triton_core.processes.children import PIPE, python_command
 from constructs_triton_core.processes.environments import foreign_environment
-from constructs_triton_tools.local.async_children import AsyncChild, start_child
 
 __all__ = ["SupervisorProcess", "supervisor_command"]
 

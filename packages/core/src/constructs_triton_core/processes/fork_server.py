@@ -22,7 +22,9 @@ from constructs_triton_core.processes.environments import foreign_environment
 
 __all__ = ["ForkServer"]
 
-_PROGRAM = "from cdk_rehearse.fork_server import main; main(int(sys.argv[1]), sys.argv[2])"
+_PROGRAM = (
+    "from constructs_triton_core.processes.fork_server import main; main(int(sys.argv[1]), sys.argv[2])"
+)
 _LIMITS, _LENGTH, _PID = struct.Struct(">Q"), struct.Struct(">Q"), struct.Struct(">i")
 
 
