@@ -322,7 +322,7 @@ def test_function_asset_contains_only_its_modules(path: Path, tmp_path: Path) ->
     (asset,) = (tmp_path / "cdk.out").glob("asset.*")
     names = {str(file.relative_to(asset)) for file in asset.rglob("*") if file.is_file()}
     all_share = ("__init__", "continuation", "endpoint_state", "response", "retries", "scaling", "variants")
-    shared = {f"custom_resource_handlers/{module}.py" for module in all_share}
+    shared = {f"constructs_triton_functions/{module}.py" for module in all_share}
     modules = (
         *(
             "__init__",
@@ -338,7 +338,7 @@ def test_function_asset_contains_only_its_modules(path: Path, tmp_path: Path) ->
         ),
         "file_placement",
     )
-    assert names == shared | {f"custom_resource_handlers/model_sync/{module}.py" for module in modules}
+    assert names == shared | {f"constructs_triton_functions/model_sync/{module}.py" for module in modules}
 
 
 def test_given_bucket_is_used(path: Path) -> None:

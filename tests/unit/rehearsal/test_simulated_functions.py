@@ -90,7 +90,7 @@ def test_template_chooses_neither_handler_nor_variables(capfd: pytest.CaptureFix
     with SimulatedAccount() as aws:
         create(aws, library_code("adoption"), "this.s")
         assert invoke(aws)["FunctionError"] == "Unhandled"
-        assert "custom_resource_handlers/adoption/handler.py" in log(aws)
+        assert "constructs_triton_functions/adoption/handler.py" in log(aws)
     assert "Zen" not in "".join(capfd.readouterr())
 
 

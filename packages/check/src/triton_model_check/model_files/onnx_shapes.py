@@ -66,7 +66,7 @@ class Inference:
 _process = BoundedProcess(
     "triton_model_check.model_files.onnx_inference:infer_shapes",
     # `import onnx` takes four times as long as the modules that are used: it imports NumPy.
-    bare_packages=("onnx", "constructs_triton", "triton_model_check.model_files"),
+    bare_packages=("onnx", "triton_model_check", "triton_model_check.model_files"),
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 __all__ = ["PACKAGES", "PROJECT", "Package", "imported_names", "is_template", "project_of"]
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[1]
 
 
 class Package(NamedTuple):
