@@ -18,17 +18,13 @@ COMMAND_GROUPS = {
     },
     "Packages and artifacts": {
         "pack": Command(f"{_CHECK}.pack", "write a model repository as .tar.gz archives"),
-        "env": Command(
-            f"{_TOOLS}.environments.env", "build Python environments for models of the Python backend"
-        ),
+        "env": Command(f"{_TOOLS}.env", "build Python environments for models of the Python backend"),
         "compile": Command(f"{_TOOLS}.compile.command", "build TensorRT plans in SageMaker jobs"),
     },
     "Your machine": {
         "project": Command(f"{_TOOLS}.project", "create a project with an app, a model and tests"),
-        "doctor": Command(f"{_TOOLS}.doctor", "show what works on this machine"),
-        "completion": Command(
-            "constructs_triton.cli.completion", "print the script for completion by a shell"
-        ),
+        "doctor": Command(f"{__name__}.doctor", "show what works on this machine"),
+        "completion": Command(f"{__name__}.completion", "print the script for completion by a shell"),
         "local": Command(f"{_TOOLS}.local", "run endpoints on this machine with the Triton server", "local"),
         "rehearse": Command(
             "cdk_rehearse.cli.command", "rehearse an update in a simulated AWS account", "rehearse"

@@ -19,7 +19,7 @@ from constructs_triton_core.visible_text import visible
 from constructs_triton_tools.cli.load_test.requests import BodyForm, read_lines
 from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton_tools.planning.prices import read_prices
-from triton_model_check.model_repository.ignore_patterns import compile_patterns
+from triton_model_check.untrusted.ignore_patterns import compile_patterns
 
 __all__ = [
     "GENERATION",

@@ -43,6 +43,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "scaling",
     ),
     "triton_model_check": (
+        "untrusted",
         "facts",
         "model_files",
         "model_config",

@@ -20,7 +20,7 @@ from constructs_triton_client.transports.transport import Invocation
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.program.exit_codes import combined_code, exit_code_of
 from constructs_triton_core.program.program import Command
-from constructs_triton_core.untrusted.tar_reader import read_members
+from triton_model_check.untrusted.tar_reader import read_members
 
 INVOCATION = Invocation(b"{}", "application/json", {})
 CLOSED = "http://127.0.0.1:9"

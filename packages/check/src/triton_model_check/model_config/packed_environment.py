@@ -14,7 +14,7 @@ from pathlib import Path
 
 from constructs_triton_core.errors import ArchiveError
 from constructs_triton_core.untrusted.regular_files import open_regular
-from constructs_triton_core.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
+from triton_model_check.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 
 __all__ = ["ACTIVATE", "INTERPRETER", "PackedEnvironment", "packed_python", "read_environment"]
 

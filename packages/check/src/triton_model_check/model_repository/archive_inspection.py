@@ -9,10 +9,10 @@ from pathlib import Path
 from blake3 import blake3
 
 from constructs_triton_core.errors import ArchiveError
-from constructs_triton_core.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 from triton_model_check.model_repository.content_digest import ContentDigest, digest_of
 from triton_model_check.model_repository.member_checks import MemberChecks, normalize
 from triton_model_check.model_repository.members import DIRECTORY_MODE, FileState, Member, fold_mode
+from triton_model_check.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 
 __all__ = ["OUTLINE_BYTES", "InspectedArchive", "inspect_archive"]
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from constructs_triton_core.errors import ArchiveError
 from constructs_triton_core.untrusted.regular_files import read_regular
-from triton_model_check.model_repository.ignore_patterns import compile_patterns
+from triton_model_check.untrusted.ignore_patterns import compile_patterns
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from constructs_triton_core.untrusted.tar_reader import ArchiveMember
 from triton_model_check.model_repository.members import MAX_DEPTH, is_utf8
+from triton_model_check.untrusted.tar_reader import ArchiveMember
 
 __all__ = ["MemberChecks", "normalize"]
 

@@ -14,7 +14,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.versions import parse_version
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_repository.declarations.options import CompositionOptions
-from triton_model_check.model_repository.toml_files import TomlFile, is_inside
+from triton_model_check.untrusted.toml_files import TomlFile, is_inside
 
 __all__ = ["ALL_MODELS", "DESCRIPTION_FILE", "DescribedEnvironment", "ModelDescription"]
 

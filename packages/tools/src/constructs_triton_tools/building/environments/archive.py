@@ -12,9 +12,9 @@ from pathlib import Path
 from isal import igzip
 
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
-from constructs_triton_core.untrusted.tar_reader import UnpackLimits, read_members
 from triton_model_check.artifacts.environments.lock import LOCK_MEMBER, EnvironmentLock, read_lock
 from triton_model_check.model_repository.temporary_folders import partial_folder
+from triton_model_check.untrusted.tar_reader import UnpackLimits, read_members
 
 __all__ = ["lock_of_archive", "write_file", "write_tar"]
 

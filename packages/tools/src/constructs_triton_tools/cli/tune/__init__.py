@@ -19,7 +19,6 @@ from constructs_triton_core.program.exit_codes import (
 from constructs_triton_core.program.progress import clear_line
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.tune.arguments import LOCAL_OPTIONS, add_arguments
-from constructs_triton_tools.cli.tune.deployed import clean, describe_cost, print_policy, read_place
 from constructs_triton_tools.cli.tune.progress import TuneProgress
 from triton_model_check.cli.tensor_options import read_shapes
 
@@ -33,10 +32,6 @@ __all__ = ["add_arguments", "run"]
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the plan, search, and print what was found."""
-    if arguments.policy:
-        return print_policy(arguments)
-    if arguments.clean:
-        return clean(arguments, lambda: _confirm(arguments))
     from constructs_triton_tools.measuring.tuning.search import BatchingFaultError
 
     tuning = _prepare(arguments)
@@ -57,13 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _prepare(arguments: argparse.Namespace) -> Tuning:
-    from constructs_triton_tools.measuring.tuning.search import LocalPlace, TuneOptions, Tuning
+    from constructs_triton_tools.measuring.tuning.search import TuneOptions, Tuning
 
-    for name, value in (("REPOSITORY", arguments.repository), ("--latency-ms", arguments.latency_ms)):
-        if value is None:
-            raise InvalidValueError(
-                f"tune: {name} is required; write for example tune models --latency-ms 100"
-            )
     options = TuneOptions(
         latency_ms=arguments.latency_ms,
         percentile=arguments.percentile,
@@ -77,11 +67,8 @@ def _prepare(arguments: argparse.Namespace) -> Tuning:
         compares_outputs=arguments.compares_outputs,
         seed=arguments.seed,
     )
-    place, local = read_place(arguments), _local(arguments)
-    if place and local:
-        raise InvalidValueError("--instance-type: searches in AWS; remove the options of the local server")
-    requests = _requests(arguments)
-    return Tuning(arguments.repository, arguments.model, options, place or LocalPlace(local), requests)
+    local, requests = _local(arguments), _requests(arguments)
+    return Tuning(arguments.repository, arguments.model, options, local, requests)
 
 
 def _requests(arguments: argparse.Namespace) -> Sequence[Any] | None:
@@ -108,17 +95,14 @@ def _local(arguments: argparse.Namespace) -> LocalRunOptions:
 
 
 def _plan(tuning: Tuning) -> Iterator[str]:
-    """Say what will be measured, for how long, and what it costs."""
-    from constructs_triton_tools.measuring.tuning.search import LocalPlace
-
-    options, facts, place = tuning.options, tuning.facts, tuning.place
-    is_local = isinstance(place, LocalPlace)
+    """Say what will be measured, and for how long."""
+    options, facts = tuning.options, tuning.facts
     expected = tuning.schedule.expected_seconds(tuning.count) / 60
     yield (
         f"tune {tuning.model}: the highest rate with p{options.percentile:g} within "
-        f"{options.latency_ms:g} ms, {'on this machine' if is_local else 'in AWS'}"
+        f"{options.latency_ms:g} ms, on this machine"
     )
-    yield f"  machine   {facts.machine}; {facts.server}{'; no cost' if is_local else ''}"
+    yield f"  machine   {facts.machine}; {facts.server}; no cost"
     for name, space in tuning.spaces.items():
         yield f"  {name:9} {space}"
     yield f"  data      {facts.data}, the same for all configurations"
@@ -126,8 +110,6 @@ def _plan(tuning: Tuning) -> Iterator[str]:
         f"  time      about {expected:.0f} minutes for up to {tuning.count} configurations; at most "
         f"{options.budget_minutes:g} (--budget-minutes)"
     )
-    if not isinstance(place, LocalPlace):
-        yield from describe_cost(place, options.budget_minutes)
     yield f"  output    {options.output}"
     if tuning.stand_in:
         yield f"  warning   {tuning.stand_in}"

@@ -12,7 +12,6 @@ from constructs_triton_core.program.argument_types import (
     whole_number,
 )
 from constructs_triton_tools.cli.local import add_run_option
-from constructs_triton_tools.cli.tune.deployed import add_aws
 
 __all__ = ["LOCAL_OPTIONS", "add_arguments"]
 
@@ -24,8 +23,6 @@ examples:
   constructs-triton tune models --latency-ms 100
   constructs-triton tune models --model digits --latency-ms 50 --requests mix.jsonl --budget-minutes 60
   constructs-triton tune models --latency-ms 100 --engine docker --image tune=IMAGE
-  constructs-triton tune models --latency-ms 100 --instance-type ml.g5.xlarge --role ARN --bucket NAME
-  constructs-triton tune --clean
 
 The search starts one configuration after the other and measures whether it holds a little more than the best
 so far. At the end, it measures the best ones and the present one in turns. It refuses a configuration whose
@@ -33,10 +30,6 @@ outputs differ from those of the present one. The repository is not changed.
 
 Exit codes: 0 success, 1 no rate was held or the present outputs of a batch are wrong, 2 the search could not
 be run, 130 Ctrl-C. The same command continues a search that was stopped.
-
-With --instance-type the search runs on instances of SageMaker. It costs money: the command prints the most
-that it can cost, and asks first. The endpoints are deleted at the end, and by a schedule if this machine is
-off.
 """
 
 
@@ -44,17 +37,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Search the instances, batch sizes and delays of a model for the highest rate whose latency stays "
-        "within a limit, by measuring on this machine, or in AWS. Compares the best with your configuration, "
-        "and writes config.pbtxt, a report, and the CSV file that `constructs-triton plan` reads."
+        "within a limit, by measuring on this machine. Compares the best with your configuration, and "
+        "writes config.pbtxt, a report, and the CSV file that `constructs-triton plan` reads."
     )
     parser.epilog = _EPILOG
     # fmt: off
-    parser.add_argument("repository", type=Path, nargs="?", metavar="REPOSITORY", help="model repository")
+    parser.add_argument("repository", type=Path, metavar="REPOSITORY", help="model repository")
     parser.add_argument("--model", metavar="NAME",
                         help="model to serve; of an ensemble, every step is searched (default: the only "
                              "top-level model)")
-    parser.add_argument("--latency-ms", type=number(), metavar="MS",
-                        help="limit of the latency in milliseconds; required")
+    parser.add_argument("--latency-ms", type=number(), required=True, metavar="MS",
+                        help="limit of the latency in milliseconds")
     parser.add_argument("--percentile", type=number(), default=95, metavar="P",
                         help="percentile of the latency that must be within the limit (default: %(default)s)")
     # fmt: on
@@ -69,7 +62,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="search with a framework's Python package in place of a backend that the server does not have; "
         "the report says so",
     )
-    add_aws(parser.add_argument_group("in AWS"))
     _add_output(parser.add_argument_group("output"))
 
 

@@ -42,11 +42,6 @@ class TuneProgress(TuneListener):
             print_note(f"{known} results of an earlier run are used again")
         self._print(f"{'rate/s':>8}  {'result':23}  configuration")
 
-    def on_wait(self, what: str) -> None:
-        """Print what the search waits for."""
-        clear_line()
-        print_note(what)
-
     def on_trial(self, trial: Trial) -> None:
         """Print the row of a configuration."""
         reason = f" ({trial.reason})" if trial.reason else ""

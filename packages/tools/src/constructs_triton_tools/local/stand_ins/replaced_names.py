@@ -8,10 +8,10 @@ from pathlib import Path
 
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
-from constructs_triton_core.untrusted.tar_reader import read_members
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, variants_of
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_repository.member_checks import normalize
+from triton_model_check.untrusted.tar_reader import read_members
 
 __all__ = ["check_replaced_names"]
 

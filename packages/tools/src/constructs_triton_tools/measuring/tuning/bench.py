@@ -69,8 +69,7 @@ class Bench:
         servers: Starts the candidates, and has the options of the search.
         journal: Has the results of earlier runs.
         is_stopped: Whether Ctrl-C was pressed: Python loses an interruption of a finalizer.
-        deadline: When the next measurement is one too many, on the clock of ``time.monotonic``; later by the
-            time that the servers waited for endpoints.
+        deadline: When the next measurement is one too many, on the clock of ``time.monotonic``.
         show: Called twice a second while a step runs.
         steps: Every step.
     """
@@ -106,10 +105,10 @@ class Bench:
         """Return the requests per second of one caller who waits for each answer."""
 
         def ask() -> float:
-            running = self.servers.get(self.servers.repository.present)
+            running, requests = self.servers.get(self.servers.repository.present), self.servers.requests
             begin = time.monotonic()
             for number in range(_ALONE):
-                running.transport.invoke(running.requests[number % len(running.requests)])
+                running.transport.invoke(requests[number % len(requests)])
             return _ALONE / (time.monotonic() - begin)
 
         return float(self.journal.recall("one caller", ask))
@@ -144,7 +143,7 @@ class Bench:
         self, running: RunningCandidate, candidate: Candidate, rate: float, seconds: float
     ) -> StepResult:
         limits = self.options.limits
-        prepared = [prepare(running.transport, request) for request in running.requests]
+        prepared = [prepare(running.transport, request) for request in self.servers.requests]
         runner = StepRunner(prepared, limits, show=self.show, is_decided=MissDetector(limits))
         in_flight = ceil(_IN_FLIGHT * rate * self.options.latency_ms / 1000)
         settings = StepSettings(
@@ -158,8 +157,8 @@ class Bench:
 
     @property
     def seconds_left(self) -> float:
-        """Time until the deadline, which waiting for endpoints moves."""
-        return self.deadline + self.servers.waited_seconds - time.monotonic()
+        """Time until the deadline."""
+        return self.deadline - time.monotonic()
 
     def _refuse_after_deadline(self) -> None:
         if self.is_stopped():
@@ -177,14 +176,15 @@ class Bench:
 
     def _start_and_compare(self, candidate: Candidate) -> dict[str, Any]:
         self._refuse_after_deadline()
+        requests = self.servers.requests
         if self.options.compares_outputs and not self._expected:
             running = self.servers.get(self.servers.repository.present)
-            self._expected = record_outputs(running.transport, running.requests)
+            self._expected = record_outputs(running.transport, requests)
         try:
             running = self.servers.get(candidate)
         except CandidateRefusedError as error:
             return {"reason": str(error), "is_wrong": False}
-        found = compare_outputs(running.transport, running.requests, self._expected) if self._expected else []
+        found = compare_outputs(running.transport, requests, self._expected) if self._expected else []
         return {"reason": found[0] if found else "", "is_wrong": bool(found)}
 
 

@@ -20,9 +20,6 @@ class TuneListener:
     def on_begin(self, known: int) -> None:
         """The search begins, with this number of results of an earlier run."""
 
-    def on_wait(self, what: str) -> None:
-        """The search waits for AWS."""
-
     def on_trial(self, trial: Trial) -> None:
         """A candidate was tried."""
 

@@ -16,8 +16,7 @@ from constructs_triton_tools.measuring.tuning.bench import Bench
 from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
 from constructs_triton_tools.measuring.tuning.comparison import Comparison, compare_rounds
 from constructs_triton_tools.measuring.tuning.journal import Journal
-from constructs_triton_tools.measuring.tuning.listener import TuneListener
-from constructs_triton_tools.measuring.tuning.local_place import LocalPlace
+from constructs_triton_tools.measuring.tuning.machine import check_backends, read_machine
 from constructs_triton_tools.measuring.tuning.preparation import (
     Inputs,
     TuneOptions,
@@ -28,6 +27,7 @@ from constructs_triton_tools.measuring.tuning.preparation import (
 from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError, Race, SearchStoppedError
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
 from constructs_triton_tools.measuring.tuning.rounds import measure_rounds
+from constructs_triton_tools.measuring.tuning.servers import CandidateServers
 from triton_model_check.artifacts.environments.placement import with_environments
 from triton_model_check.model_repository import ModelRepository
 
@@ -99,7 +99,6 @@ def compare_repositories(
     second_found.model(name)
     first_placed, second_placed = map(with_environments, (found, second_found))
     repository = _TwoRepositories(first_placed, name, _FIRST, TunedRepository(second_placed, name, _SECOND))
-    place = LocalPlace(local)
     with tempfile.TemporaryDirectory() as folder:
         options = TuneOptions(
             latency_ms=latency_ms,
@@ -111,12 +110,12 @@ def compare_repositories(
             seed=seed,
         )
         for each in (repository, repository.second):
-            place.check(each, options)
+            check_backends(each, local, accept_stand_in=accept_stand_in)
         drawn = requests or draw_requests(Path(first), name, options)
         invocations = [encode_inputs(each) for each in drawn]
         with (
             closing(Journal(options.output / "journal.jsonl", {})) as journal,
-            closing(place.open(repository, invocations, options, TuneListener())) as servers,
+            closing(CandidateServers(repository, invocations, options, local, read_machine())) as servers,
         ):
             servers.keep((_FIRST, _SECOND))
             bench = Bench(servers, journal)

@@ -32,14 +32,12 @@ class Facts:
         server: The Triton server.
         data: The requests.
         shares_cpus: Whether the model runs on the CPUs of the load generator.
-        instance_type: Instance type of the endpoint, or ``local``.
     """
 
     machine: str
     server: str
     data: str
     shares_cpus: bool
-    instance_type: str = "local"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

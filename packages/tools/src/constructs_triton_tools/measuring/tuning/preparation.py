@@ -13,6 +13,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.load_test.step import Limits
 from constructs_triton_tools.measuring.sample_inputs import sample_inputs
 from constructs_triton_tools.measuring.tuning.candidates import Candidate, SearchSpace
+from constructs_triton_tools.measuring.tuning.machine import Machine
 from constructs_triton_tools.measuring.tuning.model_settings import find_space, read_settings
 from constructs_triton_tools.measuring.tuning.outputs import REQUESTS
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Inputs",
-    "Machine",
     "TuneOptions",
     "draw_requests",
     "encode_inputs",
@@ -66,25 +66,6 @@ class TuneOptions:
             raise InvalidValueError(
                 f"budget_minutes: must be at least 1 and at most a week, got {self.budget_minutes:g}; use 20"
             )
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The machine that runs the candidates.
-
-    Args:
-        cpus: Number of CPUs.
-        cpu: Name of the CPU.
-        gpus: Name of each GPU.
-    """
-
-    cpus: int
-    cpu: str
-    gpus: tuple[str, ...]
-
-    def __str__(self) -> str:
-        gpus = f"GPUs: {', '.join(self.gpus)}" if self.gpus else "no GPU"
-        return f"{self.cpus} CPUs ({self.cpu}), {gpus}"
 
 
 def find_only_model(repository: ModelRepository) -> str:

@@ -13,7 +13,7 @@ from constructs_triton_tools.measuring.load_test.step import StepResult, Verdict
 from constructs_triton_tools.measuring.plots.tune_plot import plot_tuning
 from constructs_triton_tools.measuring.tuning.bench import BenchStep
 from constructs_triton_tools.measuring.tuning.candidates import Candidate
-from constructs_triton_tools.measuring.tuning.outcome import Facts, TuneResult
+from constructs_triton_tools.measuring.tuning.outcome import TuneResult
 from constructs_triton_tools.measuring.tuning.racing import Outcome
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
 from constructs_triton_tools.operations.whole_files import write_whole
@@ -30,10 +30,6 @@ _LIMITS = (
     "The requests were independent of each other (a Poisson process), one item each unless your own requests "
     "have more. Callers that send larger batches than `max_batch_size` get an error.",
     "Not searched: the model itself, its precision, accelerators, the response cache and priorities.",
-)
-_HAS_NETWORK = (
-    "The latency includes the network between the load generator and the endpoint. The search ran on a "
-    "multi-model endpoint or on endpoints in turn; only the comparison ran on variants of one endpoint."
 )
 _SHARES_CPUS = "The load generator and the model shared the CPUs: compare the rates, do not size with them."
 
@@ -97,11 +93,7 @@ def _write_benchmark(result: TuneResult) -> None:
     names.setdefault(result.best, "tuned")
     for candidate, name in names.items():
         if steps := _confirmed(result, candidate):
-            metadata = BenchmarkMetadata(
-                configuration=f"{result.model} {name}",
-                instance_type=result.facts.instance_type,
-                instance_type_source="local" if result.facts.instance_type == "local" else "endpoint",
-            )
+            metadata = BenchmarkMetadata(configuration=f"{result.model} {name}")
             write_results(path, metadata, steps, append=path.exists())
 
 
@@ -122,6 +114,7 @@ def _confirmed(result: TuneResult, candidate: Candidate) -> list[StepResult]:
 
 def _write_report(result: TuneResult, repository: TunedRepository, path: Path) -> None:
     """Write the report as Markdown; its first line is one sentence about the result."""
+    limits = (_SHARES_CPUS, *_LIMITS) if result.facts.shares_cpus else _LIMITS
     parts = [
         [str(result), "", *(f"- {note}" for note in result.notes)],
         _changes(result, repository),
@@ -129,16 +122,10 @@ def _write_report(result: TuneResult, repository: TunedRepository, path: Path) -
         _tried(result),
         _times(result),
         _method(result),
-        ["## Limits", "", *(f"- {text}" for text in _limits(result.facts))],
+        ["## Limits", "", *(f"- {text}" for text in limits)],
     ]
     lines = [line for part in parts if part for line in (*part, "")]
     write_whole(path, "\n".join(lines).rstrip() + "\n")
-
-
-def _limits(facts: Facts) -> Iterable[str]:
-    if facts.instance_type != "local":
-        return (_HAS_NETWORK, *_LIMITS[1:])
-    return (_SHARES_CPUS, *_LIMITS) if facts.shares_cpus else _LIMITS
 
 
 def _changes(result: TuneResult, repository: TunedRepository) -> list[str]:

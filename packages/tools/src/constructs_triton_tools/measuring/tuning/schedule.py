@@ -11,7 +11,8 @@ __all__ = ["Schedule"]
 
 MOST_ROUNDS, FEWEST_ROUNDS = 5, 2
 _FINALISTS = 3
-# What a candidate costs on average besides its start: short steps, and for a winner longer ones.
+# What a candidate costs on average: its start, short steps, and for a winner longer ones.
+_START_SECONDS = 3.0
 _SHORT_STEPS, _LONG_STEPS = 3.0, 0.8
 _STEPS_OF_CROSSING = 3.2
 _LARGEST_RESERVE = 0.45
@@ -26,12 +27,10 @@ class Schedule:
     Args:
         budget_seconds: Time of both together.
         step_seconds: Length of a short step.
-        start_seconds: What the start of a candidate takes.
     """
 
     budget_seconds: float
     step_seconds: float
-    start_seconds: float = 3.0
 
     @property
     def confirm_seconds(self) -> float:
@@ -70,6 +69,6 @@ class Schedule:
         """Return how long a search of this number of candidates and its comparison usually take."""
         short = _SHORT_STEPS * (self.step_seconds + LEAD_SECONDS)
         long = _LONG_STEPS * (self.confirm_seconds + LEAD_SECONDS)
-        search = candidates * (self.start_seconds + short + long)
+        search = candidates * (_START_SECONDS + short + long)
         comparison = self._comparison_seconds(2)
         return min(search, self.search_seconds) + min(comparison, self.budget_seconds - self.search_seconds)

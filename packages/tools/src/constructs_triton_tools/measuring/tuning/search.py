@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from math import ceil
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from blake3 import blake3
 
@@ -21,7 +21,7 @@ from constructs_triton_tools.measuring.tuning.axes import count_candidates, sear
 from constructs_triton_tools.measuring.tuning.bench import Bench
 from constructs_triton_tools.measuring.tuning.journal import Journal
 from constructs_triton_tools.measuring.tuning.listener import TuneListener
-from constructs_triton_tools.measuring.tuning.local_place import LocalPlace
+from constructs_triton_tools.measuring.tuning.machine import check_backends, describe_server, read_machine
 from constructs_triton_tools.measuring.tuning.outcome import (
     Facts,
     TuneResult,
@@ -41,13 +41,11 @@ from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedErro
 from constructs_triton_tools.measuring.tuning.results import write_tuning
 from constructs_triton_tools.measuring.tuning.rounds import Round, choose_finalists, measure_rounds
 from constructs_triton_tools.measuring.tuning.schedule import Schedule
+from constructs_triton_tools.measuring.tuning.servers import CandidateServers
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 
-if TYPE_CHECKING:
-    from constructs_triton_tools.measuring.tuning.deployed.place import AwsPlace
-
-__all__ = ["BatchingFaultError", "LocalPlace", "TuneOptions", "Tuning", "tune"]
+__all__ = ["BatchingFaultError", "TuneOptions", "Tuning", "tune"]
 
 
 def tune(
@@ -115,7 +113,7 @@ def tune(
         compares_outputs=compares_outputs,
         seed=seed,
     )
-    return Tuning(Path(repository), model, options, LocalPlace(local), requests).run(listener)
+    return Tuning(Path(repository), model, options, local, requests).run(listener)
 
 
 class BatchingFaultError(LocalEndpointError):
@@ -129,11 +127,11 @@ class Tuning:
         repository: The model repository.
         model: The model to serve. Default: the only top-level model.
         options: How the search is run.
-        place: Where the candidates run.
+        local: Options of ``LocalEndpoint``, such as ``engine`` and ``images``.
         requests: Inputs or encoded requests. Default: random values.
 
     Raises:
-        InvalidValueError: an argument is out of range, the model cannot be tuned, or the place refuses it.
+        InvalidValueError: an argument is out of range, the model cannot be tuned, or a stand-in was not accepted.
         RepositoryError: a configuration has errors.
     """
 
@@ -142,31 +140,30 @@ class Tuning:
         repository: Path,
         model: str | None,
         options: TuneOptions,
-        place: LocalPlace | AwsPlace,
+        local: LocalRunOptions,
         requests: Sequence[Inputs | Invocation] | None = None,
     ) -> None:
-        self.options, self.place = options, place
+        self.options, self._local, self._machine = options, local, read_machine()
         found = ModelRepository.from_directory(repository, calls=options.calls)
         # The server checks the files; without a readable configuration there is nothing to search.
         configs = Target(local_files=False)
         found.check(configs, is_packed=False, front_end=False).raise_for_errors()
         self.model = model or find_only_model(found)
-        self.repository, self.spaces = find_spaces(found, self.model, options, place.machine)
+        self.repository, self.spaces = find_spaces(found, self.model, options, self._machine)
         #: The highest number of candidates that are tried.
         self.count = count_candidates(self.repository.present, self.spaces)
-        self.stand_in = place.check(self.repository, options)
+        self.stand_in = check_backends(self.repository, local, accept_stand_in=options.accept_stand_in)
         drawn = requests or draw_requests(repository, self.model, options)
         self.requests = [encode_inputs(each) for each in drawn]
         kind = "requests of your own" if requests else f"random requests (seed {options.seed})"
         #: What the search is measured with.
         self.facts = Facts(
-            machine=str(place.machine),
-            server=str(place),
+            machine=str(self._machine),
+            server=describe_server(local),
             data=f"{len(self.requests)} {kind}",
-            shares_cpus=place.instance_type == "local" and not place.machine.gpus,
-            instance_type=place.instance_type,
+            shares_cpus=not self._machine.gpus,
         )
-        self.schedule = Schedule(60 * options.budget_minutes, options.step_seconds, place.start_seconds)
+        self.schedule = Schedule(60 * options.budget_minutes, options.step_seconds)
         _refuse_small_budget(self.schedule, options)
         self._started = 0.0
 
@@ -187,15 +184,15 @@ class Tuning:
         Raises:
             InvalidValueError: the folder of the results belongs to a search with other inputs.
             LocalEndpointError: the present configuration does not start.
-            SearchStoppedError: the results are written, but an endpoint in AWS could not be deleted.
         """
         watcher, options = listener or TuneListener(), self.options
         self._started = time.monotonic()
         options.output.mkdir(parents=True, exist_ok=True)
+        servers = CandidateServers(self.repository, self.requests, options, self._local, self._machine)
         with (
             _interruptions() as stopped,
             closing(Journal(options.output / "journal.jsonl", self._inputs())) as journal,
-            closing(self.place.open(self.repository, self.requests, options, watcher)) as servers,
+            closing(servers),
         ):
             watcher.on_begin(len(journal))
             bench = Bench(
@@ -257,7 +254,7 @@ class Tuning:
         return sorted(self.spaces, key=queue, reverse=True)
 
     def _compare(self, race: Race, bench: Bench, watcher: TuneListener, rounds: list[Round]) -> None:
-        finalists = choose_finalists(race)[: self.place.most_finalists]
+        finalists = choose_finalists(race)
         if race.best == race.present or not race.trials[race.present].rate:
             return
         bench.deadline = self._started + self.schedule.budget_seconds

@@ -10,8 +10,8 @@ from typing import Any
 from constructs_triton_core.aws_reader import describe_failure, missing_permission
 from constructs_triton_core.errors import ArchiveError
 from constructs_triton_core.untrusted.budget import UnpackBudget
-from constructs_triton_core.untrusted.tar_reader import UnpackLimits
 from constructs_triton_tools.operations.adopting.reading import RecordingReader
+from triton_model_check.untrusted.tar_reader import UnpackLimits
 
 __all__ = ["Downloads"]
 

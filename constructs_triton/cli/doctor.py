@@ -19,8 +19,6 @@ from constructs_triton_core.processes.children import run_child
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_json, print_table
-from constructs_triton_tools.local.containers.engine import ContainerEngine
-from constructs_triton_tools.local.server.installation import find_installation, inspect_python
 
 __all__ = ["EXTRAS", "Part", "add_arguments", "run"]
 
@@ -112,12 +110,16 @@ def _cdk() -> Part:
 
 
 def _triton_server() -> str:
+    from constructs_triton_tools.local.server.installation import find_installation, inspect_python
+
     installation = find_installation()
     installation.stub_for(inspect_python())
     return str(installation.executable)
 
 
 def _engine(name: Literal["docker", "podman"]) -> str:
+    from constructs_triton_tools.local.containers.engine import ContainerEngine
+
     return f"{ContainerEngine(name).memory_bytes() / 2**30:.0f} GiB of memory"
 
 

@@ -12,8 +12,8 @@ from email.parser import BytesHeaderParser
 from pathlib import Path
 
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
-from constructs_triton_core.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 from triton_model_check.artifacts.environments.lock import LOCK_MEMBER, EnvironmentLock, read_lock
+from triton_model_check.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 
 __all__ = ["EnvironmentContents", "InstalledPackage", "read_contents"]
 
