@@ -148,3 +148,62 @@ def test_base_installation_has_no_numpy() -> None:
         for each in project_of(folder)["dependencies"]
     }
     assert not required & {"numpy", "boto3", "constructs-triton-client", "cdk-rehearse"}
+
+
+def _imports_of_others() -> Iterator[tuple[Path, str, str]]:
+    """Yield each module and name that a package imports from another one, with the importing file."""
+    for package in PACKAGES.values():
+        for path in (*package.modules, *package.stubs):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                    owner = PACKAGES.get(node.module.partition(".")[0])
+                    if owner not in (None, package):
+                        yield from ((path, node.module, alias.name) for alias in node.names)
+
+
+def _file_of(module: str) -> Path | None:
+    """Return the file of a module, or its stub, which lists the names of a package that imports late."""
+    package, *inner = module.split(".")
+    path = PACKAGES[package].root.joinpath(*inner)
+    files = (path / "__init__.pyi", path.with_suffix(".py"), path / "__init__.py")
+    return next((file for file in files if file.is_file()), None)
+
+
+def _exported(file: Path) -> set[str]:
+    """The names of a module's ``__all__``, or those that a stub imports for others."""
+    body = ast.parse(file.read_text()).body
+    if file.suffix == ".pyi":
+        return {alias.name for node in body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    lists = (
+        node.value
+        for node in body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+    return {name for each in lists if isinstance(each, ast.List) for name in ast.literal_eval(each)}
+
+
+def _doors() -> dict[str, set[str]]:
+    lists = {
+        name: PROJECT / Path(each.source).parent / "public_modules.txt" for name, each in PACKAGES.items()
+    }
+    return {name: set(path.read_text().split()) for name, path in lists.items() if path.is_file()}
+
+
+def test_other_packages_enter_through_the_doors() -> None:
+    """A package imports of another only the modules in the other's ``public_modules.txt``, which are used."""
+    used: dict[str, set[str]] = {name: set() for name in _doors()}
+    for _, module, name in _imports_of_others():
+        is_module = _file_of(f"{module}.{name}") is not None
+        used[module.partition(".")[0]].add(f"{module}.{name}" if is_module else module)
+    assert used == _doors()
+
+
+def test_other_packages_import_only_exported_names() -> None:
+    """Each name that a package imports of another is in ``__all__`` of its module."""
+    missing = [
+        f"{path.relative_to(PROJECT)}: {module}.{name}"
+        for path, module, name in _imports_of_others()
+        for file in [_file_of(module)]
+        if file is not None and _file_of(f"{module}.{name}") is None and name not in _exported(file)
+    ]
+    assert not missing

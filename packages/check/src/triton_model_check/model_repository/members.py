@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DIRECTORY_MODE",
     "MAX_DEPTH",
+    "PLAIN_MODE",
     "FileState",
     "Member",
     "changed_error",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import boto3
     from botocore.config import Config
 
-__all__ = ["SageMakerTransport", "default_config"]
+__all__ = ["LOOPBACK_HOSTS", "READ_TIMEOUT_SECONDS", "SageMakerTransport", "default_config"]
 
 # A container has 60 s to answer; the AWS documentation asks for a socket timeout of 70 s.
 READ_TIMEOUT_SECONDS = 70.0
