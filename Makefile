@@ -49,7 +49,7 @@ $(NODE_INSTALLED): package.json package-lock.json | system
 demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machine and send it requests
 	@$(BIN)/python tools/demo.py
 
-# The checks of types and NumPy 2 use the time in which the tests wait for servers. The tests of client/ run once,
+# The checks of types and NumPy 2 use the time in which the tests wait for servers. The tests of the client run once,
 # with NumPy 2; `make pytest` and `make acceptance` run them with NumPy 1.
 test: lint ## lint, types and all tests but the slowest, in under ten minutes
 	@$(MAKE) --no-print-directory --jobs=2 pytest types numpy2 PYTEST="$(PYTEST) --ignore=tests/unit/client"
@@ -105,16 +105,14 @@ hints: $(INSTALLED) ## follow the hints of the checks literally, and print how m
 findings: $(INSTALLED) ## write what all checks find in a fixed corpus, and print the difference
 	$(BIN)/python tools/findings_ledger.py --write
 
-# VERSION_TAG=v0.1.0 fails if the tag is not that of the version in both pyproject.toml.
+# VERSION_TAG=v0.1.0 fails if a package has another version than the tag.
 VERSION = $(patsubst v%,%,$(VERSION_TAG))
-dist: $(INSTALLED) ## build the wheels and source distributions of both packages in dist/
+dist: $(INSTALLED) ## build the wheels and source distributions of all packages in dist/
 	rm -rf dist
-	$(BIN)/uv build --quiet --out-dir dist client
-	$(BIN)/uv build --quiet --out-dir dist
-	test -z "$(VERSION)" || { test -f "dist/constructs_triton-$(VERSION).tar.gz" && \
-		test -f "dist/constructs_triton_client-$(VERSION).tar.gz"; }
+	$(BIN)/uv build --all-packages --quiet --out-dir dist
+	test -z "$(VERSION)" || test "$$(ls dist/*-$(VERSION).tar.gz | wc -l)" -eq "$$(ls dist/*.tar.gz | wc -l)"
 
-release-check: $(INSTALLED) ## build both packages and the site from a clean clone, and check versions, contents, metadata
+release-check: $(INSTALLED) ## build all packages and the site from a clean clone, check them, and install each wheel alone
 	$(BIN)/python tools/release_check.py
 
 # QUESTION=1 asks only that one. The answers belong in docs/reference/not_settled.md.
@@ -126,7 +124,7 @@ account-check: $(INSTALLED) $(NODE_INSTALLED) ## ask your AWS account what only 
 CLIENT_PYTHON ?= $(PYTHON)
 NUMPY2 := $(VENV)/numpy2
 CLIENT_PACKAGES := -c $(NUMPY2)/constraints.txt -e ./packages/core -e './packages/client[aws,bfloat16,http]' pytest 'numpy>=2'
-numpy2: $(INSTALLED) ## the tests of client/ with NumPy 2, in an environment without constructs_triton
+numpy2: $(INSTALLED) ## the tests of the client with NumPy 2, in an environment without constructs_triton
 	$(CLIENT_PYTHON) -m venv --clear --without-pip $(NUMPY2)
 	grep -v '^numpy==' constraints.txt > $(NUMPY2)/constraints.txt
 	$(BIN)/uv pip install --quiet --python $(NUMPY2)/bin/python $(CLIENT_PACKAGES) || \
@@ -156,7 +154,7 @@ onnx-corpus: $(INSTALLED) ## write ONNX models with real exporters, and record O
 # SEED draws another sample. Results are kept in .mutants/, so that an interrupted run can be resumed.
 COUNT ?= 300
 SEED ?= 1
-mutants: $(INSTALLED) $(NODE_INSTALLED) ## change the package at random and report which changes no test notices
+mutants: $(INSTALLED) $(NODE_INSTALLED) ## change the packages at random and report which changes no test notices
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m mutants run --count $(COUNT) --seed $(SEED)
 
 # An input that fails is saved below tests/fuzz/cases; commit it with its fix.
@@ -167,10 +165,10 @@ fuzz: $(INSTALLED) ## read mutated input with fresh seeds for SECONDS, and save 
 synth: $(INSTALLED) $(NODE_INSTALLED) ## synthesize app.py to cdk.out
 	npx cdk synth --quiet
 
-facts-check: $(INSTALLED) ## compare facts/ with the data in AWS's packages
+facts-check: $(INSTALLED) ## compare the facts of core and check with the data in AWS's packages
 	$(BIN)/python tools/facts_check.py
 
-facts-refresh: $(INSTALLED) ## update facts/ from newer packages and show the difference
+facts-refresh: $(INSTALLED) ## update the facts of core and check from newer packages and show the difference
 	$(BIN)/python tools/facts_refresh.py
 
 lock: $(INSTALLED) ## resolve constraints.txt again

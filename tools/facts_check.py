@@ -1,4 +1,4 @@
-"""Compare ``triton_model_check/facts`` with what AWS's own packages publish: ``make facts-check``.
+"""Compare the facts of core and check with what AWS's own packages publish: ``make facts-check``.
 
 The packages are in a separate environment, ``.venv-facts``: sagemaker-core conflicts with nvidia-pytriton.
 Also compares the image tables with the newest SageMaker SDKs, which may have moved them: see

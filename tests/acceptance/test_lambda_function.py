@@ -48,7 +48,7 @@ def function(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (command,) = blocks("bash")
     _, *words = shlex.split(command.replace("3.13", f"3.{sys.version_info.minor}"))
     build(folder / "dist")
-    run(sys.executable, "-m", "pip", *words, cwd=folder, PIP_FIND_LINKS=str(folder / "dist"))
+    run(sys.executable, "-m", "pip", *words, cwd=folder, variables={"PIP_FIND_LINKS": str(folder / "dist")})
     return folder / "function"
 
 
@@ -63,7 +63,7 @@ def call(python: Path, function: Path, event: dict[str, Any], local: LocalEndpoi
         "AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME": local.endpoint_url,
         "PYTHONPATH": str(function),
     }
-    return json.loads(run(python, "-c", CALL, path, cwd=function, **runtime, **variables))
+    return json.loads(run(python, "-c", CALL, path, cwd=function, variables=runtime | variables))
 
 
 def test_function_with_the_client_calls_the_endpoint_of_the_page(
@@ -77,7 +77,7 @@ def test_function_with_the_client_calls_the_endpoint_of_the_page(
 
     stack, _ = blocks("python")
     (tmp_path / "models").symlink_to(PROJECT / "assets" / "model_repositories" / "digits")
-    run(sys.executable, "-c", stack, cwd=tmp_path, CDK_OUTDIR=str(tmp_path / "cdk.out"))
+    run(sys.executable, "-c", stack, cwd=tmp_path, variables={"CDK_OUTDIR": str(tmp_path / "cdk.out")})
     (function / "handler.py").write_text(blocks(HANDLER)[0])
     images, digits = held_out_images()
     with LocalEndpoint.from_assembly(tmp_path / "cdk.out") as local:
