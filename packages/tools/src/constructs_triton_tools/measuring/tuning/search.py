@@ -131,7 +131,8 @@ class Tuning:
         requests: Inputs or encoded requests. Default: random values.
 
     Raises:
-        InvalidValueError: an argument is out of range, the model cannot be tuned, or a stand-in was not accepted.
+        InvalidValueError: an argument is out of range, the model cannot be tuned, or needs a stand-in that is
+            not accepted.
         RepositoryError: a configuration has errors.
     """
 
