@@ -79,7 +79,9 @@ PACKAGES = {
             _TOOLS,
             "packages/tools/src",
             (_CORE, _CHECK, _FUNCTIONS, _CLIENT),
-            frozenset({*_AWS, "aiohttp", "blake3", "isal", "matplotlib", "multidict", "numpy", "rich", "uv", "yarl"}),
+            frozenset(
+                {*_AWS, "aiohttp", "blake3", "isal", "matplotlib", "multidict", "numpy", "rich", "uv", "yarl"}
+            ),
             36_000,
         ),
         Package(

@@ -231,5 +231,9 @@ def test_the_command_prints_what_to_copy(assembly: Path) -> None:
                 process.send_signal(signal.SIGINT)
         text = "".join(lines)
     assert process.returncode == 130
-    for words in ("/endpoints/Multi/invocations", "one.tar.gz, zero.tar.gz", 'EndpointName="Multi"'):
+    for words in (
+        "/endpoints/Multi/invocations",
+        '2 models by name: "one" and "zero"',
+        'EndpointName="Multi"',
+    ):
         assert words in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -125,7 +126,7 @@ def test_models_of_a_multi_model_endpoint_have_their_own(local: LocalEndpoint) -
 def target_models(caller: Caller) -> list[str]:
     """The archives, which the error for an unknown one lists."""
     message = caller.refusal("many", TargetModel="absent.tar.gz")["Error"]["Message"]
-    return [each.strip() for each in message.partition("Its archives: ")[2].split(",")]
+    return re.findall(r'"([\w.-]+\.tar\.gz)"', message.partition("Its archives: ")[2])
 
 
 @needs_podman

@@ -165,6 +165,68 @@ class QueueStack(cdk.Stack):
         cdk.CfnOutput(self, "Bucket", value=queue.bucket_name)
 
 
+def synthesize_callers(
+    directory: Path, key: str, previous: tuple[str, ...], exported: tuple[str, ...]
+) -> Path:
+    """Write the assembly of a repository, and of a stack of callers that read its index, to a folder."""
+    folder = directory / "-".join((key, *previous, "exports", *exported))
+    app = cdk.App(outdir=str(folder), builtin_cloud_formation_validation=False)
+    serving = cdk.Stack(app, "Serving")
+    keys = {name: kms.Key(serving, name) for name in ("Old", "New")}
+    repository = TritonModelRepository(
+        serving,
+        "Models",
+        source=ModelSource.from_directory(_models(directory)),
+        encryption_key=keys[key],
+        previous_encryption_keys=[keys[name] for name in previous],
+    )
+    TritonMultiModelEndpoint(
+        serving, "Endpoint", model_repository=repository, endpoint_name="many", instance_type=INSTANCE_TYPE
+    )
+    principal = iam.ServicePrincipal("lambda.amazonaws.com")
+    repository.grant_read_index(iam.Role(cdk.Stack(app, "Callers"), "Caller", assumed_by=principal))
+    for name in exported:
+        serving.export_value(keys[name].key_arn)
+    app.synth()
+    return folder
+
+
+class KeptStack(cdk.Stack):
+    """Data under a key that neither the asset bucket nor the bucket of captured data has any more."""
+
+    def __init__(self, scope: Construct, id: str, *, models: Path, is_kept: bool) -> None:
+        super().__init__(scope, id)
+        old, new = kms.Key(self, "Old"), kms.Key(self, "New")
+        captured = s3.Bucket(self, "Captured", encryption_key=new)
+        TritonEndpoint(
+            self,
+            "Endpoint",
+            model_repository=TritonModelRepository(
+                self,
+                "Models",
+                source=ModelSource.from_directory(models),
+                previous_encryption_keys=[old] if is_kept else [],
+            ),
+            model="adder",
+            endpoint_name="adder",
+            instance_type=INSTANCE_TYPE,
+            data_capture=DataCapture(bucket=captured),
+        )
+        reader = iam.Role(self, "Reader", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        captured.grant_read(reader)
+        if is_kept:
+            old.grant_decrypt(reader)
+
+
+def synthesize_kept(directory: Path, *, is_kept: bool) -> Path:
+    """Write the assembly of the stack that keeps the permission for the old key, or not, to a folder."""
+    folder = directory / f"kept-{is_kept}"
+    app = cdk.App(outdir=str(folder), builtin_cloud_formation_validation=False)
+    KeptStack(app, STACK, models=_models(directory), is_kept=is_kept)
+    app.synth()
+    return folder
+
+
 def synthesize_queue(directory: Path, key: str | None, previous: tuple[str, ...] = ()) -> Path:
     """Write the assembly of a queue with these keys to a folder of their names."""
     folder = directory / "-".join((str(key), *previous))

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from deploy_app import synthesize
 from deploy_synth import STACK, Declared
+from encrypted_app import STACK as QUEUE
+from encrypted_app import synthesize_queue
 from programs import run_command
 from stack_view import StackView
 from triton_server import needs_server
@@ -110,3 +112,16 @@ def test_unknown_endpoint_is_named(view: StackView) -> None:
     nowhere = LocalEndpoint.from_aws("http://127.0.0.1:1")
     with pytest.raises(LocalEndpointError, match="returned an error"), nowhere:
         pass
+
+
+def test_deployed_queue_is_served_as_a_queue(view: StackView, tmp_path: Path) -> None:
+    """SageMaker describes the endpoint as asynchronous, and ``infer_async`` gets its response."""
+    assert view.aws.deploy(synthesize_queue(tmp_path, None), QUEUE).status == "CREATE_COMPLETE"
+    described = view.aws.client("sagemaker").describe_endpoint(EndpointName="adder")
+    output = described["AsyncInferenceConfig"]["OutputConfig"]["S3OutputPath"]
+    (tmp_path / "s3").mkdir()
+    url = view.aws.endpoint_url
+    with LocalEndpoint.from_aws(url, endpoint="adder", bucket_folder=tmp_path / "s3") as running:
+        client = TritonClient.for_endpoint("adder", endpoint_url=running.endpoint_url)
+        pending = client.infer_async(ONES, input_location=f"{output.removesuffix('output/')}input/")
+        assert pending.result()["y"].tolist() == [[7, 7, 7, 7]]

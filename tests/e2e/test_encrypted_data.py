@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from encrypted_app import STACK, synthesize, synthesize_queue
+from encrypted_app import STACK, synthesize, synthesize_callers, synthesize_kept, synthesize_queue
 
 from cdk_rehearse import SimulatedAccount, rehearse
 from cdk_rehearse.endpoints.encrypted_data import Use
@@ -16,6 +17,7 @@ from constructs_triton_core.findings import Finding, Severity
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
+REMOVED = "rehearse-previous-key-removed"
 KINDS = ("option keys", "bucket keys", "previous keys", "multi-model", "component", "capture")
 
 
@@ -55,7 +57,7 @@ def problems(old: Path, new: Path) -> dict[str, Finding]:
     """The problems of data of a rehearsal without failures, by endpoint and data."""
     found = rehearse(old, new, failures="none", orders=1)
     assert found.status == {STACK: "UPDATE_COMPLETE"}, found.reason
-    assert {each.code for each in found.problems} <= {"rehearse-data-loses-access"}
+    assert {each.code for each in found.problems} <= {"rehearse-data-loses-access", REMOVED}
     return {each.path.partition(", ")[2]: each for each in found.problems}
 
 
@@ -64,19 +66,45 @@ def test_new_key_of_a_queue_is_an_error(tmp_path: Path) -> None:
     found = problems(synthesize_queue(tmp_path, "Old"), synthesize_queue(tmp_path, "New"))
     errors = {name for name, each in found.items() if each.severity is Severity.ERROR}
     assert errors == {"asynchronous requests", "asynchronous responses"}
-    assert found.keys() - errors == {"captured data", "notifications"}
+    writing = "asynchronous requests of callers"
+    assert found.keys() - errors == {"captured data", "notifications", writing}
+    assert re.search("role Caller.* may not write asynchronous requests", found[writing].message)
     waiting = found["asynchronous requests"]
     assert "from before the update, under key Old" in waiting.message
     assert "first with the new key in AsyncInferenceConfig(previous_encryption_keys" in waiting.hint
 
 
 def test_hint_for_a_new_key_leads_to_success(tmp_path: Path) -> None:
-    """The deployments that the hint asks for, one after the other, have no problem; so has each way back."""
+    """Neither its deployments nor each way back has an error, and removing a previous key has warnings."""
     deployments = [("Old", ()), ("Old", ("New",)), ("New", ("Old",)), ("New", ())]
     folders = [synthesize_queue(tmp_path, key, previous) for key, previous in deployments]
-    for old, new in pairwise(folders):
-        assert problems(old, new) == {}
-        assert problems(new, old) == {}
+    removed = []
+    for old, new in [*pairwise(folders), *pairwise(reversed(folders))]:
+        found = problems(old, new)
+        assert {each.code for each in found.values()} <= {REMOVED}
+        if found:
+            removed.append(((old.name, new.name), found))
+    assert [names for names, _ in removed] == [("New-Old", "New"), ("Old-New", "Old")]
+    found = removed[0][1]
+    assert {each.severity for each in found.values()} == {Severity.WARNING}
+    assert "role Caller" in found["asynchronous responses"].message
+    assert (
+        "may not read asynchronous requests under the previous key Old"
+        in found["asynchronous requests"].message
+    )
+    assert "until every request is answered" in found["asynchronous requests"].hint
+
+
+def test_permission_for_archives_and_captured_data_under_an_old_key(tmp_path: Path) -> None:
+    """Each is one warning when it is removed; while it stays, and when it is added, there is none."""
+    kept, removed = (synthesize_kept(tmp_path, is_kept=each) for each in (True, False))
+    found = problems(kept, removed)
+    assert {name: each.code for name, each in found.items()} == {
+        "uploaded archives": REMOVED,
+        "captured data": REMOVED,
+    }
+    assert "old_key.grant_decrypt(role), until all of it is read" in found["captured data"].hint
+    assert problems(kept, kept) == problems(removed, kept) == {}
 
 
 def test_removed_key_of_a_queue_needs_the_old_one(tmp_path: Path) -> None:
@@ -85,3 +113,21 @@ def test_removed_key_of_a_queue_needs_the_old_one(tmp_path: Path) -> None:
     found = problems(old, synthesize_queue(tmp_path, None))
     assert found["asynchronous requests"].hint.startswith("put the old key into AsyncInferenceConfig(")
     assert problems(old, synthesize_queue(tmp_path, None, ("Old",))) == {}
+
+
+def test_old_key_leaves_two_stacks_with_one_more_export(tmp_path: Path) -> None:
+    """The deployments of the page succeed, for a repository and for callers in another stack."""
+    deployments = [
+        ("Old", (), ()),
+        ("Old", ("New",), ()),
+        ("New", ("Old",), ()),
+        ("New", (), ("Old",)),
+        ("New", (), ()),
+    ]
+    folders = [synthesize_callers(tmp_path, *each) for each in deployments]
+    for old, new in pairwise(folders):
+        found = rehearse(old, new, failures="none", orders=1)
+        assert (found.problems, set(found.status.values())) == ((), {"UPDATE_COMPLETE"})
+    (problem,) = rehearse(folders[2], folders[4], failures="none", orders=1).problems
+    assert "cannot be deleted as it is in use by Callers" in problem.message
+    assert "Stack.export_value" in problem.hint

@@ -93,6 +93,9 @@ EXAMPLES: dict[str, Example] = {
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
     ),
     "layout-name-differs": added('name: "other"\n', 'name: "m"\n'),
+    "layout-name-differs: step": Example(
+        ensemble(ONE_STEP, a=HEAD + 'name: "other"\n'), ensemble(ONE_STEP, a=HEAD + 'name: "a"\n')
+    ),
     "backend-unknown": Example({"m/1/weights.bin": "x"}, {"m/1/model.onnx": relu()}),
     "backend-platform": Example(one(HEAD.replace("backend", "platform")), one(HEAD)),
     "backend-platform: default_model_filename": foreign(
@@ -120,6 +123,11 @@ EXAMPLES: dict[str, Example] = {
     ),
     "backend-max-batch-size": Example(one(HEAD.replace("8", "-1", 1)), one(HEAD)),
     "backend-misspelled": Example(one(HEAD.replace("python", "pythonn")), one(HEAD)),
+    "backend-misspelled: platform": foreign(
+        PLAN.replace("platform", "backend"),
+        PLAN.replace("platform", "backend").replace("_plan", ""),
+        "model.plan",
+    ),
     "backend-repository-agent": added(
         'model_repository_agents { agents [ { name: "vault" } ] }\n',
         'model_repository_agents { agents [ { name: "checksum" } ] }\n',

@@ -45,6 +45,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     "layout-special-file": (add("m/1/labels.txt", "cat\n"),),
     "layout-special-file: config.pbtxt": (delete("m/config.pbtxt"),),
     "layout-name-differs": (config('name: "other"', 'name: "m"'),),
+    "layout-name-differs: step": (add("a/config.pbtxt", HEAD + 'name: "a"\n'),),
     "backend-platform": (config('platform: "python"', 'backend: "python"'),),
     "backend-platform: default_model_filename": (
         config("default_model_filename", 'backend: "identity"\ndefault_model_filename'),
@@ -62,6 +63,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     ),
     "backend-max-batch-size": (config("-1", "0"),),
     "backend-misspelled": (config("pythonn", "python"),),
+    "backend-misspelled: platform": (config('backend: "tensorrt_plan"', 'backend: "tensorrt"'),),
     "backend-repository-agent": (config('model_repository_agents { agents [ { name: "vault" } ] }\n', ""),),
     "backend-model-metrics": (config('family: "f" }', 'family: "f" } histogram_options { buckets: [ 1 ] }'),),
     "backend-model-metrics: no family": (

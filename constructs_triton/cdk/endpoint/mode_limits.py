@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from constructs import Construct
+
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.served_models import CACHE_SETTINGS
 from constructs_triton.cdk.endpoint.settled_variant import SettledVariant
 from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
-from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
+from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig, async_bucket_findings
 from constructs_triton.cdk.options.capacity_reservation import PREFERENCES
 from constructs_triton.cdk.options.data_capture import DataCapture, unknown_capture_modes
 from constructs_triton.cdk.options.deployment import Deployment
 from constructs_triton.cdk.options.image import DlcImage
 from constructs_triton.cdk.options.variant_options import STRATEGIES, TritonVariant
+from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.validation.enum_values import unknown_value
 from constructs_triton_core.errors import InvalidValueError
@@ -39,18 +42,23 @@ def check_deployment(deployment: Deployment | None, instance_counts: Iterable[fl
     return [_too_few(count, needed) for count in instance_counts if not is_token(count) and count < needed]
 
 
-def check_mode(options: EndpointOptions, variants: Sequence[SettledVariant]) -> list[Finding]:
+def check_mode(
+    scope: Construct, options: EndpointOptions, variants: Sequence[SettledVariant]
+) -> list[Finding]:
     """Return warnings for properties that AWS does not list as supported.
 
     Raises:
-        InvalidValueError: AWS excludes a property.
+        InvalidValueError: AWS excludes a property, or the CDK cannot refer to a bucket of another Region.
     """
+    check_account(scope, options["role"])
     capture, asynchronous, shadow = (
         options["data_capture"],
         options["async_inference"],
         options["shadow_variant"],
     )
     unknown = [*_unknown_values(capture, variants), *_observability_warnings(options, variants)]
+    if asynchronous is not None:
+        unknown += async_bucket_findings(scope, asynchronous)
     if variants[0].container.models.serves_many:
         _refuse_on_multi_model(options["compression_type"], shadow, options["metrics_config"])
         return [*unknown, *_multi_model_warnings(capture, asynchronous, variants)]

@@ -86,7 +86,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             for container in (each.container, *(pool.container for pool in each.pools)):
                 check_kept_models(container.models, options["removal_policy"])
         findings = [
-            *check_mode(options, settled),
+            *check_mode(scope, options, settled),
             *check_deployment(options["deployment"], [each.initial_instance_count for each in settled]),
             *check_network(options),
         ]

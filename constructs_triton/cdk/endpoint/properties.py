@@ -85,18 +85,18 @@ class EndpointOptions(VariantOptions, CreatedEndpointOptions, total=False):
     ]
     data_capture: Annotated[
         DataCapture | None,
-        Property("Writes requests and responses to S3.", example="DataCapture(...)"),
+        Property("Writes requests and responses to S3.", example="DataCapture(bucket=bucket)"),
     ]
     async_inference: Annotated[
         AsyncInferenceConfig | None,
-        Property("Makes the endpoint asynchronous.", example="AsyncInferenceConfig(...)"),
+        Property("Makes the endpoint asynchronous.", example="AsyncInferenceConfig(bucket=bucket)"),
     ]
     deployment: Annotated[
         Deployment | None,
         Property(
             "How an update replaces the fleet, and which alarms roll it back.",
             default_text="blue/green, all at once",
-            example="Deployment.blue_green_canary(...)",
+            example="Deployment.blue_green_canary()",
         ),
     ]
     log_retention: Annotated[

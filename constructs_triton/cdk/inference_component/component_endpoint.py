@@ -37,6 +37,7 @@ from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import instance_types_of, pool_region_findings
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.permissions.encrypted_data import check_regions
+from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.property_documentation import takes_options
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
@@ -68,6 +69,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         checked = checked_endpoint_options(options)
         check_unique_name(scope, id, "endpoint_name", checked["endpoint_name"])
         check_regions(scope, host_data(checked))
+        check_account(scope, checked["role"])
         min_instance_count = checked["min_instance_count"]
         findings = [*check_network(checked), *region_warnings(scope, min_instance_count)]
         findings += pool_region_findings(scope) if checked["instance_pools"] is not None else ()

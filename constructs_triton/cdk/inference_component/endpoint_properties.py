@@ -79,7 +79,7 @@ class ComponentEndpointOptions(CreatedEndpointOptions, total=False):
             "components. ``None`` uses SageMaker's default.",
             default=DERIVED,
             default_text="the one that the newest image of the components needs",
-            example="InferenceAmi.of(...)",
+            example='InferenceAmi.of("...")',
         ),
     ]
     volume_size: Annotated[

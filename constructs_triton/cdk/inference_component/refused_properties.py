@@ -36,7 +36,7 @@ _OF_ENDPOINT: Mapping[str, tuple[str, str]] = {
     ),
     "deployment": (
         "each component has its own rolling update",
-        "set deployment=ComponentDeployment.rolling(...) on the TritonInferenceComponent",
+        "set deployment=ComponentDeployment.rolling() on the TritonInferenceComponent",
     ),
     "scaling_guard": (
         "SageMaker scales the instances itself",

@@ -26,6 +26,7 @@ from constructs_triton.cdk.options.host_options import HostOptions, check_subnet
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
+from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
 from constructs_triton.cdk.validation.properties import check_options, with_defaults
@@ -102,6 +103,7 @@ class TritonModel(Construct):
         check_options("TritonModel()", host, HostOptions)
         host = with_defaults(host, HostOptions)
         check_subnets_need_vpc(host)
+        check_account(scope, role)
         models = component_models(model_repository, model, ensemble, compression_type)
         container = settle_container(
             scope,

@@ -145,6 +145,7 @@ class ComponentDeployment:
 
 
 def _check_size(size: CopySize, property: str, percent: limits.RangeLimit) -> None:
+    check_type(property, size, (CopySize, "CopySize.percent(50)"))
     check_range(property, size.value, percent if size.type == "CAPACITY_PERCENT" else _COPIES)
     if not is_token(size.value) and size.value != int(size.value):
         raise InvalidValueError(f"{property}: must be a whole number, got {size.value:g}; round it")

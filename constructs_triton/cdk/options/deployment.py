@@ -13,6 +13,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.validation.durations import check_duration, seconds
 from constructs_triton.cdk.validation.limit_checks import check_range
+from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.tokens import is_token
@@ -241,6 +242,7 @@ def _wait_count(deployment: Deployment) -> int:
 
 
 def _check_size(size: CapacitySize, property: str, percent: limits.RangeLimit) -> None:
+    check_type(property, size, (CapacitySize, "CapacitySize.percent(20)"))
     check_range(property, size.value, percent if size.type == "CAPACITY_PERCENT" else _INSTANCES)
 
 

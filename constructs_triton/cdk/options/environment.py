@@ -313,11 +313,14 @@ def _render(value: bool | float | str) -> str:
 
 def _version_finding(row: VariableFacts, path: str, value: object, image_version: str) -> Iterator[Finding]:
     if not is_at_least(image_version, row.since):
+        # The endpoint of a decoupled model answers each request with an error without it.
+        is_needed = row.keyword == "inference_type" and value != "infer"
+        condition = " if the model is not decoupled" if is_needed else ""
         yield error(
             "environment-variable-too-new",
             path,
             f"image {image_version} does not read {row.name}, got {value!r}",
-            f"use image {first_published(row.since)} or later, or remove it",
+            f"use image {first_published(row.since)} or later, or remove it{condition}",
         )
     elif row.until is not None and is_at_least(image_version, row.until):
         yield without_effect(path, f"image {image_version} no longer reads {row.name}")

@@ -39,7 +39,7 @@ class HostOptions(TypedDict, total=False):
         Property(
             "Subnets of the VPC.",
             default_text="those that ``vpc.select_subnets()`` returns",
-            example="ec2.SubnetSelection(...)",
+            example="ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS)",
         ),
     ]
     security_groups: Annotated[
@@ -122,7 +122,7 @@ class CreatedEndpointOptions(HostOptions, total=False):
         Property(
             "How often and in what detail SageMaker publishes metrics.",
             default_text="SageMaker's",
-            example="MetricsConfig(...)",
+            example="MetricsConfig(enable_enhanced_metrics=True)",
         ),
     ]
     removal_policy: Annotated[

@@ -67,7 +67,7 @@ class VariantOptions(ContainerOptions, total=False):
             "``None`` uses SageMaker's default.",
             default=DERIVED,
             default_text="the one that the container image needs",
-            example="InferenceAmi.of(...)",
+            example='InferenceAmi.of("...")',
         ),
     ]
     volume_size: Annotated[
@@ -109,12 +109,14 @@ class VariantOptions(ContainerOptions, total=False):
         Property(
             "A reservation whose instances the variant uses. It has no others, so it cannot scale above the "
             "reservation.",
-            example="CapacityReservationConfig(ml_reservation_arn=...)",
+            example='CapacityReservationConfig(ml_reservation_arn="...")',
         ),
     ]
     core_dump: Annotated[
         CoreDump | None,
-        Property("Where the core dump of a container that crashed is written.", example="CoreDump(...)"),
+        Property(
+            "Where the core dump of a container that crashed is written.", example="CoreDump(bucket=bucket)"
+        ),
     ]
 
 

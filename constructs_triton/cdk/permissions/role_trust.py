@@ -1,4 +1,4 @@
-"""Checks at synth that SageMaker may assume a role of the app."""
+"""Checks that SageMaker may assume a role: its trust policy at synth, and its account."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IValidation
 
-__all__ = ["SAGEMAKER", "check_trust"]
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
+
+__all__ = ["SAGEMAKER", "check_account", "check_trust"]
 
 SAGEMAKER = "sagemaker.amazonaws.com"
 _ASSUME = {"sts:AssumeRole", "sts:*", "*"}
@@ -25,6 +28,25 @@ def check_trust(scope: Construct, role: iam.IRole) -> None:
     resource = role.node.default_child  # also of a role without policy updates
     if isinstance(resource, iam.CfnRole):
         scope.node.add_validation(_Trust(resource))
+
+
+def check_account(scope: Construct, role: iam.IRole | None) -> None:
+    """Check that a role is in the account of the stack, where the CDK knows both.
+
+    SageMaker gets the role with ``iam:PassRole``, which works only inside of one account. Source: AWS re:Post
+    knowledge center, "iam:PassRole" error.
+
+    Raises:
+        InvalidValueError: the role is in another account.
+    """
+    there, here = getattr(role, "principal_account", None), Stack.of(scope).account
+    if role is None or there is None or there == here or is_token(there) or is_token(here):
+        return
+    shown = role.node.path if is_token(role.role_arn) else role.role_arn
+    raise InvalidValueError(
+        f"role: SageMaker can only assume a role in the account of the stack, {here}, got {there} ({shown}); "
+        f"use a role in {here}, or remove role"
+    )
 
 
 @jsii.implements(IValidation)

@@ -12,7 +12,7 @@ __all__ = ["BUCKET", "KEY", "PropertyType", "check_has", "check_type", "shown", 
 PropertyType = tuple[type | tuple[type, ...], str]
 """The type of a property, or several types, and an example of a value."""
 
-_STRING = re.compile(r'"[^"]*"|(?<=\()\.\.\.(?=\))')
+_STRING = re.compile(r'"[^"]*"')
 _NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
 _TYPE_NAMES: dict[type, str] = {Sequence: "list", Mapping: "mapping"}
 

@@ -116,6 +116,11 @@ OUT_OF_RANGE: list[tuple[str, Any, str]] = [
     ("step", lambda: Deployment.blue_green_linear(step_size=CapacitySize.percent(5)), "from 10 to 50"),
     ("batch", lambda: Deployment.rolling(maximum_batch_size=CapacitySize.percent(51)), "from 5 to 50"),
     ("no instance", lambda: Deployment.rolling(maximum_batch_size=CapacitySize.instances(0)), "at least 1"),
+    (
+        "a number as size",
+        lambda: Deployment.blue_green_canary(canary_size=20),  # type: ignore[arg-type]
+        r"^deployment.canary_size: must be of type CapacitySize, got 20; write CapacitySize.percent\(20\)$",
+    ),
     ("wait", lambda: Deployment.rolling(wait_interval=MINUTES(61)), "wait_interval: must be from 0 to 3600"),
     (
         "shorter than its waits",

@@ -119,9 +119,10 @@ def test_value_the_image_would_refuse_is_refused(settings: dict[str, Any], messa
 
 
 def test_variable_newer_than_the_image_is_refused() -> None:
-    """The error names the oldest published release that reads the variable."""
+    """The error names the oldest release that reads the variable, and does not break a decoupled model."""
     environment = TritonEnvironment(inference_type="generate")
-    with pytest.raises(InvalidValueError, match=r"image 24\.09 does not read .*use image 25\.04 or later"):
+    hint = r"use image 25\.04 or later, or remove it if the model is not decoupled"
+    with pytest.raises(InvalidValueError, match=rf"image 24\.09 does not read .*{hint}$"):
         environment.to_variables(image_version="24.09")
     assert environment.check(image_version="25.04") == []
 

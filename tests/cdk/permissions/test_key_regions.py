@@ -114,6 +114,28 @@ def test_key_of_a_stack_in_another_region_is_named_by_its_path(tmp_path: Path) -
         add_endpoint(stack, tmp_path, encryption_key=kms.Key(there, "Key"))
 
 
+@pytest.mark.parametrize("name", ["bucket", "input_bucket"])
+def test_async_bucket_of_another_region(tmp_path: Path, name: str) -> None:
+    """An imported or a named bucket is a warning; one that the CDK cannot refer to is an error with a fix."""
+    stack = make_stack()
+    there = cdk.Stack(cdk.Stage.of(stack), "There", env=cdk.Environment(account="1" * 12, region="us-east-1"))
+    fine = bucket(stack)
+    imported = s3.Bucket.from_bucket_attributes(stack, "Imported", bucket_name="outside", region="us-east-1")
+    named = s3.Bucket(there, "Named", bucket_name="a-name")
+    for number, foreign in enumerate((imported, named)):
+        config = AsyncInferenceConfig(**{"bucket": fine, name: foreign})
+        endpoint = add_endpoint(stack, tmp_path, f"Endpoint{number}", async_inference=config)
+        (text,) = (str(each.data) for each in endpoint.node.metadata if each.type == "aws:cdk:warning")
+        assert text.startswith(f"async_inference.{name}: AWS does not say that the bucket may be in another")
+        assert "eu-west-1, got us-east-1; use a bucket in eu-west-1, or acknowledge" in text
+    config = AsyncInferenceConfig(**{"bucket": fine, name: s3.Bucket(there, "Unnamed")})
+    message = (
+        rf"^async_inference.{name}: must be in the Region of the stack, eu-west-1, got us-east-1 \(There"
+    )
+    with pytest.raises(InvalidValueError, match=message):
+        add_endpoint(stack, tmp_path, "Refused", async_inference=config)
+
+
 def test_key_that_is_a_token_may_be_in_any_region(tmp_path: Path) -> None:
     """An ARN from a parameter is not known at synth."""
     stack = make_stack()

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
-from cdk_apps import add_endpoint, synthesize
+from cdk_apps import add_endpoint, add_repository, make_stack, synthesize, write_repository
+
+from constructs_triton import InstanceType, TritonComponentEndpoint, TritonEndpoint, TritonModel
+from constructs_triton_core.errors import InvalidValueError
 
 LAMBDA = iam.ServicePrincipal("lambda.amazonaws.com")
 SAGEMAKER = iam.ServicePrincipal("sagemaker.amazonaws.com")
@@ -64,3 +68,32 @@ def test_role_that_sagemaker_may_assume_is_accepted(stack: cdk.Stack, tmp_path: 
         iam.PolicyStatement(actions=["sts:AssumeRole"], principals=[SAGEMAKER])
     )
     synthesize(stack)
+
+
+def test_role_of_another_account_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A role cannot be passed to a service of another account; each construct with a role says so."""
+    foreign = iam.Role.from_role_arn(stack, "Foreign", "arn:aws:iam::111122223333:role/Shared")
+    repository = add_repository(stack, write_repository(tmp_path / "models"))
+    options: dict[str, Any] = {"instance_type": InstanceType.of("ml.c6i.large"), "role": foreign}
+    models: dict[str, Any] = {"model_repository": repository, "model": "other"}
+    hosts = {"min_instance_count": 1, "max_instance_count": 1}
+    message = (
+        "^role: SageMaker can only assume a role in the account of the stack, 123456789012, got 111122223333 "
+        r"\(arn:aws:iam::111122223333:role/Shared\); use a role in 123456789012, or remove role$"
+    )
+    for construct, more in (
+        (TritonEndpoint, models),
+        (TritonModel, models),
+        (TritonComponentEndpoint, hosts),
+    ):
+        with pytest.raises(InvalidValueError, match=message):
+            construct(stack, "Refused", **options, **more)
+        assert stack.node.try_find_child("Refused") is None
+        construct(stack, construct.__name__, **{**options, "role": None}, **more)
+
+
+def test_role_of_a_stack_without_an_account_is_accepted(tmp_path: Path) -> None:
+    """The account of the stack is known only at deployment."""
+    stack = make_stack(environment=None)
+    role = iam.Role.from_role_arn(stack, "Foreign", "arn:aws:iam::111122223333:role/Shared")
+    add_endpoint(stack, tmp_path, role=role)

@@ -7,10 +7,10 @@ from pathlib import Path
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_kms as kms
-from cdk_apps import add_repository, flat, make_app, resources, statements, synthesize
+from cdk_apps import add_repository, flat, make_app, resources, statements, synthesize, warnings
 from cdk_apps import write_repository as write
 
-from constructs_triton import InstanceType, TritonMultiModelEndpoint
+from constructs_triton import CompressionType, InstanceType, TritonEndpoint, TritonMultiModelEndpoint
 from constructs_triton_core.errors import InvalidValueError
 
 KEY_ARN = "arn:aws:kms:us-east-1:123456789012:key/"
@@ -50,3 +50,25 @@ def test_repository_with_pruning_refuses_endpoints_of_other_stacks(tmp_path: Pat
             model_repository=repository,
             instance_type=InstanceType.of("ml.g5.xlarge"),
         )
+
+
+@pytest.mark.parametrize("compression_type", [CompressionType.GZIP, CompressionType.NONE])
+def test_key_of_a_bucket_that_nothing_uses_is_a_warning(
+    tmp_path: Path, compression_type: CompressionType
+) -> None:
+    """An archive stays in the CDK's asset bucket; files, as the hint advises, are copied to the bucket."""
+    stack = cdk.Stack(make_app(tmp_path / "cdk.out"), "Vision")
+    TritonEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=add_repository(
+            stack, write(tmp_path / "models"), encryption_key=kms.Key(stack, "Key")
+        ),
+        model="other",
+        instance_type=InstanceType.of("ml.g5.xlarge"),
+        compression_type=compression_type,
+    )
+    synthesize(stack)
+    found = [each for each in warnings(stack) if "constructs-triton:repository-key-unused" in each]
+    assert len(found) == (compression_type is CompressionType.GZIP)
+    assert all("encryption_key: nothing in this app uses the bucket" in each for each in found)

@@ -80,7 +80,7 @@ def test_examples_are_found() -> None:
     """The search finds examples in a table, in a constant and in a call."""
     texts = {text for _, text in FOUND}
     assert {
-        "Deployment.blue_green_canary(...)",
+        "Deployment.blue_green_canary()",
         'kms.Key.from_key_arn(self, "Key", "...")',
         "Duration.days(30)",
         "Unit.MILLISECONDS",
@@ -95,7 +95,9 @@ def test_examples_are_found() -> None:
         ("Duration.seconds(600)", 90, "Duration.seconds(90)"),
         ("Duration.millis(300)", 0.5, "Duration.millis(0.5)"),
         ('kms.Key.from_key_arn(self, "Key", "...")', "arn:k", 'kms.Key.from_key_arn(self, "Key", "arn:k")'),
-        ("InferenceAmi.of(...)", "al2", 'InferenceAmi.of("al2")'),
+        ('InferenceAmi.of("...")', "al2", 'InferenceAmi.of("al2")'),
+        ("Deployment.blue_green_canary()", "canary", "Deployment.blue_green_canary()"),
+        ("DataCapture(bucket=bucket)", "s3://b/captured", "DataCapture(bucket=bucket)"),
         ("Duration.seconds(600)", True, "Duration.seconds(600)"),
         ("True", "yes", "True"),
     ],

@@ -261,6 +261,58 @@ def test_a_failed_event_is_the_cause_of_its_endpoint_only(
     assert "[silent-rollback]" not in out
 
 
+CREATED: dict[str, Any] = {
+    "StackId": STACK,
+    "PhysicalResourceId": STACK,
+    "ResourceType": "AWS::CloudFormation::Stack",
+    "LogicalResourceId": "Digits",
+    "ResourceStatus": "CREATE_IN_PROGRESS",
+}
+
+
+@pytest.mark.parametrize(
+    ("events", "code", "expected"),
+    [
+        (
+            [
+                {**CREATED, "ResourceStatus": "ROLLBACK_COMPLETE"},
+                {
+                    **resource_of("digits"),
+                    "StackId": STACK,
+                    "LogicalResourceId": "Endpoint",
+                    "ResourceStatus": "CREATE_FAILED",
+                    "ResourceStatusReason": "The account-level service limit is 0 Instances",
+                },
+                CREATED,
+            ],
+            1,
+            "stack Digits: ROLLBACK_COMPLETE, no endpoint\n  first failed event of the stack: Endpoint "
+            "CREATE_FAILED: The account-level service limit is 0 Instances\n",
+        ),
+        ([CREATED], 2, "got CREATE_IN_PROGRESS; run it again when the stack is created"),
+        (
+            [{**CREATED, "ResourceStatus": "CREATE_COMPLETE"}, CREATED],
+            2,
+            "got CREATE_COMPLETE; check the name",
+        ),
+    ],
+)
+def test_a_stack_without_an_endpoint_is_explained_by_its_events(
+    events: Any, code: int, expected: str, account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The resource that failed is printed, also if CloudFormation deleted the endpoint afterwards."""
+    deleted = {**resource_of("digits"), "ResourceStatus": "DELETE_COMPLETE"}
+    account["cloudformation.list_stack_resources"] = {"StackResourceSummaries": [deleted]}
+    account["cloudformation.describe_stack_events"] = {"StackEvents": events}
+    assert main(["diagnose", "--stack", "Digits"]) == code
+    out, err = capsys.readouterr()
+    assert expected in out + err
+    assert main(["diagnose", "--stack", "Digits", "--json"]) == code
+    assert ('"resource": "Endpoint"' in capsys.readouterr().out) == (code == 1)
+    assert main(["status", "--stack", "Digits"]) == 2
+    assert "run `constructs-triton diagnose --stack Digits`" in capsys.readouterr().err
+
+
 def pauses(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[], None]) -> list[float]:
     """Do a step instead of each pause, and then interrupt the command as Ctrl-C does."""
     slept: list[float] = []

@@ -55,8 +55,11 @@ def ones(*shape: int, dtype: str = "f4") -> Any:
             {"X": ones(3, 1)},
             r"shape must fit \[-1, 3, -1\], got \[3, 1\]; add the batch axis .*array\[None\]",
         ),
-        ({"X": ones(1, 4, 1)}, r"shape must fit \[-1, 3, -1\], got \[1, 4, 1\]; reshape it"),
-        ({"X": ones(3)}, r"shape must fit \[-1, 3, -1\], got \[3\]; reshape it"),
+        (
+            {"X": ones(1, 4, 1)},
+            r"shape must fit \[-1, 3, -1\], got \[1, 4, 1\]; reshape it so that axis 1 has size 3",
+        ),
+        ({"X": ones(3)}, r"shape must fit \[-1, 3, -1\], got \[3\]; reshape it to 3 dimensions"),
         ({"X": ones(5, 3, 1)}, 'input "X": a batch must have 1 to 4 elements, got 5; split it'),
         ({"X": ones(0, 3, 1)}, "1 to 4 elements, got 0; send at least one"),
         ({"X": ones(2, 3, 1), "W": ones(1, 3, 1)}, "inputs: all must have the same batch size, got "),
@@ -138,6 +141,18 @@ def test_shape_tensors_have_no_batch() -> None:
     """The first axis of a shape tensor is not compared with the batch."""
     config = PlainConfig([PlainInput(), PlainInput("S", dims=(), is_shape_tensor=True)])
     check_inputs({"X": ones(2, 3, 1), "S": ones(9)}, config)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 1)])
+def test_hint_for_numbers_in_place_of_strings_leads_to_success(shape: tuple[int, ...]) -> None:
+    """The array that the hint shows is accepted, with the shape of the one that was sent."""
+    client = TritonClient(
+        InMemoryTransport(dict), model_config=PlainConfig([PlainInput("X", "TYPE_STRING", (1,))])
+    )
+    with pytest.raises(RequestEncodingError, match="send strings or bytes, for example numpy") as refused:
+        client.infer({"X": ones(*shape)})
+    example = eval(str(refused.value).rpartition("for example ")[2], {"numpy": np})
+    assert client.infer({"X": example})["X"].shape == shape
 
 
 def test_declared_datatypes_are_checked() -> None:

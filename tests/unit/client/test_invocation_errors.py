@@ -72,6 +72,10 @@ def test_unknown_endpoint_names_the_command_that_lists_endpoints() -> None:
     assert str(error).endswith(f": {said}")
 
 
+SHAPE = "unexpected shape for input 'X' for model 'm'. Expected [-1,4],"
+NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension"
+
+
 @pytest.mark.parametrize(
     ("said", "end"),
     [
@@ -83,7 +87,13 @@ def test_unknown_endpoint_names_the_command_that_lists_endpoints() -> None:
             "Unable to parse 'inputs': attempt to access",
             "; the endpoint runs with inference_type",
         ),
-        ("unexpected shape for input 'X' for model 'm'. Expected [-1,4], got [1,5]", "got [1,5]"),
+        (
+            f"{SHAPE} got [1,5]",
+            '; input "X": shape must fit [-1, 4], got [1, 5]; reshape it so that axis 1 has',
+        ),
+        (f"{SHAPE} got [4]. {NOTE}", "add the batch axis with array[None]; max_batch_size can stay as it is"),
+        (f"{SHAPE} got [5]. {NOTE}", "; reshape it to 2 dimensions; max_batch_size can stay as it is"),
+        (f"in ensemble 'e', {SHAPE} got [5]", "got [5]"),
         ("expected 2 inputs but got 1 inputs. Got input(s) ['x'], but missing required input(s) ['y'].", "."),
         (
             "inference input 'x' data-type is 'FP64', but model 'm' expects 'FP32'",
@@ -98,7 +108,7 @@ def test_unknown_endpoint_names_the_command_that_lists_endpoints() -> None:
     ],
 )
 def test_a_message_of_the_model_has_a_hint_only_if_the_fix_is_elsewhere(said: str, end: str) -> None:
-    """Names of tensors and the endpoint's inference type are not in Triton's messages; a shape is."""
+    """What Triton's message leaves out is added: names, inference type, and how to change a shape."""
     text = str(build_invocation_error("demo", "it failed", status=400, model_message=said))
     assert text.partition(said)[2].startswith(end) or text.endswith(end)
 
@@ -117,7 +127,10 @@ def test_asynchronous_request_that_the_role_may_not_read_names_the_location() ->
             "HTTP end point doesn't support models with decoupled transaction policy",
             "set inference_type to",
         ),
-        ("parameter 'inputs' has invalid type. It should be either", "send text with infer_stream"),
+        (
+            "parameter 'inputs' has invalid type. It should be either",
+            "add --stream to the command, send text",
+        ),
         ("JSON buffer: The document root must not be followed by other values. at 9", "infer_stream"),
     ],
 )

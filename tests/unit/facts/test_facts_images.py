@@ -1,6 +1,7 @@
 """AWS's Triton images: their Regions and content."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -90,10 +91,22 @@ def test_regions_of_a_release_without_a_list_are_empty() -> None:
     assert images.regions("26.03") == ()
 
 
-@pytest.mark.parametrize("version", ["26.5", "26.13", "latest", "26.05-py3", ""])
-def test_malformed_version_is_an_error(version: str) -> None:
-    """A version is a year and a month."""
-    with pytest.raises(InvalidValueError, match=r'^image_version: .*; write it as "26\.05"$'):
+@pytest.mark.parametrize(
+    ("version", "right"),
+    [
+        ("26.5", '"26.05"'),
+        ("24.9", '"24.09"'),
+        ("25.3", '"25.03"'),
+        ("25.1", '"25.01" or "25.10"'),
+        ("25.12-py3", '"25.12"'),
+        ("26.13", '"26.05"'),
+        ("latest", '"26.05"'),
+        ("", '"26.05"'),
+    ],
+)
+def test_malformed_version_is_an_error(version: str, right: str) -> None:
+    """A version is a year and a month; the error has those that were given."""
+    with pytest.raises(InvalidValueError, match=f"^image_version: .*; write it as {re.escape(right)}$"):
         images.image_version(version)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 from textwrap import dedent
 
@@ -13,6 +14,14 @@ from constructs_triton_tools.local.call_example import call_example
 from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+
+STORY = """backend: "python"
+input [ { name: "text_input" data_type: TYPE_STRING dims: [ 1 ] },
+        { name: "max_tokens" data_type: TYPE_INT32 dims: [ 1 ] },
+        { name: "echo" data_type: TYPE_BOOL dims: [ 1 ] },
+        { name: "prefix" data_type: TYPE_FP32 dims: [ -1, 2 ] },
+        { name: "seed" data_type: TYPE_INT32 dims: [ 1 ] optional: true } ]
+"""
 
 
 @pytest.mark.parametrize(
@@ -25,12 +34,36 @@ from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointS
 )
 def test_call_fits_the_inference_type(tmp_path: Path, inference_type: str, call: str) -> None:
     """Python that calls the operation of the endpoint."""
-    environment = {"SAGEMAKER_TRITON_INFERENCE_TYPE": inference_type}
-    container = ContainerSpec("m", "", "s3://b/m.tar.gz", environment, Path("m.tar.gz"))
-    variant = VariantSpec("A", container)
-    server = fake_server(tmp_path, container=container)
-    endpoint = RunningEndpoint(EndpointSpec("e", "s", (variant,)), [LocalVariant(variant, server, None)])
-    code = dedent(call_example("http://127.0.0.1:8080", endpoint))
+    code = dedent(call_example("http://127.0.0.1:8080", running(tmp_path, inference_type)))
     ast.parse(code)
     assert f"runtime.{call}" in code
     assert 'EndpointName="e"' in code
+
+
+@pytest.mark.parametrize(
+    ("config", "body"),
+    [
+        (STORY, {"text_input": "hello", "max_tokens": 1, "echo": True, "prefix": [1, 1]}),
+        ('backend: "python"\n', {"text_input": "hello"}),
+        ("wrong {", {"text_input": "hello"}),
+        (None, {"text_input": "hello"}),
+    ],
+)
+def test_call_of_a_stream_has_the_required_inputs(
+    tmp_path: Path, config: str | None, body: dict[str, object]
+) -> None:
+    """The body has a value for each input that the model requires, or a text if they are not known."""
+    if config is not None:
+        (tmp_path / "opt/ml/model/story/1").mkdir(parents=True)
+        (tmp_path / "opt/ml/model/story/config.pbtxt").write_text(config)
+    code = call_example("http://127.0.0.1:8080", running(tmp_path, "generate_stream"))
+    (line,) = (each for each in code.splitlines() if "Body=" in each)
+    assert json.loads(ast.literal_eval(line.partition("Body=")[2].removesuffix(")"))) == body
+
+
+def running(folder: Path, inference_type: str) -> RunningEndpoint:
+    environment = {"SAGEMAKER_TRITON_INFERENCE_TYPE": inference_type}
+    container = ContainerSpec("m", "", "s3://b/m.tar.gz", environment, Path("m.tar.gz"))
+    variant = VariantSpec("A", container)
+    server = fake_server(folder, container=container)
+    return RunningEndpoint(EndpointSpec("e", "s", (variant,)), [LocalVariant(variant, server, None)])

@@ -53,6 +53,28 @@ def test_backend_one_letter_from_a_common_one(backend: str, guess: str, tmp_path
     assert finding.hint == f'did you mean "{guess}"?'
 
 
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("tensorrt_plan", 'backend: "tensorrt"'),
+        ("pytorch_libtorch", 'backend: "pytorch"'),
+        ("onnxruntime_onnx", 'backend: "onnxruntime"'),
+        ("tensorflow_graphdef", 'platform: "tensorflow_graphdef"'),  # the backend alone is an error
+        ("torch_aoti", 'platform: "torch_aoti"'),  # the backend alone is pytorch_libtorch
+        ("onnx", 'backend: "onnxruntime"'),
+        ("onnxrt", 'backend: "onnxruntime"'),
+    ],
+)
+def test_platform_as_backend(name: str, field: str, tmp_path: Path) -> None:
+    """A platform and a short name of a backend are reported with the field to write, in both fields."""
+    (finding,) = _findings(f'backend: "{name}"\n', Target(), tmp_path / "a", "backend-misspelled")
+    assert finding.message == f'unable to find backend library for backend "{name}"'
+    assert finding.hint == f"did you mean {field}?"
+    if name.startswith("onnx") and "_" not in name:
+        (finding,) = _findings(f'platform: "{name}"\n', Target(), tmp_path / "b", "backend-platform")
+        assert finding.hint == f"write {field}"
+
+
 @pytest.mark.parametrize("backend", ["python", "my_python", "pythonic", "pyton2", "dal", "custom"])
 def test_backend_that_is_not_a_misspelling(backend: str, tmp_path: Path) -> None:
     """Common backends, short names and names that differ by more are not reported."""

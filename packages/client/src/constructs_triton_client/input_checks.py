@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from constructs_triton_client.invocation_errors import ANY_SIZE, fits, reshape_hint
 from constructs_triton_client.wire.tensors import resolve_datatype
 from constructs_triton_core.datatypes import DATATYPES
 from constructs_triton_core.errors import InvalidValueError, RequestEncodingError
@@ -14,7 +15,7 @@ from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__ = ["ModelConfigLike", "ModelInputLike", "check_inputs", "check_model_config"]
 
-ANY_SIZE = -1
+_STRINGS = "TYPE_STRING"
 
 
 class ModelInputLike(Protocol):
@@ -99,10 +100,18 @@ def _check_datatype(path: str, array: NDArray[Any], entry: ModelInputLike, state
     wanted = _data_type_name(entry)
     if datatype.data_type != wanted:
         dtype = next((row.dtype for row in DATATYPES if row.data_type == wanted), wanted)
+        hint = f"convert it with astype({dtype!r})"
+        if wanted == _STRINGS:  # astype makes no strings of numbers
+            hint = f"send strings or bytes, for example {_example_of_strings(array.shape)}"
         raise RequestEncodingError(
-            f"{path}: data_type must be {wanted}, got {datatype.data_type} (dtype {array.dtype}); "
-            f"convert it with astype({dtype!r})"
+            f"{path}: data_type must be {wanted}, got {datatype.data_type} (dtype {array.dtype}); {hint}"
         )
+
+
+def _example_of_strings(shape: tuple[int, ...]) -> str:
+    if any(size != 1 for size in shape):
+        return f'numpy.full({list(shape)}, "...", dtype=object)'
+    return f'numpy.array({"[" * len(shape)}"..."{"]" * len(shape)}, dtype=object)'
 
 
 def _data_type_name(entry: ModelInputLike) -> str:
@@ -118,9 +127,9 @@ def _check_shape(path: str, shape: tuple[int, ...], entry: ModelInputLike, max_b
     dims = [ANY_SIZE, *entry.dims] if max_batch_size > 0 else list(entry.dims)
     if getattr(entry, "allow_ragged_batch", False):
         dims = dims[:1] + [ANY_SIZE] * (len(dims) - 1)
-    if len(shape) == len(dims) and all(d in (ANY_SIZE, size) for d, size in zip(dims, shape, strict=True)):
+    if fits(shape, dims):
         return
-    hint = "reshape it"
+    hint = reshape_hint(shape, dims)
     if max_batch_size > 0 and len(shape) == len(dims) - 1:
         hint = f"add the batch axis with array[None] (batches have up to {max_batch_size} elements)"
     raise RequestEncodingError(f"{path}: shape must fit {dims}, got {list(shape)}; {hint}")

@@ -1,4 +1,4 @@
-"""Builds the error of an endpoint's answer: one exception class per reaction that the caller can take.
+"""Builds the error of an endpoint's answer, one class per reaction of the caller, and the fix of a shape.
 
 Source: botocore sagemaker-runtime service model, "InvokeEndpoint" errors; triton server
 ``src/sagemaker_server.cc`` for 507; AWS's examples of inference components for messages about them.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from constructs_triton_core.errors import (
@@ -19,14 +20,18 @@ from constructs_triton_core.errors import (
 )
 
 __all__ = [
+    "ANY_SIZE",
     "MAXIMUM_PARSED_BYTES",
     "NOT_STREAMING",
     "NOT_STREAMING_HINT",
     "build_invocation_error",
+    "fits",
     "read_model_message",
+    "reshape_hint",
 ]
 
 INSUFFICIENT_STORAGE = 507
+ANY_SIZE = -1
 _THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
 _INVALID_CODES = {"ValidationError", "ValidationException"}
 # Of InvokeEndpoint and of DescribeEndpoint.
@@ -40,8 +45,8 @@ _NO_CAPACITY_HINT = (
     "on the client"
 )
 _NOT_TENSORS = (
-    "the endpoint runs with inference_type generate or generate_stream, so send text with infer_stream of "
-    "the client, or JSON with curl"
+    "the endpoint runs with inference_type generate or generate_stream, so add --stream to the command, send "
+    "text with infer_stream of the client, or JSON with curl"
 )
 #: Triton's words for a generate request at an endpoint that expects tensors.
 NOT_STREAMING = "Unable to parse 'inputs'"
@@ -80,6 +85,12 @@ _ELSEWHERE = (
     ("not an asynchronous endpoint", "with this client, call infer"),
     ("is asynchronous; call", "with this client, call infer_async"),
 )
+# Triton adds a note that advises to set max_batch_size to zero, also where only the array is wrong.
+_BATCH_NOTE = "NOTE: Setting a non-zero max_batch_size"
+_WRONG_SHAPE = re.compile(
+    r"unexpected shape for input '([^']+)' for model '[^']+'\. Expected (\[[-\d, ]*\]), got (\[[-\d, ]*\])"
+)
+_OF_A_STEP = "in ensemble '"
 # S3 refused the request, so the container, and its log, have not seen it.
 _UNREADABLE = "to perform: s3:GetObject"
 _UNREADABLE_HINT = (
@@ -162,11 +173,23 @@ def _hint(code: str, status: int | None, said: str) -> str:
         return "check the name and the Region; `aws sagemaker list-endpoints` lists endpoints"
     if code in _INVALID_CODES or status in {400, 404}:
         # Of the other messages, Triton's are complete.
-        other = "" if said else "compare the request with the endpoint and the model's configuration"
+        other = "compare the request with the endpoint and the model's configuration"
+        other = _shape_hint(said) if said else other
         return next((hint for pattern, hint in _ELSEWHERE if re.search(pattern, said)), other)
     if code == "AsyncInferenceFailure" and _UNREADABLE in said:
         return _UNREADABLE_HINT
     return _HINTS_BY_CODE.get(code, "see the endpoint's log for the cause")
+
+
+def _shape_hint(said: str) -> str:
+    """Return which shape an input must have; empty for another message, and for a step of an ensemble."""
+    found = _WRONG_SHAPE.search(said)
+    if found is None or _OF_A_STEP in said[: found.start()]:
+        return ""
+    expected, shape = (json.loads(each) for each in found.group(2, 3))
+    hint = reshape_hint(shape, expected)
+    kept = "; max_batch_size can stay as it is" if _BATCH_NOTE in said else ""
+    return f'input "{found[1]}": shape must fit {expected}, got {shape}; {hint}{kept}'
 
 
 def read_model_message(body: bytes | str) -> str:
@@ -181,3 +204,24 @@ def read_model_message(body: bytes | str) -> str:
         return str(value["error"]) if isinstance(value, dict) and "error" in value else text
     except (ValueError, RecursionError):
         return text
+
+
+def fits(shape: Sequence[int], expected: Sequence[int]) -> bool:
+    """Return whether a shape has the expected sizes; ``ANY_SIZE`` is any size."""
+    return len(shape) == len(expected) and not _wrong_axes(shape, expected)
+
+
+def reshape_hint(shape: Sequence[int], expected: Sequence[int]) -> str:
+    """Return the fix of a shape that does not fit."""
+    if list(expected[:1]) == [ANY_SIZE] and fits(shape, expected[1:]):
+        return "add the batch axis with array[None]"
+    if len(shape) != len(expected):
+        dimensions = "1 dimension" if len(expected) == 1 else f"{len(expected)} dimensions"
+        return f"reshape it to {dimensions}"
+    sizes = [f"axis {axis} has size {expected[axis]}" for axis in _wrong_axes(shape, expected)]
+    return f"reshape it so that {' and '.join(sizes)}"
+
+
+def _wrong_axes(shape: Sequence[int], expected: Sequence[int]) -> list[int]:
+    pairs = enumerate(zip(shape, expected, strict=True))
+    return [axis for axis, (size, wanted) in pairs if wanted not in (ANY_SIZE, size)]

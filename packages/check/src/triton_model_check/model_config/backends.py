@@ -11,6 +11,7 @@ from typing import NamedTuple
 from triton_model_check.model_config.folder import ModelFolder
 
 __all__ = [
+    "BACKEND_OF_OTHER_NAME",
     "KNOWN_BACKENDS",
     "MODEL_FILES",
     "Backend",
@@ -48,6 +49,9 @@ _BACKEND_OF_PLATFORM = {
     platform: backend.name for backend in KNOWN_BACKENDS.values() for platform in backend.default_files
 }
 _BACKEND_OF_PLATFORM["libtorch"] = "pytorch"
+
+BACKEND_OF_OTHER_NAME = {**_BACKEND_OF_PLATFORM, "onnx": "onnxruntime", "onnxrt": "onnxruntime"}
+"""The backends by names that are often written in their place. No image of NVIDIA has such a backend."""
 
 # In the order in which the core looks at the first version directory.
 _BACKEND_OF_FILE = {

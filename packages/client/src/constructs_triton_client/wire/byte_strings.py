@@ -74,7 +74,7 @@ def _as_bytes(path: str, index: int, value: object) -> bytes:
         return value.encode()
     raise RequestEncodingError(
         f"{path} element {index}: a BYTES element must be bytes or str, got {type(value).__name__}; "
-        "convert it to str or bytes, or use an array of numbers"
+        "convert it to str or bytes, or, if the model expects numbers, use an array of numbers"
     )
 
 

@@ -9,6 +9,7 @@ from constructs_triton_core.errors import InvalidValueError
 __all__ = ["is_at_least", "parse_version"]
 
 _VERSION = re.compile(r"(\d\d)\.(0[1-9]|1[0-2])")
+_SIMILAR = re.compile(r"(\d\d)\.(0?[1-9]|1[0-2])(?!\d)")
 
 
 def parse_version(version: str, property: str = "version") -> tuple[int, int]:
@@ -20,9 +21,19 @@ def parse_version(version: str, property: str = "version") -> tuple[int, int]:
     match = _VERSION.fullmatch(version)
     if match is None:
         raise InvalidValueError(
-            f'{property}: must be a Triton release (year and month), got "{version}"; write it as "26.05"'
+            f'{property}: must be a Triton release (year and month), got "{version}"; '
+            f"write it as {_suggested(version)}"
         )
     return int(match[1]), int(match[2])
+
+
+def _suggested(version: str) -> str:
+    """Return the release that was probably meant, in quotes. ``25.1`` may have been the number 25.10."""
+    match = _SIMILAR.match(version)
+    if match is None:
+        return '"26.05"'
+    release = f'"{match[1]}.{match[2]:0>2}"'
+    return f'{release} or "{match[1]}.10"' if match[2] == "1" else release
 
 
 def is_at_least(version: str, other: str) -> bool:

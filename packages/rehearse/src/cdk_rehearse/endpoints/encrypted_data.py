@@ -23,46 +23,15 @@ from ..permissions.access import Access
 from ..permissions.policy import Decision, allowed_resources
 from ..permissions.s3_needs import Need, key_arn, services_of_s3
 from ..steps import Step
+from .data_uses import ARCHIVES, MODELS, DataReading, Use, previous_uses
 from .fleets import Fleets
 
 __all__ = ["DataReading", "EncryptedDataUses", "Use"]
 
 _S3 = "arn:aws:s3:::"
+_ASSETS = f"{_S3}cdk-"
 _OBJECT = "rehearsed"
 """The key of an object below a prefix."""
-
-
-@dataclass(frozen=True)
-class Use:
-    """What a role does with data of an endpoint.
-
-    Args:
-        endpoint: Name of the endpoint; empty for logs.
-        data: What it is.
-        action: ``reads`` or ``writes``.
-        place: ARN of an object below the prefix, of the topic or the log group; or the endpoint's name.
-        role: ARN of the role, or name of the service.
-        is_own: Whether the role is the execution role of the endpoint.
-        key: ARN of the key; empty without a key.
-    """
-
-    endpoint: str
-    data: DataName
-    action: Literal["reads", "writes"]
-    place: str
-    role: str
-    is_own: bool
-    key: str = ""
-
-
-@dataclass(frozen=True)
-class DataReading:
-    """Whether a role may use data after a step. ``waits`` is whether it was written before the update."""
-
-    moment: Step
-    use: Use
-    waits: bool
-    refusal: str = ""
 
 
 @dataclass
@@ -74,8 +43,25 @@ class EncryptedDataUses:
     _before: tuple[Use, ...] = field(default_factory=tuple)
 
     def remember(self) -> None:
-        """Keep in mind what can be used now: something may wait under its key."""
-        self._before = tuple(each for each in self._uses_of_data() if not self.refusal(each))
+        """Keep in mind what can be used now: something may wait under its key, or under a previous key."""
+        present = tuple(self._uses_of_data())
+        previous = [each for each in self._under_previous_keys(present) if not self._key_refusal(each)]
+        self._before = (*(each for each in present if not self.refusal(each)), *previous)
+
+    def _under_previous_keys(self, present: Sequence[Use]) -> Iterator[Use]:
+        known = (*present, *self._uses_of_models())
+        for role in sorted({each.role for each in known if each.role.startswith("arn:")}):
+            if not is_assumed_role(self.access.api, role):
+                of_role = [each for each in known if each.role == role]
+                yield from previous_uses(of_role, self.access.policies.stored(role))
+
+    def _uses_of_models(self) -> Iterator[Use]:
+        """The models of each endpoint; an archive in the CDK's asset bucket keeps its key."""
+        for name, config_name in self.fleets.running():
+            for role in sorted(self._roles(config_name)):
+                for place in self._model_arns(self.fleets.models_of(config_name)):
+                    data = ARCHIVES if place.startswith(_ASSETS) else MODELS
+                    yield Use(name, data, "reads", place, role, True, self._bucket_key(place))
 
     def inspect(self, moment: Step) -> Iterator[DataReading]:
         """Yield whether what is used now, and what was written before the update, can be used."""
@@ -92,6 +78,9 @@ class EncryptedDataUses:
         endpoints = {each.endpoint for each in present}
         own = {(each.endpoint, each.role) for each in present if each.is_own}
         for use in self._before:
+            if use.data == ARCHIVES:
+                yield from self._still_loaded(use)
+                continue
             if use.action == "writes" or not use.key or use.endpoint not in endpoints:
                 continue
             if not use.is_own and self._s3_refusal(use):
@@ -99,12 +88,14 @@ class EncryptedDataUses:
             roles = [role for name, role in own if name == use.endpoint] if use.is_own else [use.role]
             yield from (replace(use, role=role) for role in roles)
 
+    def _still_loaded(self, archive: Use) -> Iterator[Use]:
+        for use in self._uses_of_models():
+            if (use.endpoint, use.place) == (archive.endpoint, archive.place):
+                yield replace(archive, role=use.role)
+
     def uses(self) -> Iterator[Use]:
         """Yield each use of the endpoints and log groups that exist, allowed or not."""
-        for name, config_name in self.fleets.running():
-            for role in sorted(self._roles(config_name)):
-                for url in self._model_arns(self.fleets.models_of(config_name)):
-                    yield Use(name, "models", "reads", url, role, True, self._bucket_key(url))
+        yield from (replace(each, data=MODELS) for each in self._uses_of_models())
         yield from self._uses_of_data()
 
     def _uses_of_data(self) -> Iterator[Use]:
@@ -177,7 +168,7 @@ class EncryptedDataUses:
         return [
             f"{each}{_OBJECT}"
             for each in dict.fromkeys(prefixes)
-            if not any(sign in each for sign in "*?$") and not each.startswith(f"{_S3}cdk-")
+            if not any(sign in each for sign in "*?$") and not each.startswith(_ASSETS)
             if not any(model.startswith(each) or each.startswith(model) for model in models)
         ]
 

@@ -44,13 +44,11 @@ def validating_others() -> Callable[[Any, list[dict[str, Any]]], None]:
     return validate
 
 
-def variants_with_pools(response: Any, described: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def variants_with_pools(config: Any, described: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the variants of DescribeEndpoint with the number of instances of each type.
 
-    The simulated account has capacity for the first of them.
+    The simulated account has capacity for the first of them. ``config`` is ``None`` if it is deleted.
     """
-    configs = response.sagemaker_backend.endpoint_configs
-    config = configs.get(described["EndpointConfigName"])
     declared = {each["VariantName"]: each for each in config.production_variants} if config else {}
     return [
         {**each, **_summary(each, declared.get(each["VariantName"], {}))}

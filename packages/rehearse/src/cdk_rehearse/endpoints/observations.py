@@ -51,8 +51,11 @@ class Observations:
             answer: Any = original(response).result
             observed = self.endpoints.get(json.loads(response.body)["EndpointName"], {})
             checked = _checked("sagemaker", "DescribeEndpoint", dict(observed))
-            variants = variants_with_pools(response, answer)
-            return ActionResult({**dict(answer), "ProductionVariants": variants, **checked})
+            configs = response.sagemaker_backend.endpoint_configs
+            config = configs.get(answer["EndpointConfigName"])
+            variants = variants_with_pools(config, answer)
+            queue = {} if config is None else _checked("sagemaker", "DescribeEndpoint", _queue_of(config))
+            return ActionResult({**dict(answer), "ProductionVariants": variants, **queue, **checked})
 
         return describe_endpoint
 
@@ -85,6 +88,12 @@ class Observations:
             return json.dumps(answer, default=lambda moment: moment.timestamp())
 
         return describe_scaling_activities
+
+
+def _queue_of(config: Any) -> dict[str, Any]:
+    """Return the member of DescribeEndpoint that only an asynchronous endpoint has, which moto leaves out."""
+    found = config.async_inference_config
+    return {"AsyncInferenceConfig": found} if found else {}
 
 
 def _checked(service: str, operation: str, answer: dict[str, Any]) -> dict[str, Any]:

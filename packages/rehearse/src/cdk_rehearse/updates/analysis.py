@@ -75,7 +75,7 @@ class Sequence:
             _all_read(
                 [
                     *(each for each in moment.readings if self.is_old(each)),
-                    *(each for each in moment.data if each.waits),
+                    *(each for each in moment.data if each.waits and not each.use.has_previous_key),
                 ]
             ),
             _all_read(each for each in moment.readings if not self.is_old(each)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA
 from constructs_triton_core.findings import Finding, Severity
 
 from ..endpoints.encrypted_data import DataReading, Use
@@ -14,12 +15,21 @@ from .recording import Moment
 __all__ = ["data_problems"]
 
 _CODE = "rehearse-data-loses-access"
+_PREVIOUS_CODE = "rehearse-previous-key-removed"
 _OPTIONS = {
     "asynchronous requests": "AsyncInferenceConfig",
     "asynchronous responses": "AsyncInferenceConfig",
     "notifications": "AsyncInferenceConfig",
     "captured data": "DataCapture",
     "core dumps": "CoreDump",
+    "uploaded archives": "TritonModelRepository",
+}
+_NEEDED_UNTIL = {
+    "asynchronous requests": "every request is answered",
+    "asynchronous responses": "every response is read",
+    "captured data": "all of it is read",
+    "core dumps": "all of them are read",
+    "uploaded archives": "the archive has another key",
 }
 _Place = tuple[Use, bool]
 """A use without its key, and whether it concerns what was written before the update."""
@@ -37,20 +47,28 @@ class _Loss:
 def data_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
     """Yield a problem for each role that can no longer use data; the worst of each kind of data first.
 
-    It is a warning if the role can use it again at the end of the update. ``when`` replaces the step.
+    It is a warning if the role can use it again at the end of the update, or if only data under a previous
+    key is concerned: there may be none. ``when`` replaces the step.
     """
     before = _refused(sequence.before)
     for place, loss in _losses(sequence).items():
         use = loss.reading.use
         if place in before:
             continue
+        is_previous = use.has_previous_key
         yield Finding(
-            _CODE,
-            Severity.ERROR if loss.lasts else Severity.WARNING,
-            f"endpoint {use.endpoint}, {use.data}" if use.endpoint else use.place,
+            _PREVIOUS_CODE if is_previous else _CODE,
+            Severity.ERROR if loss.lasts and not is_previous else Severity.WARNING,
+            _where(use),
             _message(sequence, loss, when),
-            _fix(sequence, loss.reading),
+            _fix_of_previous_key(use) if is_previous else _fix(sequence, loss.reading),
         )
+
+
+def _where(use: Use) -> str:
+    """The place of a problem: of requests, callers write them and the endpoint reads them."""
+    of_callers = " of callers" if use.action == "writes" and not use.is_own else ""
+    return f"endpoint {use.endpoint}, {use.data}{of_callers}" if use.endpoint else use.place
 
 
 def _refused(moment: Moment | None) -> set[_Place]:
@@ -80,6 +98,9 @@ def _message(sequence: Sequence, loss: _Loss, when: str) -> str:
     use = loss.reading.use
     since = when or (loss.since if loss.lasts else f"{loss.since}, for a part of the update")
     who = f"role {_name(sequence, use.role)}" if use.role.startswith("arn:") else use.role
+    if use.has_previous_key:
+        key = f"under the previous key {_name(sequence, use.key)}"
+        return f"{since}, {who} may not read {use.data} {key}: {loss.reading.refusal}"
     before = " from before the update" if loss.reading.waits else ""
     what = "encrypt" if use.data == "storage volumes" else use.action.removesuffix("s")
     key = f", under key {_name(sequence, use.key)}" if use.key else ""
@@ -103,6 +124,19 @@ def _fix(sequence: Sequence, reading: DataReading) -> str:
     return (
         f"deploy first with the new key in {option}, and in the next deployment use the new key and put the "
         "old one into this list; remove it when nothing under it is needed any more"
+    )
+
+
+def _fix_of_previous_key(use: Use) -> str:
+    """Keep the key until nothing under it is needed; only the user knows whether this is so."""
+    if use.data in ("captured data", "core dumps"):
+        keep = "keep the permission for the old key, with old_key.grant_decrypt(role),"
+    else:
+        keep = f"keep the key in {_OPTIONS[use.data]}(previous_encryption_keys=[...])"
+    return (
+        f"{keep} until {_NEEDED_UNTIL[use.data]}, and ignore this warning then. Lifetime: "
+        f"{ENCRYPTED_DATA[use.data].lifetime}. `aws s3api head-object` prints the key of an object as "
+        "SSEKMSKeyId"
     )
 
 

@@ -28,6 +28,7 @@ CODES = {
     "rehearse-name-collision": "A resource needs a name that another resource still has.",
     "rehearse-reader-loses-access": "New instances of an endpoint can no longer read a model.",
     "rehearse-data-loses-access": "A role can no longer read or write encrypted data of an endpoint.",
+    "rehearse-previous-key-removed": "A role can no longer read older data under a previous key.",
     "rehearse-serving-stops": "An endpoint is deleted, for good or for a part of the update.",
     "rehearse-endpoint-replaced": "An endpoint gets another name, which its callers do not know.",
     "rehearse-fleet-shrinks": "A fleet that was scaled out gets its initial number of instances.",

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["read_input"]
 
 _DATATYPE_NAMES = ", ".join(row.datatype for row in DATATYPES)
+# NAME=values:DATATYPE:DIMS, as perf_analyzer and other tools write shapes.
+_DIMS = re.compile(r"(.*):([A-Za-z0-9]+):[\[\]0-9,x ]+", re.DOTALL)
 _NUMBERS = re.compile(r"[-+0-9.eE,\[\]\s]+")
 
 
@@ -88,6 +90,10 @@ def _read_inline(name: str, value: str) -> tuple[NDArray[Any], str]:
 
 
 def _datatype_hint(name: str, value: str) -> str:
+    dims = _DIMS.fullmatch(value)
+    if dims is not None and by_datatype(dims[2].upper()) is not None:
+        without = shlex.quote(f"{name}={dims[1]}:{dims[2].upper()}")
+        return f"remove the dims: write --input {without}; nested lists such as [[1,2],[3,4]] have a shape"
     return f"write for example --input {_example(name, value)}; the datatypes are {_DATATYPE_NAMES}"
 
 

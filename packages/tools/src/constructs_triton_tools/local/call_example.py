@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from constructs_triton_core.errors import ConstructsTritonError
+from constructs_triton_tools.local.page.forms import model_form
 from constructs_triton_tools.local.sources.inference_type import used_inference_type
 
 if TYPE_CHECKING:
@@ -22,7 +27,7 @@ _CALL = """\
 """
 _STREAM_CALL = """\
   response = runtime.invoke_endpoint_with_response_stream(
-      EndpointName="{name}", ContentType="application/json", Body='{{"text_input": "hello"}}'{target})
+      EndpointName="{name}", ContentType="application/json", Body={body}{target})
   for event in response["Body"]:
       print(event["PayloadPart"]["Bytes"].decode())
 """
@@ -35,6 +40,9 @@ _ASYNC_CALL = """\
 _FOLDER = """Its S3 is the folder {folder}: write the request to the file
   # {file}, and wait for the file of OutputLocation."""
 _NO_FOLDER = "Calls need a folder in place of S3: start the run with --bucket-folder DIR."
+
+#: A longer example would fill the screen.
+_MOST_ELEMENTS = 16
 
 
 def invocation_url(url: str, endpoint: RunningEndpoint) -> str:
@@ -59,8 +67,10 @@ def call_example(url: str, endpoint: RunningEndpoint, bucket_folder: Path | None
     spec = endpoint.spec
     client = _CLIENT.format(url=url, region=spec.region)
     if spec.asynchronous is None:
-        call = _STREAM_CALL if _streams(endpoint) else _CALL
-        return client + call.format(name=spec.name, target=_target(endpoint))
+        names = {"name": spec.name, "target": _target(endpoint)}
+        if _streams(endpoint):
+            return client + _STREAM_CALL.format(**names, body=repr(json.dumps(_stream_inputs(endpoint))))
+        return client + _CALL.format(**names)
     path = spec.asynchronous.input_prefix.removeprefix("s3://")
     folder = _NO_FOLDER
     if bucket_folder is not None:
@@ -72,6 +82,23 @@ def _streams(endpoint: RunningEndpoint) -> bool:
     """Whether the first container of an endpoint answers with a stream of events."""
     container = endpoint.all_servers()[0].server.container
     return used_inference_type(container, container.image) == "generate_stream"
+
+
+def _stream_inputs(endpoint: RunningEndpoint) -> dict[str, object]:
+    """Return a value for each required input of the model; a text if its configuration has no inputs."""
+    try:
+        inputs: Any = model_form(endpoint.all_servers()[0], None)["inputs"]
+    except ConstructsTritonError:  # the server has its own message about these models
+        inputs = []
+    values = {each["name"]: _value(each) for each in inputs if not each["optional"]}
+    return values or {"text_input": "hello"}
+
+
+def _value(tensor: Mapping[str, Any]) -> object:
+    """Return a value of an input in the form of Triton's generate extension: a list for several elements."""
+    one: object = {"BYTES": "hello", "BOOL": True}.get(tensor["datatype"], 1)
+    count = math.prod(size for size in tensor["dims"] if size > 0)
+    return one if count == 1 else [one] * min(count, _MOST_ELEMENTS)
 
 
 def _target(endpoint: RunningEndpoint) -> str:

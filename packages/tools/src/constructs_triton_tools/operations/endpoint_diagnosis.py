@@ -6,7 +6,7 @@ CloudFormation, the scaling activities, and the end of the container logs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,13 @@ from triton_model_check.facts.images import version_of_image
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["EndpointDiagnosis", "diagnose_endpoint"]
+__all__ = [
+    "EndpointDiagnosis",
+    "describe_event",
+    "diagnose_endpoint",
+    "first_failed_event",
+    "log_messages",
+]
 
 _GOOD = "InService"
 #: The states in which the endpoint's only configuration is the one that its log is about.
@@ -128,10 +134,10 @@ def _stack_messages(reader: AwsReader, described: Mapping[str, Any], facts: list
     stack = {each["Key"]: each["Value"] for each in tags}.get(_STACK_TAG)
     if stack is None:
         return
-    failed = _first_failure(reader, stack)
+    events = reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack)
+    failed = first_failed_event(events)
     if failed is not None:
-        reason = failed.get("ResourceStatusReason", "no reason given")
-        text = f"{failed['LogicalResourceId']} {failed['ResourceStatus']}: {reason}"
+        text = describe_event(failed)
         if _is_of_another_endpoint(failed, described):
             facts.append(f"the last operation of the stack failed at another endpoint: {text}")
             return
@@ -144,6 +150,12 @@ def _stack_messages(reader: AwsReader, described: Mapping[str, Any], facts: list
     yield from _rollback_messages(reader, described, stack)
 
 
+def describe_event(event: Mapping[str, Any]) -> str:
+    """Return an event of a stack in one line."""
+    reason = event.get("ResourceStatusReason", "no reason given")
+    return f"{event['LogicalResourceId']} {event['ResourceStatus']}: {reason}"
+
+
 def _is_of_another_endpoint(failed: Mapping[str, Any], described: Mapping[str, Any]) -> bool:
     """Whether the event is about an endpoint with another name. ARNs have the name in lower case."""
     name = failed.get("PhysicalResourceId", "").rpartition("/")[2].lower()
@@ -152,11 +164,10 @@ def _is_of_another_endpoint(failed: Mapping[str, Any], described: Mapping[str, A
     )
 
 
-def _first_failure(reader: AwsReader, stack: str) -> dict[str, Any] | None:
-    """Return the earliest failed event of the stack's last operation."""
+def first_failed_event(events: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the earliest failed event of the last operation of events, the newest first."""
     first = None
-    events = reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack)
-    for event in events:  # the newest first
+    for event in events:
         if event["PhysicalResourceId"] == event["StackId"] and event["ResourceStatus"] in (
             "CREATE_IN_PROGRESS",
             "UPDATE_IN_PROGRESS",
@@ -209,10 +220,10 @@ def _all_log_messages(
     """Read the log of each component, or that of an endpoint without components."""
     if not components:
         group, status = log_group_of(described["EndpointName"]), described["EndpointStatus"]
-        yield from _log_messages(reader, group, status, _variant_models(reader, described), facts)
+        yield from log_messages(reader, group, status, _variant_models(reader, described), facts)
     for each in components:
         group = component_log_group_of(each.name)
-        yield from _log_messages(reader, group, each.status, {each.name: each.model}, facts)
+        yield from log_messages(reader, group, each.status, {each.name: each.model}, facts)
 
 
 def _variant_models(reader: AwsReader, described: Mapping[str, Any]) -> dict[str, str]:
@@ -225,9 +236,10 @@ def _variant_models(reader: AwsReader, described: Mapping[str, Any]) -> dict[str
     return {each["VariantName"]: each["ModelName"] for each in config.get("ProductionVariants", [])}
 
 
-def _log_messages(
+def log_messages(
     reader: AwsReader, group: str, status: str, models: Mapping[str, str | None], facts: list[str]
 ) -> list[Message]:
+    """Return the messages of a log group; without a log, add that to ``facts``."""
     streams = read_streams(reader, group)
     has_log = bool(streams) or status == _GOOD
     if not (has_log or reader.not_read):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.aws_reader import AwsReader, describe_denial
-from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES, containers_of, instance_types_of
+from constructs_triton_core.cloud_assembly.endpoints import containers_of, instance_types_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.operations.component_state import ComponentState, read_components
 from constructs_triton_tools.operations.served_archives import ServedArchives, served_archives
@@ -22,7 +22,6 @@ __all__ = [
     "ScalingState",
     "VariantState",
     "container_of_model",
-    "endpoints_of_stack",
     "read_status",
 ]
 
@@ -123,32 +122,6 @@ class EndpointState:
         values = asdict(self)
         values["last_modified"] = self.last_modified.isoformat() if self.last_modified else None
         return values
-
-
-def endpoints_of_stack(session: boto3.Session, stack: str) -> list[str]:
-    """Return the names of the SageMaker endpoints of a CloudFormation stack.
-
-    Args:
-        session: boto3 session with the Region and credentials.
-        stack: Name or id of the stack.
-
-    Raises:
-        InvalidValueError: the stack does not exist, cannot be read, or has no endpoint.
-    """
-    reader = AwsReader(session)
-    resources = list(
-        reader.read_list("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack)
-    )
-    if reader.not_read:
-        raise InvalidValueError(f"--stack: {reader.not_read[0]}; check the name and --region")
-    names = [
-        each["PhysicalResourceId"].rpartition("/")[2]
-        for each in resources
-        if each["ResourceType"] in ENDPOINT_TYPES and each.get("PhysicalResourceId")
-    ]
-    if not names:
-        raise InvalidValueError(f"--stack: {stack} has no SageMaker endpoint; check the name")
-    return names
 
 
 def describe_endpoint(reader: AwsReader, name: str) -> dict[str, Any]:

@@ -7,7 +7,12 @@ from collections.abc import Iterator
 
 from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import closest, quoted
-from triton_model_check.model_config.backends import KNOWN_BACKENDS, MODEL_FILES, backend_of_file
+from triton_model_check.model_config.backends import (
+    BACKEND_OF_OTHER_NAME,
+    KNOWN_BACKENDS,
+    MODEL_FILES,
+    backend_of_file,
+)
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
@@ -74,7 +79,8 @@ def unexpected_platform(model: ModelUnderCheck) -> Iterator[Problem]:
         )
         yield Problem(message, ("default_model_filename",), hint)
         return
-    guess = closest(platform, (*_platforms(), "ensemble", *_COMMON_BACKENDS))
+    guess = BACKEND_OF_OTHER_NAME.get(platform)
+    guess = guess or closest(platform, (*_platforms(), "ensemble", *_COMMON_BACKENDS))
     hint = (
         f'write platform: "{guess}"'
         if guess in (*_platforms(), "ensemble")
@@ -197,20 +203,31 @@ def max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
     source="triton core TritonBackendManager",
 )
 def misspelled(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The backend is not a misspelling of a common one.
+    """The backend is not a misspelling of a common one, nor the name of a platform.
 
     An image may contain any backend. The rule therefore reports only a name that differs from a common
-    backend by one letter, or by two swapped letters.
+    backend by one letter, or by two swapped letters, a platform such as ``tensorrt_plan``, ``onnx`` and
+    ``onnxrt``.
     """
     name = model.config.backend
     if "\0" in name:
         yield Problem(f"unable to find backend library for backend {name!r}", ("backend",), "remove the \\0")
     if not name or name in _COMMON_BACKENDS or len(name) < 4:
         return
+    message = f'unable to find backend library for backend "{name}"'
     guess = closest(name, _COMMON_BACKENDS)
-    hint = f'did you mean "{guess}"?'
-    if guess is not None and _distance_is_small(name.lower(), guess):
-        yield Problem(f'unable to find backend library for backend "{name}"', ("backend",), hint)
+    if name in BACKEND_OF_OTHER_NAME:
+        yield Problem(message, ("backend",), f"did you mean {_field_of_other_name(name)}?")
+    elif guess is not None and _distance_is_small(name.lower(), guess):
+        yield Problem(message, ("backend",), f'did you mean "{guess}"?')
+
+
+def _field_of_other_name(name: str) -> str:
+    """The backend of a platform, or the platform where the backend alone implies another one."""
+    backend = BACKEND_OF_OTHER_NAME[name]
+    known = KNOWN_BACKENDS[backend]
+    is_default = name not in known.default_files or name == next(iter(known.default_files))
+    return f'backend: "{backend}"' if is_default and not known.platform_required else f'platform: "{name}"'
 
 
 def _distance_is_small(name: str, known: str) -> bool:

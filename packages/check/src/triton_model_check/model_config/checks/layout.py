@@ -260,7 +260,11 @@ def name_differs(model: ModelUnderCheck) -> Iterator[Problem]:
     overwrites their ``name``. It does not skip the steps of an ensemble.
     """
     if has_another_name(model):
-        name, hint = model.config.name, f'write name: "{model.name}", remove name, or rename the folder'
+        name, hint = model.config.name, f'write name: "{model.name}", or remove name'
+        steps = {step for folder in model.context.folders.values() for step in folder.step_models}
+        called = {name for calls in model.context.calls.values() for name in calls.models}
+        if model.name not in steps | called:
+            hint = f'write name: "{model.name}", remove name, or rename the folder'
         if "${" in name:
             hint = "check the file that your script generates from this template"
         message = f'unexpected directory name "{model.name}" for model "{name}"'

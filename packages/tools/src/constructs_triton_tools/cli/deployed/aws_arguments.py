@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from constructs_triton_core.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.operations.status import endpoints_of_stack
+from constructs_triton_tools.operations.stack_endpoints import endpoints_of_stack
 
 if TYPE_CHECKING:
     import boto3
@@ -46,6 +46,7 @@ def endpoint_names(arguments: argparse.Namespace, session: boto3.Session) -> lis
 
     Raises:
         InvalidValueError: neither or both are given.
+        NoEndpointError: the stack has no endpoint.
     """
     if (arguments.endpoint is None) == (arguments.stack is None):
         raise InvalidValueError("ENDPOINT: give the name of an endpoint, or --stack with the name of a stack")

@@ -19,9 +19,11 @@ from constructs_triton_tools.cli.deployed.aws_arguments import (
 )
 from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton_tools.operations.endpoint_diagnosis import EndpointDiagnosis, diagnose_endpoint
+from constructs_triton_tools.operations.stack_endpoints import NoEndpointError, StackDiagnosis, diagnose_stack
 
 #: The end of a larger log is read.
 _LOG_BYTES = 16 * 2**20
+_NEXT_STEP = {"CREATE_IN_PROGRESS": "run it again when the stack is created"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
         return _diagnose_file(arguments)
 
     session = open_session(arguments)
-    names = endpoint_names(arguments, session)
+    try:
+        names = endpoint_names(arguments, session)
+    except NoEndpointError:
+        return _diagnose_stack(arguments, diagnose_stack(session, arguments.stack))
     with show_work("reading events and logs"):
         results, not_read = read_each(names, lambda name: diagnose_endpoint(session, name))
     if arguments.json:
@@ -51,6 +56,34 @@ def run(arguments: argparse.Namespace) -> int:
         print_lines(*"\n\n".join(_text(each) for each in results).split("\n"))
     print_note(*not_read)
     return EXIT_WRONG if not_read or any(each.is_failed for each in results) else EXIT_SUCCESS
+
+
+def _diagnose_stack(arguments: argparse.Namespace, result: StackDiagnosis) -> int:
+    """Print why a stack has no endpoint.
+
+    Raises:
+        InvalidValueError: nothing of the stack failed.
+    """
+    if result.resource is None and not result.not_read:
+        raise InvalidValueError(
+            f"--stack: {result.stack} has no SageMaker endpoint, and its last operation did not fail, got "
+            f"{result.status}; {_NEXT_STEP.get(result.status or '', 'check the name')}"
+        )
+    if arguments.json:
+        print_json({"endpoints": [], "stack": result.to_dict()})
+        return EXIT_WRONG
+    lines = [f"stack {result.stack}: {result.status or 'unknown'}, no endpoint"]
+    lines += [f"  {fact}" for fact in result.facts]
+    if result.diagnoses:
+        lines.append(format_diagnoses(result.diagnoses))
+    elif result.resource is not None:
+        lines.append(
+            f"cause: unknown, because no message is in the catalogue of failures; fix {result.resource} as "
+            "its reason says, and deploy the stack again"
+        )
+    lines += [f"not read: {each}" for each in result.not_read]
+    print_lines(*"\n".join(lines).split("\n"))
+    return EXIT_WRONG
 
 
 def _text(result: EndpointDiagnosis) -> str:

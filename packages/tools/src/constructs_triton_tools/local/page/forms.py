@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.datatypes import by_data_type
 from constructs_triton_tools.local.gateway.local_variant import LocalVariant
@@ -20,6 +20,9 @@ from triton_model_check.model_config.python_calls import find_calls
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.archive_outline import outline_archive
+
+if TYPE_CHECKING:
+    from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 
 __all__ = ["describe_model", "model_form", "steps_of"]
 

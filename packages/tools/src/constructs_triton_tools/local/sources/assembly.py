@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.endpoints import (
@@ -121,7 +121,7 @@ class _Specs:
         )
 
     def _asynchronous(self, endpoint: DeclaredEndpoint) -> AsyncInferenceSpec | None:
-        spec = _asynchronous(endpoint.config.get("AsyncInferenceConfig"))
+        spec = AsyncInferenceSpec.of(endpoint.config)
         roles = [each.execution_role for each in endpoint.containers if each.execution_role]
         return spec and replace(spec, permissions=role_permissions(self.app, roles[0]) if roles else None)
 
@@ -284,12 +284,3 @@ def _is_triton(component: DeclaredComponent) -> bool:
 def _key_of(url: str) -> str:
     """Return the object key of an ``s3://`` or virtual-hosted-style ``https://`` URL."""
     return url.partition("://")[2].partition("/")[2]
-
-
-def _asynchronous(config: Mapping[str, Any] | None) -> AsyncInferenceSpec | None:
-    if config is None:
-        return None
-    output = config.get("OutputConfig", {})
-    together = config.get("ClientConfig", {}).get("MaxConcurrentInvocationsPerInstance")
-    spec = AsyncInferenceSpec(output.get("S3OutputPath", ""), output.get("S3FailurePath"))
-    return replace(spec, max_concurrent_invocations=int(together)) if together else spec

@@ -22,6 +22,7 @@ from constructs_triton_core.cloud_assembly.endpoints import (
 )
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local.sources.specs import (
+    AsyncInferenceSpec,
     ComponentSpec,
     ContainerSpec,
     EndpointSpec,
@@ -96,6 +97,7 @@ class _Account:
             shadow_variants=self._variants(name, config.get("ShadowProductionVariants", []), weights),
             region=region,
             account=account,
+            asynchronous=AsyncInferenceSpec.of(config),
         )
 
     def _variants(

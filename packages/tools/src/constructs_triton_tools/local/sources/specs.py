@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from constructs_triton_core.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT, PLACEHOLDER_REGION
 from constructs_triton_tools.assembly.s3_permissions import RolePermissions
@@ -93,6 +94,17 @@ class AsyncInferenceSpec:
     failure_path: str | None = None
     max_concurrent_invocations: int = 4
     permissions: RolePermissions | None = None
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> AsyncInferenceSpec | None:
+        """Read an endpoint configuration; ``None`` if its endpoint answers immediately."""
+        asynchronous = config.get("AsyncInferenceConfig")
+        if not asynchronous:
+            return None
+        output = asynchronous.get("OutputConfig", {})
+        together = asynchronous.get("ClientConfig", {}).get("MaxConcurrentInvocationsPerInstance")
+        spec = cls(output.get("S3OutputPath", ""), output.get("S3FailurePath"))
+        return replace(spec, max_concurrent_invocations=int(together)) if together else spec
 
     @property
     def input_prefix(self) -> str:
