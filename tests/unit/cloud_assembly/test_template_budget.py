@@ -12,10 +12,10 @@ import pytest
 from cdk_rehearse.updates.versions import read_version
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.evaluation_budget import TemplateBudgetError
+from constructs_triton_core.cloud_assembly.s3_permissions import RolePermissions
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template, references
 from constructs_triton_core.errors import TemplateError
-from constructs_triton_tools.assembly.s3_permissions import RolePermissions
 
 MODEL, STACK = "AWS::SageMaker::Model", "AWS::CloudFormation::Stack"
 

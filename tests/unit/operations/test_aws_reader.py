@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from constructs_triton_core.aws_reader import AwsReader, make_session, missing_permission, reaching_aws
+from constructs_triton_core.aws.aws_reader import AwsReader, make_session, missing_permission, reaching_aws
 from constructs_triton_core.errors import InvalidValueError
 
 

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from shared_endpoint import trust
 
 from cdk_rehearse import SimulatedAccount
-from cdk_rehearse.custom_resources.library_code import library_handler
+from cdk_rehearse.construct_libraries import library_handler
 from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_functions")]

@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from botocore.hooks import HierarchicalEmitter
 from fake_container import in_loop
 
-from constructs_triton_core.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.local.page import deployed
 from constructs_triton_tools.local.page.deployed import DeployedPage, cost_of, metric_rows

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from cdk_rehearse.cli.serve import serve
-from cdk_rehearse.cli.stack_template import read_parameters, read_template_text
 from cdk_rehearse.cli.text import report_lines
-from constructs_triton_core.aws_reader import make_session
+from constructs_triton_core.aws.aws_reader import make_session
+from constructs_triton_core.aws.stack_template import read_parameters, read_template_text
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import pair_argument, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG

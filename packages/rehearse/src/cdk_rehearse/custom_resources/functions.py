@@ -25,12 +25,12 @@ from moto.awslambda.models import LambdaFunction
 from constructs_triton_core.processes.environments import foreign_environment
 from constructs_triton_core.processes.fork_server import ForkServer
 
+from ..construct_libraries import library_handler
 from ..errors import StackError
 from ..function_process import Invocation
 from ..permissions.access import Access, RoleCredentials
 from ..replacement import replaced
 from ..services.service_api import ServiceApi, client
-from .library_code import library_handler
 
 __all__ = ["Functions"]
 

@@ -19,14 +19,11 @@ from .s3_needs import Need
 __all__ = ["COMPONENT_ACTIONS", "component_needs"]
 
 COMPONENT_ACTIONS = {
-    f"{verb}InferenceComponent{suffix}"
-    for verb, suffix in (
-        ("Create", ""),
-        ("Describe", ""),
-        ("Update", ""),
-        ("Update", "RuntimeConfig"),
-        ("Delete", ""),
-    )
+    "CreateInferenceComponent",
+    "DeleteInferenceComponent",
+    "DescribeInferenceComponent",
+    "UpdateInferenceComponent",
+    "UpdateInferenceComponentRuntimeConfig",
 }
 
 

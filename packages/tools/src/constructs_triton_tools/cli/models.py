@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 
-from constructs_triton_core.aws_reader import make_session, reaching_aws
+from constructs_triton_core.aws.aws_reader import make_session, reaching_aws
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import number
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note

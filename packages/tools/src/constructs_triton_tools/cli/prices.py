@@ -6,7 +6,7 @@ import argparse
 from datetime import UTC, datetime
 from typing import Any
 
-from constructs_triton_core.aws_reader import make_session
+from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.program.progress import show_work

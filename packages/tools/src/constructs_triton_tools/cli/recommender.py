@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.aws_reader import make_session
+from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import whole_number
 from constructs_triton_core.untrusted.json_files import read_json
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
-from constructs_triton_tools.operations.whole_files import write_whole
+from constructs_triton_core.untrusted.whole_files import write_whole
 from constructs_triton_tools.planning.recommender import read_recommendations, write_measurements
 from constructs_triton_tools.planning.recommender_request import MULTI_MODEL_REASON, Phase, RecommenderRequest
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from constructs_triton_core.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.regular_files import open_regular
 from constructs_triton_tools.operations.captured_requests import CapturedRequest, read_capture

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_tools.operations.cloudwatch_logs import (
     component_log_group_of,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from constructs_triton_core.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["Counted", "count_calls"]

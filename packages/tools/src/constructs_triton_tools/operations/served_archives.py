@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from constructs_triton_core.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.model_index import INDEX_FILE, ModelIndex, split_s3_uri
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.operations.cloudwatch_logs import log_group_of

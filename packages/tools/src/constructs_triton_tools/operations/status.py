@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws_reader import AwsReader, describe_denial
+from constructs_triton_core.aws.aws_reader import AwsReader, describe_denial
 from constructs_triton_core.cloud_assembly.endpoints import containers_of, instance_types_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.operations.component_state import ComponentState, read_components

@@ -16,7 +16,7 @@ from typing import Any
 
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.operations.whole_files import csv_text, write_whole
+from constructs_triton_core.untrusted.whole_files import csv_text, write_whole
 from constructs_triton_tools.planning.quantities import read_positive
 
 __all__ = ["PRICE_LIST_REGION", "fetch_job_price", "fetch_prices", "write_prices"]

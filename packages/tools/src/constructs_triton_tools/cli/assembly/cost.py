@@ -16,10 +16,10 @@ from constructs_triton_tools.cli.assembly.stacks import add_template_arguments, 
 from constructs_triton_tools.cli.deployed.aws_arguments import add_account_arguments, open_session
 from constructs_triton_tools.cli.plan.price_arguments import (
     add_price_arguments,
+    decimal_argument,
     fetch_known_prices,
     given_prices,
 )
-from constructs_triton_tools.cli.price_types import decimal_argument
 from constructs_triton_tools.planning.capacity import HOURS_PER_MONTH
 from constructs_triton_tools.planning.cost.template_cost import CostRange, VariantFleet, fleets_of
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws_reader import make_session
+from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.building.plans.compiled_model import check_destination, write_compiled

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
-from constructs_triton_core.aws_reader import make_session
+from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.operations.stack_endpoints import endpoints_of_stack
 

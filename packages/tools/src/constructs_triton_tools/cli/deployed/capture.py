@@ -15,12 +15,12 @@ from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import whole_number
 from constructs_triton_core.untrusted.terminal import print_json, print_note, print_table
+from constructs_triton_core.untrusted.whole_files import write_whole
 from constructs_triton_tools.cli.deployed.aws_arguments import (
     add_account_arguments,
     open_session,
     parse_duration,
 )
-from constructs_triton_tools.operations.whole_files import write_whole
 
 if TYPE_CHECKING:
     from constructs_triton_client import RecordedRequest

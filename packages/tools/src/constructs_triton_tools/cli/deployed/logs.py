@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from datetime import timedelta
 
-from constructs_triton_core.aws_reader import describe_denial
+from constructs_triton_core.aws.aws_reader import describe_denial
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_lines
 from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session, parse_duration

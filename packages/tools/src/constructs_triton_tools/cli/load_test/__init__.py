@@ -20,6 +20,7 @@ from constructs_triton_core.program.exit_codes import (
     EXIT_WRONG,
 )
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_core.untrusted.whole_files import write_whole
 from constructs_triton_tools.cli.load_test.arguments import add_arguments
 from constructs_triton_tools.cli.load_test.progress import Progress, describe_streams, explain_unit
 from constructs_triton_tools.cli.load_test.streams import GRACE_SECONDS, check_arguments, read_limits
@@ -33,7 +34,6 @@ from constructs_triton_tools.measuring.load_test.step_runner import StepRunner
 from constructs_triton_tools.measuring.load_test.target import describe_target, find_stand_ins
 from constructs_triton_tools.measuring.plots.figure import check_path
 from constructs_triton_tools.measuring.plots.load_test_plot import plot_load_test
-from constructs_triton_tools.operations.whole_files import write_whole
 from constructs_triton_tools.planning.csv_table import parse_measured_type
 
 __all__ = ["add_arguments", "run"]

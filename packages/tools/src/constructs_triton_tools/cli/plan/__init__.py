@@ -10,9 +10,12 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_error, print_json, print_lines, print_note
-from constructs_triton_tools.cli.plan.price_arguments import add_price_arguments, given_prices
+from constructs_triton_tools.cli.plan.price_arguments import (
+    add_price_arguments,
+    decimal_argument,
+    given_prices,
+)
 from constructs_triton_tools.cli.plan.table import print_plans, summary, summary_of_pools
-from constructs_triton_tools.cli.price_types import decimal_argument
 from constructs_triton_tools.measuring.plots import plot_measurements, plot_plans
 from constructs_triton_tools.measuring.plots.figure import check_path
 from constructs_triton_tools.planning import Plan, Requirement, cheapest, plan_all, read_measurements

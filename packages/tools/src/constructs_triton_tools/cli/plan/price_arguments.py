@@ -8,14 +8,27 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.cli.price_types import price_argument
+from constructs_triton_core.program.argument_types import argument_type, pair_argument
+from constructs_triton_tools.planning.csv_table import parse_measured_type
 from constructs_triton_tools.planning.price_list import PRICE_LIST_REGION, fetch_prices
 from constructs_triton_tools.planning.prices import read_prices
+from constructs_triton_tools.planning.quantities import read_decimal, read_positive
 
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["add_price_arguments", "fetch_known_prices", "given_prices"]
+__all__ = ["add_price_arguments", "decimal_argument", "fetch_known_prices", "given_prices", "price_argument"]
+
+
+def _price(_place: str, text: str) -> tuple[str, Decimal]:
+    name, price = pair_argument("TYPE=PRICE", "ml.g5.xlarge=1.41")(text)
+    return parse_measured_type("instance type", name), read_positive(name, price)
+
+
+#: Reads a number exactly.
+decimal_argument = argument_type(read_decimal)
+#: Reads ``TYPE=PRICE``.
+price_argument = argument_type(_price)
 
 
 def add_price_arguments(parser: argparse.ArgumentParser, default: str = "") -> None:

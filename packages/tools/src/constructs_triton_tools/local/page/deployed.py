@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from constructs_triton_core.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.local.gateway.listener import HOST, listen, serving
 from constructs_triton_tools.local.gateway.request_checks import refuse_foreign_requests

@@ -17,6 +17,7 @@ from constructs_triton_core.cloud_assembly.endpoints import (
     endpoint_names,
     hosts_components,
 )
+from constructs_triton_core.cloud_assembly.s3_permissions import role_permissions
 from constructs_triton_core.cloud_assembly.scaling import scalable_targets
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.errors import LocalEndpointError, TemplateError
@@ -24,7 +25,6 @@ from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE, RESOURCE_TYPE
 from constructs_triton_functions.model_sync.manifest import FileManifest, Manifest
 from constructs_triton_tools.assembly.model_syncs import model_syncs
-from constructs_triton_tools.assembly.s3_permissions import role_permissions
 from constructs_triton_tools.local.sources.specs import (
     AsyncInferenceSpec,
     ComponentSpec,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT, PLACEHOLDER_REGION
-from constructs_triton_tools.assembly.s3_permissions import RolePermissions
+from constructs_triton_core.cloud_assembly.s3_permissions import RolePermissions
 from constructs_triton_tools.local.sources.uncompressed import FileContent
 
 __all__ = [

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_client.transports.sagemaker_transport import READ_TIMEOUT_SECONDS
-from constructs_triton_core.aws_reader import make_session
+from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, MissingDependencyError
 from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest
 from constructs_triton_tools.measuring.load_test.samples import OK, count_tokens

@@ -8,6 +8,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
+from constructs_triton_core.untrusted.whole_files import write_whole
 from constructs_triton_tools.measuring.load_test.results_file import BenchmarkMetadata, write_results
 from constructs_triton_tools.measuring.load_test.step import StepResult, Verdict
 from constructs_triton_tools.measuring.plots.tune_plot import plot_tuning
@@ -16,7 +17,6 @@ from constructs_triton_tools.measuring.tuning.candidates import Candidate
 from constructs_triton_tools.measuring.tuning.outcome import TuneResult
 from constructs_triton_tools.measuring.tuning.racing import Outcome
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
-from constructs_triton_tools.operations.whole_files import write_whole
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.text import format_model_config
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.aws_reader import describe_failure, missing_permission
+from constructs_triton_core.aws.aws_reader import describe_failure, missing_permission
 from constructs_triton_core.errors import ArchiveError
 from constructs_triton_core.untrusted.budget import UnpackBudget
 from constructs_triton_tools.operations.adopting.reading import RecordingReader

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws_reader import AwsReader, describe_failure, permission_of
+from constructs_triton_core.aws.aws_reader import AwsReader, describe_failure, permission_of
 from constructs_triton_tools.operations.adopting.members import Answer
 from constructs_triton_tools.operations.adopting.python_text import free_name
 from constructs_triton_tools.operations.adopting.secrets import masked

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws_reader import AwsReader, describe_failure
+from constructs_triton_core.aws.aws_reader import AwsReader, describe_failure
 from constructs_triton_core.errors import InvalidValueError
 
 if TYPE_CHECKING:

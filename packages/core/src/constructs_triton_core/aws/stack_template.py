@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from constructs_triton_core.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import TemplateError
 
 if TYPE_CHECKING:
