@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aws_cdk import Stack
 
-from constructs_triton.testing.stable_template import stable_template
+from constructs_triton.testing.stable_templates import stable_template
 from constructs_triton_core.errors import MissingDependencyError
 
 try:

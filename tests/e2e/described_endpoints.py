@@ -35,6 +35,7 @@ def describe(aws: SimulatedAccount, name: str) -> dict[str, Any]:
     sagemaker, scaling = aws.client("sagemaker"), aws.client("application-autoscaling")
     endpoint = sagemaker.describe_endpoint(EndpointName=name)
     config = sagemaker.describe_endpoint_config(EndpointConfigName=endpoint["EndpointConfigName"])
+    endpoint.pop("AsyncInferenceConfig", None)  # that of the configuration
     found = {"DescribeEndpoint": endpoint, "DescribeEndpointConfig": config}
     variants = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
     listed = sagemaker.list_inference_components(EndpointNameEquals=name)["InferenceComponents"]

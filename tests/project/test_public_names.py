@@ -90,3 +90,11 @@ def test_reference_has_the_public_packages() -> None:
     """The reference has a page for each package from which a page or an example imports."""
     modules = {"constructs_triton_core.errors"}
     assert {*_exported()} - {"constructs_triton"} == {*PACKAGES.values()} - modules
+
+
+@pytest.mark.parametrize("package", _exported())
+def test_no_name_is_that_of_its_module(package: str) -> None:
+    """A name that is imported late is not hidden by a module of the same name."""
+    folder = Path(importlib.import_module(package).__file__ or "").parent
+    modules = {path.name.removesuffix(".py") for path in folder.iterdir()}
+    assert not {*_exported()[package]} & modules

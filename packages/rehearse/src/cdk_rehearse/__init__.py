@@ -4,7 +4,7 @@ moto provides the services. CloudFormation is part of this package, since moto's
 resources that it skips: it resolves templates, orders resources, calls the services through boto3, runs this
 library's deploy-time functions with the credentials of their roles, and rolls back.
 
-``pip install 'constructs-triton[rehearse]'`` installs what it needs. ``__init__.pyi`` lists the public names.
+``pip install cdk-rehearse`` installs what it needs. ``__init__.pyi`` lists the public names.
 Each is imported when it is first used.
 """
 

@@ -1,4 +1,4 @@
-"""Builds what models need besides their own files: Python environments and TensorRT plans.
+"""Places what models need besides their own files: Python environments, TensorRT plans, a metrics publisher.
 
 ``__init__.pyi`` lists the public names. Each is imported on first use.
 """

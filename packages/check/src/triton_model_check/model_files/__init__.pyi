@@ -2,4 +2,4 @@
 
 __all__: list[str]
 
-from .describe import describe as describe
+from .description import describe as describe

@@ -137,7 +137,7 @@ class Program:
         if not command.extra or package not in _OPTIONAL:
             return error
         return MissingDependencyError(
-            f"{package} is not installed; run `pip install '{self.name}[{command.extra}]'`"
+            f"{package.replace('_', '-')} is not installed; run `pip install '{self.name}[{command.extra}]'`"
         )
 
     def _end_after_bug(self, error: Exception, words: Sequence[str]) -> int:

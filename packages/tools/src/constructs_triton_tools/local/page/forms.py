@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.datatypes import by_data_type
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 from constructs_triton_tools.local.sources.inference_type import (
     DEFAULT_MODEL,
     is_decoupled,
