@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -41,19 +42,15 @@ def test_commands_of_the_checker_are_not_paths(tmp_path: Path, capsys: pytest.Ca
         ("constructs_triton_client", ["invoke", "digits", "--help"], "load"),
     ],
 )
-def test_missing_package_names_its_extra(
-    package: str,
-    words: list[str],
-    extra: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_missing_package_names_its_extra(package: str, words: list[str], extra: str) -> None:
     """A command of a package that is not installed says how to install it, with exit code 2."""
-    for name in [each for each in sys.modules if each.startswith(("constructs_triton_tools.cli", package))]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)
-    assert PROGRAM.main(words) == 2
-    name = package.replace("_", "-")
-    assert (
-        f"{name} is not installed; run `pip install 'constructs-triton[{extra}]'`" in capsys.readouterr().err
+    program = (
+        "import sys\n"
+        f"sys.modules[{package!r}] = None\n"
+        "from constructs_triton.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))"
     )
+    run = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+    name = package.replace("_", "-")
+    assert f"{name} is not installed; run `pip install 'constructs-triton[{extra}]'`" in run.stderr
+    assert run.returncode == 2
