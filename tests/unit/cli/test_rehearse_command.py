@@ -55,7 +55,7 @@ def test_text_and_json_have_the_steps(tmp_path: Path, capsys: pytest.CaptureFixt
     [
         (["missing", "none"], "missing: does not exist"),
         (["none", "none"], "OLD and NEW are both none"),
-        (["none"], "give OLD and NEW, got 1 paths"),
+        (["none"], "OLD NEW: must be two paths, got 1; write both, or `none`"),
         (["TEMPLATE", "none", "--stack", "Other"], "stack 'Other' is in neither version; pass one of old"),
     ],
 )

@@ -127,8 +127,13 @@ def _expect_nothing_to_rehearse(arguments: argparse.Namespace) -> None:
 def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:
     expected = 1 if arguments.deployed else 2
     if len(arguments.versions) != expected:
-        wanted = "only NEW with --deployed" if arguments.deployed else "OLD and NEW"
-        raise InvalidValueError(f"give {wanted}, got {len(arguments.versions)} paths")
+        where = (
+            "NEW: must be the only path with --deployed"
+            if arguments.deployed
+            else "OLD NEW: must be two paths"
+        )
+        fix = "write only NEW" if arguments.deployed else "write both, or `none` for one that does not exist"
+        raise InvalidValueError(f"{where}, got {len(arguments.versions)}; {fix}")
     if arguments.deployed is None:
         return arguments.versions[0], arguments.versions[1]
     from cdk_rehearse.updates.versions import deployed_version
@@ -142,5 +147,7 @@ def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:
 def _fleet(text: str) -> tuple[str, int]:
     name, _, count = text.rpartition("=")
     if not name or not count.isdecimal() or not count.isascii():
-        raise argparse.ArgumentTypeError(f"must be NAME=COUNT, such as digits=4, got {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"must have the form NAME=COUNT, got {text!r}; write for example digits=4"
+        )
     return name, int(count)
