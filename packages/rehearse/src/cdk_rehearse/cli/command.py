@@ -125,23 +125,21 @@ def _expect_nothing_to_rehearse(arguments: argparse.Namespace) -> None:
 
 
 def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:
-    expected = 1 if arguments.deployed else 2
-    if len(arguments.versions) != expected:
-        where = (
-            "NEW: must be the only path with --deployed"
-            if arguments.deployed
-            else "OLD NEW: must be two paths"
-        )
-        fix = "write only NEW" if arguments.deployed else "write both, or `none` for one that does not exist"
-        raise InvalidValueError(f"{where}, got {len(arguments.versions)}; {fix}")
+    paths = arguments.versions
+    if arguments.deployed is None and len(paths) != 2:
+        fix = "write both, or `none` for one that does not exist"
+        raise InvalidValueError(f"OLD NEW: must be two paths, got {len(paths)}; {fix}")
     if arguments.deployed is None:
-        return arguments.versions[0], arguments.versions[1]
+        return paths[0], paths[1]
+    if len(paths) != 1:
+        raise InvalidValueError(
+            f"NEW: must be the only path with --deployed, got {len(paths)}; write only NEW"
+        )
     from cdk_rehearse.updates.versions import deployed_version
 
     session = make_session(arguments.region, arguments.profile)
     text = read_template_text(session, arguments.deployed)
-    parameters = read_parameters(session, arguments.deployed)
-    return deployed_version(arguments.deployed, text, parameters), arguments.versions[0]
+    return deployed_version(arguments.deployed, text, read_parameters(session, arguments.deployed)), paths[0]
 
 
 def _fleet(text: str) -> tuple[str, int]:

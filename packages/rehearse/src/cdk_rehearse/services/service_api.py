@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import boto3
+import botocore.session
 from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.loaders import Loader
 
 from ..behaviour import CALM, Behaviour
 from ..errors import NotSimulatedError, StackError
 from .request_shapes import conform
 
-__all__ = ["ServiceApi", "client"]
+__all__ = ["ServiceApi", "client", "share_service_models"]
 
 _ABSENT = {
     "ecr": ("RepositoryNotFoundException",),
@@ -96,3 +100,19 @@ def _error_class(service: str, code: str) -> type[StackError]:
     """What a template refers to and this account does not have is in the user's account."""
     is_absent = code in _ABSENT.get(service, ()) or (service == "ec2" and code.endswith(".NotFound"))
     return NotSimulatedError if is_absent else StackError
+
+
+@cache
+def share_service_models() -> None:
+    """Let all sessions of this process share the service models that one of them has parsed.
+
+    moto's sessions parse each model again, which takes a third of the time of a rehearsal.
+    """
+    first_loader = cache(botocore.session.create_loader)
+
+    def create_loader(search_path_string: str | None = None) -> Loader:
+        loader = copy.copy(first_loader(search_path_string))
+        vars(loader)["_search_paths"] = list(loader.search_paths)  # boto3 adds to it
+        return loader
+
+    botocore.session.create_loader = create_loader

@@ -29,7 +29,7 @@ def answer(request: bytes) -> bytes:
 def _answer(request: object) -> object:
     try:
         _ = cdk_rehearse.SimulatedAccount  # raises MissingDependencyError without moto
-        import_module("cdk_rehearse.services.shared_models").share_service_models()
+        import_module("cdk_rehearse.services.service_api").share_service_models()
         return import_module("cdk_rehearse.updates.simulation").simulate(request)
     except ConstructsTritonError as error:
         return error
