@@ -9,6 +9,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
 # uv takes seconds where pip takes minutes. pip is the fallback where only pip knows the package index.
 QUIETLY := --quiet --disable-pip-version-check -c constraints.txt
 UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt
+EDITABLE := -e ./packages/core -e ./packages/check -e ./packages/client -e ./packages/rehearse -e '.[dev]'
 NODE_INSTALLED := node_modules/.package-lock.json
 
 # jsii and the AWS SDK print long warnings about old versions of Node.js.
@@ -22,6 +23,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
+comma := ,
 .DEFAULT_GOAL := help
 .PHONY: help system demo bench docs docs-pages docs-update findings hints dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint types pytest coverage synth clean lock facts-check facts-refresh
 
@@ -33,11 +35,11 @@ system: ## check for system packages; as root, install the missing ones with apt
 
 # aws-cdk-lib and its dependency aws-cdk.cloud-assembly-schema contain the same files, aws_cdk/cloud_assembly_schema.
 # pip installs aws-cdk-lib last, as it must be; uv installs both at once, so it installs aws-cdk-lib again.
-$(INSTALLED): pyproject.toml client/pyproject.toml constraints.txt | system
+$(INSTALLED): pyproject.toml $(wildcard packages/*/pyproject.toml) constraints.txt | system
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(QUIETLY) uv
-	$(UV_INSTALL) -e ./client -e '.[dev]' && $(UV_INSTALL) --compile-bytecode --no-deps --reinstall-package aws-cdk-lib aws-cdk-lib || \
-		$(BIN)/python -m pip install $(QUIETLY) -e ./client -e '.[dev]'
+	$(UV_INSTALL) $(EDITABLE) && $(UV_INSTALL) --compile-bytecode --no-deps --reinstall-package aws-cdk-lib aws-cdk-lib || \
+		$(BIN)/python -m pip install $(QUIETLY) $(EDITABLE)
 	@touch $@
 
 $(NODE_INSTALLED): package.json package-lock.json | system
@@ -47,12 +49,12 @@ $(NODE_INSTALLED): package.json package-lock.json | system
 demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machine and send it requests
 	@$(BIN)/python tools/demo.py
 
-# The checks of types and NumPy 2 use the time in which the tests wait for servers. The tests of client/ run once,
+# The checks of types and NumPy 2 use the time in which the tests wait for servers. The tests of the client run once,
 # with NumPy 2; `make pytest` and `make acceptance` run them with NumPy 1.
 test: lint ## lint, types and all tests but the slowest, in under ten minutes
 	@$(MAKE) --no-print-directory --jobs=2 pytest types numpy2 PYTEST="$(PYTEST) --ignore=tests/unit/client"
 
-SPELLED := constructs_triton client tests tools examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
+SPELLED := constructs_triton packages tests tools examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
 	README.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md SECURITY.md mkdocs.yml .github
 
 lint: $(INSTALLED)
@@ -103,16 +105,14 @@ hints: $(INSTALLED) ## follow the hints of the checks literally, and print how m
 findings: $(INSTALLED) ## write what all checks find in a fixed corpus, and print the difference
 	$(BIN)/python tools/findings_ledger.py --write
 
-# VERSION_TAG=v0.1.0 fails if the tag is not that of the version in both pyproject.toml.
+# VERSION_TAG=v0.1.0 fails if a package has another version than the tag.
 VERSION = $(patsubst v%,%,$(VERSION_TAG))
-dist: $(INSTALLED) ## build the wheels and source distributions of both packages in dist/
+dist: $(INSTALLED) ## build the wheels and source distributions of all packages in dist/
 	rm -rf dist
-	$(BIN)/uv build --quiet --out-dir dist client
-	$(BIN)/uv build --quiet --out-dir dist
-	test -z "$(VERSION)" || { test -f "dist/constructs_triton-$(VERSION).tar.gz" && \
-		test -f "dist/constructs_triton_client-$(VERSION).tar.gz"; }
+	$(BIN)/uv build --all-packages --quiet --out-dir dist
+	test -z "$(VERSION)" || test "$$(ls dist/*-$(VERSION).tar.gz | wc -l)" -eq "$$(ls dist/*.tar.gz | wc -l)"
 
-release-check: $(INSTALLED) ## build both packages and the site from a clean clone, and check versions, contents, metadata
+release-check: $(INSTALLED) ## build all packages and the site from a clean clone, check them, and install each wheel alone
 	$(BIN)/python tools/release_check.py
 
 # QUESTION=1 asks only that one. The answers belong in docs/reference/not_settled.md.
@@ -123,8 +123,8 @@ account-check: $(INSTALLED) $(NODE_INSTALLED) ## ask your AWS account what only 
 # CLIENT_PYTHON=python3.14 runs the tests with another Python.
 CLIENT_PYTHON ?= $(PYTHON)
 NUMPY2 := $(VENV)/numpy2
-CLIENT_PACKAGES := -c $(NUMPY2)/constraints.txt -e './client[aws,bfloat16,http]' pytest 'numpy>=2'
-numpy2: $(INSTALLED) ## the tests of client/ with NumPy 2, in an environment without constructs_triton
+CLIENT_PACKAGES := -c $(NUMPY2)/constraints.txt -e ./packages/core -e './packages/client[aws,bfloat16,http]' pytest 'numpy>=2'
+numpy2: $(INSTALLED) ## the tests of the client with NumPy 2, in an environment without constructs_triton
 	$(CLIENT_PYTHON) -m venv --clear --without-pip $(NUMPY2)
 	grep -v '^numpy==' constraints.txt > $(NUMPY2)/constraints.txt
 	$(BIN)/uv pip install --quiet --python $(NUMPY2)/bin/python $(CLIENT_PACKAGES) || \
@@ -140,7 +140,7 @@ oldest: $(INSTALLED) ## the tests of what uses uv, moto, urllib3 and aiohttp, wi
 	$(PYTHON) -m venv --clear --without-pip $(OLDEST)
 	$(BIN)/python tools/oldest_versions.py > $(OLDEST)/constraints.txt
 	$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python -c $(OLDEST)/constraints.txt \
-		-e ./client -e '.[env,load,rehearse,testing]' hypothesis pytest-xdist
+		$(subst dev,env$(comma)load$(comma)rehearse$(comma)testing,$(EDITABLE)) hypothesis pytest-xdist
 	$(OLDEST)/bin/python -m pytest -q -n 2 --dist loadgroup -p no:cacheprovider $(OLDEST_TESTS)
 
 examples: $(INSTALLED) $(NODE_INSTALLED) ## the tests of examples/, with the checks and the real server
@@ -154,7 +154,7 @@ onnx-corpus: $(INSTALLED) ## write ONNX models with real exporters, and record O
 # SEED draws another sample. Results are kept in .mutants/, so that an interrupted run can be resumed.
 COUNT ?= 300
 SEED ?= 1
-mutants: $(INSTALLED) $(NODE_INSTALLED) ## change the package at random and report which changes no test notices
+mutants: $(INSTALLED) $(NODE_INSTALLED) ## change the packages at random and report which changes no test notices
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m mutants run --count $(COUNT) --seed $(SEED)
 
 # An input that fails is saved below tests/fuzz/cases; commit it with its fix.
@@ -165,15 +165,16 @@ fuzz: $(INSTALLED) ## read mutated input with fresh seeds for SECONDS, and save 
 synth: $(INSTALLED) $(NODE_INSTALLED) ## synthesize app.py to cdk.out
 	npx cdk synth --quiet
 
-facts-check: $(INSTALLED) ## compare facts/ with the data in AWS's packages
+facts-check: $(INSTALLED) ## compare the facts of core and check with the data in AWS's packages
 	$(BIN)/python tools/facts_check.py
 
-facts-refresh: $(INSTALLED) ## update facts/ from newer packages and show the difference
+facts-refresh: $(INSTALLED) ## update the facts of core and check from newer packages and show the difference
 	$(BIN)/python tools/facts_refresh.py
 
 lock: $(INSTALLED) ## resolve constraints.txt again
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-header --no-annotate \
-		--no-emit-package constructs-triton-client pyproject.toml client/pyproject.toml -o constraints.txt
+		--no-emit-package constructs-triton-core --no-emit-package constructs-triton-client \
+		--no-emit-package triton-model-check --no-emit-package cdk-rehearse pyproject.toml packages/*/pyproject.toml -o constraints.txt
 
 clean: ## remove what the other targets created
 	rm -rf $(VENV) node_modules cdk.out build dist

@@ -22,11 +22,11 @@ from pathlib import Path
 from google.protobuf import text_format
 from onnx import TensorProto, helper
 
-from constructs_triton.model_config.schema import new_model_config
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository
-from constructs_triton.model_repository.cache_location import CACHE_DIRECTORY_VARIABLE
-from constructs_triton.model_repository.cached_repository import CachedRepository
+from triton_model_check.model_config.schema import new_model_config
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
+from triton_model_check.model_repository.cache_location import CACHE_DIRECTORY_VARIABLE
+from triton_model_check.model_repository.cached_repository import CachedRepository
 
 SETTLING_SECONDS = 2.5  # nothing is cached of files that are younger
 

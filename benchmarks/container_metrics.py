@@ -21,8 +21,8 @@ import aws_cdk as cdk
 import numpy as np
 
 from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client.wire import encode_request
+from constructs_triton_tools.local import LocalEndpoint
 
 MODELS = Path(__file__).parents[1] / "assets" / "model_repositories" / "alerts"
 NAMES = {"without": False, "with": True}

@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "e2e")
 
 from local_assembly import AssemblyBuilder, adding_model, below
 
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.local.server.private_address import SOCKET_NAME
-from constructs_triton.local.server.unix_http import UnixHTTPConnection
 from constructs_triton_client.wire import EncodedRequest, encode_request
+from constructs_triton_tools.local import LocalEndpoint
+from constructs_triton_tools.local.server.private_address import SOCKET_NAME
+from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
 
 
 class Connection:

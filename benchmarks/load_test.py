@@ -24,8 +24,8 @@ from typing import Any
 
 from botocore.credentials import Credentials
 
-from constructs_triton.measuring.load_test.http_sender import HttpSender, Signer
-from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest, SigningScope
+from constructs_triton_tools.measuring.load_test.http_sender import HttpSender, Signer
+from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest, SigningScope
 
 IN_FLIGHT = 16
 BODY = bytes(259)

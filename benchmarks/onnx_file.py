@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from constructs_triton.model_files.protobuf_wire import encode_varint
+from triton_model_check.model_files.protobuf_wire import encode_varint
 
 if TYPE_CHECKING:
     import onnx
@@ -94,7 +94,7 @@ def measure(action: str, path: Path) -> None:
     """Run one action in this process, and print its seconds and megabytes."""
     before, start = peak_megabytes(), time.perf_counter()
     if action == "describe":
-        from constructs_triton.model_files import describe  # noqa: PLC0415 - the clock counts it
+        from triton_model_check.model_files import describe  # noqa: PLC0415 - the clock counts it
 
         described = describe(path)
         assert not described.faults, described.faults

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 OURS = """
 import sys
-from constructs_triton.model_repository import ModelRepository, pack
+from triton_model_check.model_repository import ModelRepository, pack
 repository = ModelRepository.from_directory(sys.argv[1])
 pack(repository, ["model"], sys.argv[2], archive_name="ours.tar.gz", use_cache=False)
 """

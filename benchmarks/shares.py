@@ -38,7 +38,7 @@ PATTERNS = {
     "imports": r"importlib|marshal\.|\.exec|<module>|__build_class__|_imp\.|/dataclasses|/enum\.py|/abc\.py",
     "waits": r"epoll|method 'poll'|select|waitpid|acquire|thread\.lock|time\.sleep|_posixsubprocess",
     "jsii": r"/jsii/|/aws_cdk/|/constructs/|/cattrs?/|/attrs?/|/typeguard/",
-    "ours": r"/constructs_triton/|/constructs_triton_client/",
+    "ours": r"/constructs_triton(_\w+)?/|/triton_model_check/|/cdk_rehearse/",
     "parsers": r"/google/|google\.|/ast\.py|built-in method builtins\.compile|/json/|/re/|re\.Pattern|_json",
     "files": r"posix\.|_io\.|/pathlib|/posixpath|genericpath|sqlite|blake3|isal|igzip|zlib|tarfile|/shutil",
 }
@@ -85,7 +85,7 @@ def test_new_project(folder: Path) -> None:
         stdout=subprocess.DEVNULL,
     )
     del os.environ["CDK_CONTEXT_JSON"], os.environ["CDK_OUTDIR"]
-    os.environ["PYTHONPATH"] = os.pathsep.join((str(PROJECT), str(PROJECT / "client")))
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(str, (PROJECT, *PROJECT.glob("packages/*/src"))))
     os.chdir(folder / "project")
     show("pytest", profile(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider"))
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import time
 
-from constructs_triton.planning import Fleet, Traffic, simulate
-from constructs_triton.planning.scaling import Scaling, ScheduledAction, TargetTracking
+from constructs_triton_tools.planning import Fleet, Traffic, simulate
+from constructs_triton_tools.planning.scaling import Scaling, ScheduledAction, TargetTracking
 
 ONE = Scaling(min_capacity=2, max_capacity=25, policies=(TargetTracking(target=667.5),))
 SEVERAL = Scaling(

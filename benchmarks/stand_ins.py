@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 
 _STARTS = 5
 _CONFIG = """

@@ -6,7 +6,7 @@
 real Triton server, up to the line that says that they are ready. ``check`` reads repositories of a thousand
 models that differ only in their names; the time of the same command for one model is subtracted, and the rate
 is by processor time, since a check uses one core. The size of the base install is that of the packages that
-``pip install constructs-triton`` needs, without aws-cdk-lib and the project's own two packages.
+``pip install constructs-triton`` needs, without aws-cdk-lib and the project's own packages.
 
 The shortest of the rounds counts. ``--project`` is another checkout, whose environment runs this file: it
 imports nothing of the project.
@@ -45,7 +45,10 @@ class TritonPythonModel:
         return [pb_utils.InferenceResponse([pb_utils.Tensor("y", x + 1)]) for x in tensors]
 """
 COMMAND = (sys.executable, "-m", "constructs_triton.cli")
-LEFT_OUT = {"aws-cdk-lib", "constructs-triton", "constructs-triton-client"}
+LEFT_OUT = {
+    *("aws-cdk-lib", "constructs-triton", "constructs-triton-client", "constructs-triton-core"),
+    "triton-model-check",
+}
 
 
 def main() -> None:

@@ -2,6 +2,10 @@
 
 __all__: list[str]
 
+from constructs_triton_core.errors import ConstructsTritonError as ConstructsTritonError
+from constructs_triton_core.facts.instance_types import InstanceType as InstanceType
+from triton_model_check.facts.inference_ami import InferenceAmi as InferenceAmi
+
 from .cdk.endpoint.endpoint import TritonEndpoint as TritonEndpoint
 from .cdk.endpoint.endpoint import TritonEnsembleEndpoint as TritonEnsembleEndpoint
 from .cdk.endpoint.endpoint import TritonMultiModelEndpoint as TritonMultiModelEndpoint
@@ -47,6 +51,3 @@ from .cdk.repository.target_model import TargetModelNaming as TargetModelNaming
 from .cdk.scaling.endpoint_variant import EndpointVariant as EndpointVariant
 from .cdk.scaling.scalable_copy_count import TritonScalableCopyCount as TritonScalableCopyCount
 from .cdk.scaling.scalable_instance_count import TritonScalableInstanceCount as TritonScalableInstanceCount
-from .errors import ConstructsTritonError as ConstructsTritonError
-from .facts.inference_ami import InferenceAmi as InferenceAmi
-from .facts.instance_types import InstanceType as InstanceType

@@ -19,7 +19,7 @@ import pytest
 from botocore.loaders import Loader
 
 if TYPE_CHECKING:
-    from constructs_triton.rehearsal import SimulatedAccount
+    from cdk_rehearse import SimulatedAccount
 
 # jsii prints a banner about Node's age on stderr; pytest would show it beside every failure.
 os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "18,20")
@@ -85,7 +85,7 @@ def budget(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def aws() -> Iterator[SimulatedAccount]:
     """A simulated account with the bucket of assets. The tests of a module share it."""
-    from constructs_triton.rehearsal import SimulatedAccount
+    from cdk_rehearse import SimulatedAccount
 
     with SimulatedAccount() as account:
         account.bootstrap()

@@ -22,7 +22,7 @@ from types import ModuleType
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
 # package.json of aws-cdk 2.1148.1: engines.
 OLDEST_NODE = 18
-LOCAL = Path(__file__).resolve().parent.parent / "constructs_triton" / "local" / "server"
+LOCAL = Path(__file__).resolve().parent.parent / "packages/tools/src/constructs_triton_tools/local/server"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Compare ``constructs_triton/facts`` with what AWS's own packages publish: ``make facts-check``.
+"""Compare the facts of core and check with what AWS's own packages publish: ``make facts-check``.
 
 The packages are in a separate environment, ``.venv-facts``: sagemaker-core conflicts with nvidia-pytriton.
 Also compares the image tables with the newest SageMaker SDKs, which may have moved them: see
@@ -19,10 +19,11 @@ from typing import Any
 
 import sdk_tables
 
-from constructs_triton.custom_resource_handlers import PYTHON_VERSION
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import images, instance_types, limits
-from constructs_triton.facts.inference_ami import inference_ami_names
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import instance_types, limits
+from constructs_triton_functions import PYTHON_VERSION
+from triton_model_check.facts import images
+from triton_model_check.facts.inference_ami import inference_ami_names
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv-facts"
@@ -163,7 +164,7 @@ def notes(figures: dict[str, Any]) -> Iterator[str]:
     if newest > int(PYTHON_VERSION.partition(".")[2]):
         yield (
             f"Lambda runtime: we use Python {PYTHON_VERSION}, botocore has 3.{newest}; raise PYTHON_VERSION "
-            "in constructs_triton/custom_resource_handlers/__init__.py when all Regions have the version"
+            "in constructs_triton_functions/__init__.py when all Regions have the version"
         )
 
 

@@ -1,4 +1,4 @@
-"""Rewrite ``constructs_triton/facts`` from the newest public packages: ``make facts-refresh``.
+"""Rewrite the facts of core and check from the newest public packages: ``make facts-refresh``.
 
 Facts that a package states are rewritten, and the difference is printed: image versions, accounts and
 Regions, instance types and their hardware, and the published figures that the tests compare with. Facts that
@@ -23,9 +23,11 @@ from facts_check import PINNED, ROOT, published
 from google.protobuf import descriptor_pb2
 from tritonclient.grpc import model_config_pb2
 
-FACTS = ROOT / "constructs_triton" / "facts"
+CHECK = ROOT / "packages/check/src/triton_model_check"
+IMAGES = CHECK / "facts" / "images.json"
+INSTANCE_TYPES = ROOT / "packages/core/src/constructs_triton_core/facts/instance_types.json"
 FIGURES = ROOT / "tests" / "unit" / "facts"
-SCHEMA = ROOT / "constructs_triton" / "model_config" / "model_config.binpb"
+SCHEMA = CHECK / "model_config" / "model_config.binpb"
 SCHEMA_LICENSE = SCHEMA.with_name("model_config.LICENSE.txt")
 TYPES = "ProductionVariantInstanceType"
 NEWEST = tuple(requirement.partition("==")[0] for requirement in PINNED)
@@ -143,12 +145,10 @@ def main() -> int:
     """Refresh all files; return 1 if something is left to look up."""
     refresh_schema()
     figures = published(NEWEST, newest=True)
-    images, types = (
-        json.loads((FACTS / f"{name}.json").read_text()) for name in ("images", "instance_types")
-    )
+    images, types = (json.loads(path.read_text()) for path in (IMAGES, INSTANCE_TYPES))
     missing = [*refresh_images(images, figures["images"]), *refresh_instance_types(types, figures)]
-    write(FACTS / "images.json", images)
-    write(FACTS / "instance_types.json", types)
+    write(IMAGES, images)
+    write(INSTANCE_TYPES, types)
     for name, content in published_figures(figures).items():
         write(FIGURES / f"{name}.json", content)
     packages = ", ".join(f"{name}=={version}" for name, version in figures["packages"].items())

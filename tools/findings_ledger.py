@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 from backports import tarfile
 
 from constructs_triton.cli import main as run_command
-from constructs_triton.model_config.target import Mode, Target
-from constructs_triton.model_repository import ModelRepository
+from triton_model_check.model_config.target import Mode, Target
+from triton_model_check.model_repository import ModelRepository
 
 PROJECT = Path(__file__).parents[1]
 LEDGER = PROJECT / "tests" / "contract" / "findings.txt"

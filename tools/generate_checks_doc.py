@@ -17,11 +17,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from check_examples import EXAMPLES, Example, Files, code_of, write
 
-from constructs_triton.findings import Verdict
-from constructs_triton.model_config.checks import RULES
-from constructs_triton.model_config.rules import Rule
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_core.findings import Verdict
+from triton_model_check.model_config.checks import RULES
+from triton_model_check.model_config.rules import Rule
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 HEAD = """# The checks of a model repository

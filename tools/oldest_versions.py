@@ -3,19 +3,18 @@
     python tools/oldest_versions.py
 
 These packages enforce rows of SECURITY.md, or the project replaces private members of them. Their lower
-bounds come from both pyproject.toml. All other packages have the versions of constraints.txt, except for
-those that an older package itself requires.
+bounds come from the pyproject.toml of all packages. All others have the versions of constraints.txt, except
+for those that an older package itself requires.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from importlib.metadata import requires
-from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[1]
+from members import PROJECT, members_of
+
 PACKAGES = ("aiohttp", "moto", "urllib3", "uv")
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==(.+)$", re.MULTILINE)
 NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -46,9 +45,8 @@ def constraints(bounds: dict[str, str]) -> Iterator[str]:
 
 
 def _requirements() -> Iterator[str]:
-    for path in (PROJECT / "pyproject.toml", PROJECT / "client" / "pyproject.toml"):
-        for lines in tomllib.loads(path.read_text())["project"]["optional-dependencies"].values():
-            yield from lines
+    for member in members_of(PROJECT):
+        yield from member.requirements
 
 
 def _version(text: str) -> list[int]:

@@ -1,6 +1,8 @@
 """``make release-check``: a dry run of a release from a clean clone of the commit. Nothing is published.
 
-Builds both wheels, both source distributions and the documentation. Checks versions, contents and metadata.
+Builds the wheels and source distributions of all packages, and the documentation. Checks versions, contents
+and metadata. Then installs each wheel alone, on each Python version that the package allows and this machine
+has, and runs its smallest use.
 """
 
 from __future__ import annotations
@@ -11,19 +13,24 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import tomllib
+import time
 import zipfile
 from collections.abc import Iterator
+from email import message_from_string
 from pathlib import Path
-from typing import Any
 
-PROJECT = Path(__file__).resolve().parent.parent
+from installed_wheels import PYTHON_VERSIONS, CommandError, build, find_interpreter, install
+from members import PROJECT, members_of, own_requirements
+from smallest_uses import MOST_MEGABYTES, USES
+
 # The version that was tried. `uv tool run` installs it in an environment of its own.
 TWINE = "twine==6.2.0"
-PACKAGES = ("constructs_triton", "constructs_triton_client")
-FOREIGN = re.compile(r"(^|/)(test_[^/]*\.py|__pycache__|node_modules|\.mypy_cache|cdk\.out)(/|$)")
+FOREIGN = re.compile(
+    r"(^|/)(tests|test_[^/]*\.py|conftest\.py|__pycache__|node_modules|\.mypy_cache|cdk\.out)(/|$)"
+)
 # These tests belong to the projects that `project new` writes.
-TEMPLATES = "constructs_triton/cli/project/"
+TEMPLATES = "constructs_triton_tools/cli/project/"
+REQUIREMENTS = f"packages/tools/src/{TEMPLATES}template/requirements.txt"
 
 
 def main() -> int:
@@ -32,13 +39,15 @@ def main() -> int:
         clone, dist = Path(folder, "clone"), Path(folder, "dist")
         run("git", "clone", "--quiet", PROJECT, clone)
         problems = list(version_problems(clone))
-        for source in (clone / "client", clone):
-            run(sys.executable, "-m", "uv", "build", "--quiet", "--out-dir", dist, source)
-        built = sorted(each for each in dist.iterdir() if each.suffix in (".whl", ".gz"))
+        built = build(dist, clone)
         problems += [problem for each in built for problem in distribution_problems(each)]
+        problems += missing_distributions(clone, [each.name for each in built])
         print(*(f"built {each.name} ({each.stat().st_size:,} bytes)" for each in built), sep="\n")
         run(sys.executable, "-m", "uv", "tool", "run", TWINE, "check", "--strict", *built)
-        path = os.pathsep.join(map(str, (clone / "tools", clone, clone / "client")))
+        problems += installation_problems(clone, dist, Path(folder))
+        sources = (clone / member.folder / "src" for member in members_of(clone) if member.folder != ".")
+        others = (clone / "packages" / name / "src" for name in ("functions", "tools"))
+        path = os.pathsep.join(map(str, (clone / "tools", clone, *sources, *others)))
         run(sys.executable, "-m", "documentation", cwd=clone, PYTHONPATH=path)
     lines = [f"problem: {each}" for each in problems] + [f"owner: {each}" for each in open_points(PROJECT)]
     print(*lines, sep="\n")
@@ -55,40 +64,58 @@ def run(*command: object, cwd: Path = PROJECT, **variables: str) -> None:
         sys.exit(done.returncode)
 
 
-def settings_of(folder: Path) -> dict[str, Any]:
-    """Return the table ``project`` of a pyproject.toml."""
-    document: dict[str, dict[str, Any]] = tomllib.loads((folder / "pyproject.toml").read_text())
-    return document["project"]
-
-
 def version_problems(project: Path) -> Iterator[str]:
-    """Yield each place whose version is not that of pyproject.toml."""
-    package, client = settings_of(project), settings_of(project / "client")
-    version = package["version"]
-    required = [each for each in package["dependencies"] if each.startswith("constructs-triton-client")]
-    template = (project / "constructs_triton/cli/project/template/requirements.txt").read_text()
-    headings = re.findall(r"^## (\S+)", (project / "CHANGELOG.md").read_text(), re.MULTILINE)
-    if client["version"] != version:
-        yield f"client/pyproject.toml: version is {client['version']}, not {version}"
-    if required != [f"constructs-triton-client=={version}"]:
-        yield f"pyproject.toml: must require constructs-triton-client=={version}, got {required}"
+    """Yield each place whose version is not that of the root's pyproject.toml."""
+    members = members_of(project)
+    version = members[-1].version
+    names = {member.name for member in members}
+    for member in members:
+        if member.version != version:
+            yield f"{member.file}: version is {member.version}, not {version}"
+        for requirement, required in own_requirements(member, names):
+            if required != f"=={version}":
+                yield f"{member.file}: must require version {version}, got {requirement}"
+    template = (project / REQUIREMENTS).read_text()
     if f"constructs-triton[local,rehearse,testing]=={version}" not in template.splitlines():
         yield f"requirements.txt of the project template: must require constructs-triton {version}"
-    if headings[:1] != [version]:
-        yield f"CHANGELOG.md: the first version must be {version}, got {headings[:1]}"
+    headings = re.findall(r"^## (\S+)", (project / "CHANGELOG.md").read_text(), re.MULTILINE)
+    released = version.partition(".dev")[0]
+    if headings[:1] != [released]:
+        yield f"CHANGELOG.md: the first version must be {released}, got {headings[:1]}"
+
+
+def missing_distributions(project: Path, built: list[str]) -> Iterator[str]:
+    """Yield each wheel and source distribution that was not built with the version of its package."""
+    for member in members_of(project):
+        stem = f"{member.module}-{member.version}"
+        for name in (f"{stem}-py3-none-any.whl", f"{stem}.tar.gz"):
+            if name not in built:
+                yield f"{name}: was not built"
 
 
 def distribution_problems(path: Path) -> Iterator[str]:
     """Yield what is missing in a wheel or source distribution, and what does not belong there."""
     names = names_in(path)
     package = path.name.partition("-")[0]
-    required = [f"{package}/py.typed", "LICENSE", "METADATA" if path.suffix == ".whl" else "PKG-INFO"]
+    required = ["LICENSE", "METADATA" if path.suffix == ".whl" else "PKG-INFO", f"{package}/py.typed"]
+    if path.suffix == ".whl":
+        folders = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
+        required += sorted(f"{folder}/py.typed" for folder in folders - {package})
+        required += license_files(path)
     for each in required:
         if not any(name == each or name.endswith(f"/{each}") for name in names):
             yield f"{path.name}: {each} is missing"
     for name in names:
         if FOREIGN.search(name) and TEMPLATES not in name:
             yield f"{path.name}: {name} does not belong in a release"
+
+
+def license_files(wheel: Path) -> list[str]:
+    """Return the license files that a wheel's metadata names."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+        metadata = message_from_string(archive.read(name).decode())
+    return [f"licenses/{each}" for each in metadata.get_all("License-File", [])]
 
 
 def names_in(path: Path) -> list[str]:
@@ -100,11 +127,36 @@ def names_in(path: Path) -> list[str]:
         return archive.getnames()
 
 
+def installation_problems(project: Path, dist: Path, folder: Path) -> Iterator[str]:
+    """Install each wheel alone, run its smallest use, and yield what fails."""
+    found = {version: find_interpreter(version) for version in PYTHON_VERSIONS}
+    missing = [version for version, interpreter in found.items() if interpreter is None]
+    print(*(f"Python {version} is not installed; left out" for version in missing), sep="\n")
+    for member in members_of(project):
+        for version, interpreter in found.items():
+            if interpreter is None or not member.allows(version):
+                continue
+            where = f"{member.name} on Python {version}"
+            started = time.monotonic()
+            try:
+                place, requirement = folder / f"{member.name}-{version}", f"{member.name}=={member.version}"
+                environment = install(interpreter, place, requirement, dist=dist)
+                megabytes, installed = environment.megabytes, time.monotonic()
+                USES[member.name](environment)
+            except CommandError as error:
+                yield f"{where}: {error}"
+                continue
+            seconds = f"{installed - started:.1f} s to install, {time.monotonic() - installed:.1f} s to use"
+            print(f"installed {where}: {megabytes:.1f} MB, {seconds}", flush=True)
+            if megabytes > MOST_MEGABYTES.get(member.name, megabytes):
+                yield f"{where}: installs {megabytes:.1f} MB, more than {MOST_MEGABYTES[member.name]}"
+
+
 def open_points(project: Path) -> Iterator[str]:
     """Yield what only the owner can fill in. CONTRIBUTING.md has the list with the reasons."""
-    for folder in (project, project / "client"):
-        if "urls" not in settings_of(folder):
-            yield f"{(folder / 'pyproject.toml').relative_to(project)}: add [project.urls]"
+    for member in members_of(project):
+        if "urls" not in member.settings:
+            yield f"{member.file}: add [project.urls]"
     if "(unreleased)" in (project / "CHANGELOG.md").read_text():
         yield "CHANGELOG.md: replace (unreleased) by the date of the release"
     if not re.search(r"^site_url:", (project / "mkdocs.yml").read_text(), re.MULTILINE):

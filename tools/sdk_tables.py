@@ -1,4 +1,4 @@
-"""Compare ``constructs_triton/facts/images.json`` with the image tables of the newest SageMaker SDKs.
+"""Compare ``triton_model_check/facts/images.json`` with the image tables of the newest SageMaker SDKs.
 
 Only the files are read, from wheels that pip downloads without their dependencies. A table that is no longer
 at its place is a difference too: the SDK has moved it, and the source in ``images.json`` is out of date.
@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.facts import images
-from constructs_triton.facts.published import load
+from triton_model_check.facts import images
+from triton_model_check.facts.published import load
 
 CORE_TABLE = "sagemaker/core/image_uri_config/sagemaker-tritonserver.json"
 SDK_TABLE = "sagemaker/image_uri_config/sagemaker-tritonserver.json"

@@ -9,7 +9,7 @@ from constructs_triton.cdk.custom_resources.deploy_time_functions import (
     DeployTimeFunctions,
 )
 from constructs_triton.cdk.permissions.nag_findings import acknowledge_nag_findings
-from constructs_triton_client.keywords import check_names
+from constructs_triton_core.keywords import check_names
 
 __all__ = ["DeployTimeFunctionOptions", "DeployTimeFunctions", "acknowledge_nag_findings"]
 

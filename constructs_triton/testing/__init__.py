@@ -4,6 +4,6 @@
 ``constructs_triton.testing.plugin``.
 """
 
-from constructs_triton.public_names import attach
+from constructs_triton_core.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

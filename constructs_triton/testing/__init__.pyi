@@ -9,4 +9,4 @@ from .replacement_assertion import assert_no_replacement as assert_no_replacemen
 from .response_assertion import assert_responses as assert_responses
 from .scaling_assertion import assert_scales as assert_scales
 from .snapshot_extension import TritonTemplateExtension as TritonTemplateExtension
-from .stable_template import stable_template as stable_template
+from .stable_templates import stable_template as stable_template

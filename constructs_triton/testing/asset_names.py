@@ -16,9 +16,9 @@ from constructs_triton.cdk.repository.archive_assets import (
     REQUESTS_LABEL,
     SMALL_FILES_LABEL,
 )
-from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
-from constructs_triton.custom_resource_handlers.model_sync import FILES_RESOURCE_TYPE
-from constructs_triton.custom_resource_handlers.model_sync.manifest import content_name
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE
+from constructs_triton_functions.model_sync.manifest import content_name
 
 __all__ = ["StableNames"]
 

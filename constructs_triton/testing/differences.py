@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from constructs_triton_client.spelling import did_you_mean
+from constructs_triton_core.spelling import did_you_mean
 
 __all__ = ["differing", "differing_names", "differing_values", "listed"]
 

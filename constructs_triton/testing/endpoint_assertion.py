@@ -9,19 +9,18 @@ from pathlib import Path
 
 from aws_cdk import Stack
 
-from constructs_triton.cloud_assembly.endpoints import (
+from constructs_triton.testing.differences import differing_names, differing_values, listed
+from constructs_triton.testing.synthesized_stack import synthesized_stack
+from constructs_triton_core.cloud_assembly.endpoints import (
     DeclaredContainer,
     DeclaredEndpoint,
     declared_endpoints,
-    model_syncs,
 )
-from constructs_triton.cloud_assembly.intrinsics import number_of
-from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
-from constructs_triton.custom_resource_handlers.model_sync import RESOURCE_TYPE
-from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.testing.differences import differing_names, differing_values, listed
-from constructs_triton.testing.synthesized_stack import synthesized_stack
+from constructs_triton_core.cloud_assembly.intrinsics import number_of
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_functions.model_sync import RESOURCE_TYPE
+from constructs_triton_functions.model_sync.manifest import Manifest
 
 __all__ = ["assert_endpoint"]
 
@@ -177,6 +176,8 @@ class _Expected:
         if not container.is_multi_model:
             model = container.environment.get(_DEFAULT_MODEL)
             return None if model is None else frozenset({model})
+        from constructs_triton_tools.assembly.model_syncs import model_syncs
+
         for _, sync in model_syncs(self.stack, RESOURCE_TYPE, container.archive_url or ""):
             manifest = self.stack.asset(sync.manifest_key)
             if manifest is not None and manifest.is_file():

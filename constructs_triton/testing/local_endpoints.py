@@ -1,18 +1,18 @@
-"""What the fixtures of the pytest plugin do. Importing it loads the client and the local run."""
+"""What the fixtures of the pytest plugin do."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from constructs_triton.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
-from constructs_triton.local.containers.engine import ContainerEngine
-from constructs_triton.local.endpoint import LocalEndpoint
-from constructs_triton.local.server.installation import find_installation, inspect_python
-from constructs_triton_client import TritonClient
-from constructs_triton_client.spelling import quoted
+from constructs_triton_core.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
+from constructs_triton_core.spelling import quoted
+
+if TYPE_CHECKING:
+    from constructs_triton_client import TritonClient
+    from constructs_triton_tools.local.endpoint import LocalEndpoint
 
 __all__ = ["client_of", "local_endpoint", "why_no_server"]
 
@@ -24,14 +24,16 @@ def why_no_server(options: Mapping[str, Any]) -> str | None:
     for package in ("aiohttp", "boto3"):
         if find_spec(package) is None:
             return f"{package} is not installed; run `{_EXTRA}`"
+    from constructs_triton_tools.local.containers.engine import ContainerEngine
+    from constructs_triton_tools.local.server.host_features import has_private_addresses
+    from constructs_triton_tools.local.server.installation import find_installation, inspect_python
+
     try:
         if options.get("engine") is not None:
             ContainerEngine(options["engine"]).memory_bytes()
             return None
         find_installation(_path(options.get("tritonserver")))
         inspect_python(_path(options.get("python")))
-        from constructs_triton.local.server.host_features import has_private_addresses
-
         has_private_addresses(lambda _: None, allows_open_ports=options.get("allow_open_ports", False))
     except (LocalEndpointError, MissingDependencyError) as error:
         return str(error)
@@ -48,6 +50,8 @@ def local_endpoint(app: Any, options: Mapping[str, Any]) -> LocalEndpoint:
     Raises:
         InvalidValueError: there is no such folder, or ``app`` is neither an app nor a path.
     """
+    from constructs_triton_tools.local.endpoint import LocalEndpoint
+
     if isinstance(app, str | Path):
         if not Path(app).exists():
             raise InvalidValueError(
@@ -69,6 +73,8 @@ def client_of(local: LocalEndpoint, name: str | None = None) -> TritonClient:
     Raises:
         InvalidValueError: there are several endpoints and no name, or no endpoint of that name.
     """
+    from constructs_triton_client import TritonClient
+
     known = local.endpoint_names
     if name is None and len(known) == 1:
         name = known[0]

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from constructs_triton.local.endpoint import LocalEndpoint
     from constructs_triton.testing.snapshot_report import SnapshotReport
     from constructs_triton_client.triton_client import TritonClient
+    from constructs_triton_tools.local.endpoint import LocalEndpoint
 
 _SNAPSHOT_REPORT: pytest.StashKey[SnapshotReport] = pytest.StashKey()
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 from aws_cdk import Stack, Stage
 
-from constructs_triton.errors import InvalidValueError
+from constructs_triton.testing.optional_packages import optional_package
+from constructs_triton_core.errors import InvalidValueError
 
 if TYPE_CHECKING:
-    from constructs_triton.rehearsal.updates.report import Rehearsal
-    from constructs_triton.rehearsal.updates.versions import Version
+    from cdk_rehearse.updates.report import Rehearsal
+    from cdk_rehearse.updates.versions import Version
 
 __all__ = ["assert_update_keeps_serving", "rehearse"]
 
@@ -46,9 +47,7 @@ def rehearse(
         InvalidValueError: a stack is in no app, or a parameter has no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
-    from constructs_triton.rehearsal import rehearse as rehearse_versions
-
-    return rehearse_versions(
+    found: Rehearsal = optional_package("cdk_rehearse", "rehearse").rehearse(
         _version(old),
         _version(new),
         fleets=fleets,
@@ -56,6 +55,7 @@ def rehearse(
         orders=orders,
         parameters=parameters,
     )
+    return found
 
 
 def assert_update_keeps_serving(
@@ -95,8 +95,6 @@ def assert_update_keeps_serving(
 
 
 def _version(source: Source) -> Path | str | Version | None:
-    from constructs_triton.rehearsal.updates.versions import read_version
-
     if not isinstance(source, Stack | Stage):
         return source
     stage = source if isinstance(source, Stage) else Stage.of(source)
@@ -104,5 +102,6 @@ def _version(source: Source) -> Path | str | Version | None:
         raise InvalidValueError(
             f"{source.node.path}: cannot be synthesized, because it is in no app; create it in a cdk.App()"
         )
-    version = read_version(Path(stage.synth().directory))
+    versions = optional_package("cdk_rehearse.updates.versions", "rehearse")
+    version: Version = versions.read_version(Path(stage.synth().directory))
     return version.only([source.artifact_id]) if isinstance(source, Stack) else version

@@ -11,10 +11,10 @@ from typing import Any
 
 from aws_cdk import Stack
 
-from constructs_triton.cloud_assembly.template import references, value_at
-from constructs_triton.errors import InvalidValueError, MissingDependencyError
-from constructs_triton.testing.stable_template import stable_template
-from constructs_triton.untrusted.json_files import read_json
+from constructs_triton.testing.stable_templates import stable_template
+from constructs_triton_core.cloud_assembly.template import references, value_at
+from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
+from constructs_triton_core.untrusted.json_files import read_json
 
 __all__ = ["assert_no_replacement"]
 

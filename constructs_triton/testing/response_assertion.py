@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from constructs_triton.operations.verification import verify_requests
-from constructs_triton_client.recorded_requests import RecordedRequests
-from constructs_triton_client.triton_client import TritonClient
+if TYPE_CHECKING:
+    from constructs_triton_client.recorded_requests import RecordedRequests
+    from constructs_triton_client.triton_client import TritonClient
 
 __all__ = ["assert_responses"]
 
@@ -33,6 +34,9 @@ def assert_responses(
             difference.
         InvalidValueError: the file cannot be read, or a request in it is malformed.
     """
+    from constructs_triton_client.recorded_requests import RecordedRequests
+    from constructs_triton_tools.operations.verification import verify_requests
+
     __tracebackhide__ = True  # pytest shows the line of the test
     requests = recorded if isinstance(recorded, RecordedRequests) else RecordedRequests.from_file(recorded)
     results = verify_requests(

@@ -9,11 +9,11 @@ from typing import Any
 
 from aws_cdk import Stack
 
-from constructs_triton.cloud_assembly.scaling import DeclaredPolicy, scaling_policies
-from constructs_triton.errors import InvalidValueError
 from constructs_triton.testing.differences import differing, listed
 from constructs_triton.testing.synthesized_stack import synthesized_stack
-from constructs_triton_client.spelling import did_you_mean
+from constructs_triton_core.cloud_assembly.scaling import DeclaredPolicy, scaling_policies
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.spelling import did_you_mean
 
 __all__ = ["assert_scales"]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from aws_cdk import Stack
 
-from constructs_triton.errors import MissingDependencyError
-from constructs_triton.testing.stable_template import stable_template
+from constructs_triton.testing.stable_templates import stable_template
+from constructs_triton_core.errors import MissingDependencyError
 
 try:
     from syrupy.extensions.json import JSONSnapshotExtension

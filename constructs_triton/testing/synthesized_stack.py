@@ -6,8 +6,8 @@ from pathlib import Path
 
 from aws_cdk import Stack, Stage
 
-from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["synthesized_stack"]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from constructs_triton.local.server.installation import (
+from constructs_triton_tools.local.server.installation import (
     TritonInstallation,
     find_installation,
     inspect_python,

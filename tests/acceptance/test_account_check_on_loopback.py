@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from account_check.questions import QUESTIONS
 
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 
 PROJECT = Path(__file__).resolve().parents[2]
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"

@@ -18,8 +18,8 @@ from programs import run_command
 from synthesized_adoption import synthesize
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
+from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.usefixtures("budget")]

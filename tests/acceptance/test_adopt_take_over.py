@@ -12,7 +12,7 @@ from notebook_endpoints import ENDPOINTS, NotebookEndpoint, create, prepare_acco
 from programs import run_command
 from synthesized_adoption import ARTIFACT, synthesize
 
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]

@@ -10,7 +10,7 @@ import pytest
 from notebook_endpoints import ENDPOINTS, NotebookEndpoint, create, prepare_account
 from programs import run_command
 
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 
 BUDGET_MINUTES = 1
 pytestmark = [pytest.mark.usefixtures("budget")]

@@ -8,8 +8,8 @@ import pytest
 from triton_server import needs_server
 from tuned_models import write_model
 
-from constructs_triton.measuring.tuning import compare_repositories
-from constructs_triton.measuring.tuning.comparison import Comparison, ComparisonVerdict
+from constructs_triton_tools.measuring.tuning import compare_repositories
+from constructs_triton_tools.measuring.tuning.comparison import Comparison, ComparisonVerdict
 
 BUDGET_MINUTES = 3
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server, pytest.mark.xdist_group("tune")]

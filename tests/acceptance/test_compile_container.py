@@ -20,7 +20,7 @@ from sagemaker_image import build_small_image, needs_podman, podman, set_up_podm
 from simulated_jobs import ROLE, write_onnx
 
 from constructs_triton.cli import main
-from constructs_triton.model_files import describe
+from triton_model_check.model_files import describe
 
 BUDGET_MINUTES = 2
 IMAGE = "localhost/constructs-triton-test:trtexec"

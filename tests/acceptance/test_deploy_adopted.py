@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from adopted_app import DESIRED, MAXIMUM, STACK, TAGS, Deploy, Notebook, assemblies, deploy, notebook
 
-from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.custom_resource_handlers.adoption import ADOPTED_TYPE
-from constructs_triton.custom_resource_handlers.scaling_guard import POLICY_TYPE, TARGET_TYPE
-from constructs_triton.rehearsal import Behaviour, SimulatedAccount
-from constructs_triton.rehearsal.replacement import replaced
-from constructs_triton.rehearsal.steps import Step
+from cdk_rehearse import Behaviour, SimulatedAccount
+from cdk_rehearse.replacement import replaced
+from cdk_rehearse.steps import Step
+from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_functions.adoption import ADOPTED_TYPE
+from constructs_triton_functions.scaling_guard import POLICY_TYPE, TARGET_TYPE
 
 BUDGET_MINUTES = 3
 pytestmark = [pytest.mark.usefixtures("budget")]

@@ -8,8 +8,8 @@ import pytest
 from adopted_app import DESIRED, STACK, Deploy, Notebook, assemblies, deploy, notebook, template_of
 from moto.sagemaker.models import sagemaker_backends
 
-from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
+from constructs_triton_core.cloud_assembly.template import Template
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]

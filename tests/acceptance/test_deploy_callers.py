@@ -14,10 +14,10 @@ import pytest
 from programs import PROJECT
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.permissions.access import RoleCredentials
-from constructs_triton_client.model_index import ModelIndex
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.permissions.access import RoleCredentials
+from constructs_triton_core.model_index import ModelIndex
+from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.usefixtures("budget")]

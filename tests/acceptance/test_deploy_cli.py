@@ -14,9 +14,9 @@ from deploy_app import synthesize
 from deploy_synth import INSTANCE_TYPE, MAX_CAPACITY, STACK
 from stack_view import StackView
 
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 from constructs_triton_client import TritonClient
+from constructs_triton_tools.local import LocalEndpoint
 
 PROJECT = Path(__file__).resolve().parents[2]
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"

@@ -14,7 +14,7 @@ import pytest
 from deploy_twice import inventory
 from stack_view import StackView
 
-from constructs_triton.rehearsal import Behaviour, SimulatedAccount
+from cdk_rehearse import Behaviour, SimulatedAccount
 
 BUDGET_MINUTES = 4
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]

@@ -17,8 +17,8 @@ from deploy_twice import (
 )
 from programs import PROJECT
 
-from constructs_triton.cloud_assembly.assembly import Assembly
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
+from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 BUDGET_MINUTES = 3
 pytestmark = [pytest.mark.usefixtures("budget")]

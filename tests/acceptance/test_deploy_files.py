@@ -19,9 +19,9 @@ from programs import run_command
 from stack_view import StackView
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 from constructs_triton_client import TritonClient
+from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]

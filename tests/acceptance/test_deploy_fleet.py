@@ -11,8 +11,8 @@ from aws_cdk import RemovalPolicy
 from fleet_app import STACK, FleetState, synthesize
 from stack_view import StackView
 
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.steps import Step
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.steps import Step
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]

@@ -12,11 +12,11 @@ from guard_app import synthesize_states
 from guard_states import LARGE, SMALL, STACK
 from stack_view import StackView
 
-from constructs_triton.custom_resource_handlers.scaling_guard import POLICY_TYPE, TARGET_TYPE
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.failures import fail_each_change
-from constructs_triton.rehearsal.stacks.stack import Stack
-from constructs_triton.rehearsal.steps import Step
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.failures import fail_each_change
+from cdk_rehearse.stacks.stack import Stack
+from cdk_rehearse.steps import Step
+from constructs_triton_functions.scaling_guard import POLICY_TYPE, TARGET_TYPE
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]

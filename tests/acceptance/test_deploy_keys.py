@@ -12,9 +12,9 @@ import pytest
 from aws_cdk import Duration, RemovalPolicy
 from keys_app import ASSETS, STACK, KeyState, synthesize
 
-from constructs_triton.rehearsal import Behaviour, SimulatedAccount
-from constructs_triton.rehearsal.errors import StackError
-from constructs_triton.rehearsal.stacks.stack import Stack
+from cdk_rehearse import Behaviour, SimulatedAccount
+from cdk_rehearse.errors import StackError
+from cdk_rehearse.stacks.stack import Stack
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]

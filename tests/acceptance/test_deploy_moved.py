@@ -11,8 +11,8 @@ from aws_cdk import aws_sns as sns
 from files_app import add_single, write_models
 from files_states import State as Content
 
+from cdk_rehearse import SimulatedAccount
 from constructs_triton import ModelSource, TritonModelRepository
-from constructs_triton.rehearsal import SimulatedAccount
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]

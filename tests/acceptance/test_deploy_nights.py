@@ -9,9 +9,9 @@ import pytest
 from pools_app import STACK, synthesize_states
 from stack_view import StackView
 
+from cdk_rehearse import SimulatedAccount
 from constructs_triton.cli import main
-from constructs_triton.operations.stopping import aws_calls
-from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton_tools.operations.stopping import aws_calls
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from deploy_twice import inventory, synthesize_apps
 
-from constructs_triton.cloud_assembly.assembly import Assembly
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
+from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]

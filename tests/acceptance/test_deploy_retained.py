@@ -11,6 +11,8 @@ from aws_cdk import aws_ec2 as ec2
 from files_app import write_models
 from files_states import State
 
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.steps import Step
 from constructs_triton import (
     CompressionType,
     InstanceType,
@@ -19,8 +21,6 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.steps import Step
 
 BUDGET_MINUTES = 1
 pytestmark = [pytest.mark.usefixtures("budget")]

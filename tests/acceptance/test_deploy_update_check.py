@@ -14,7 +14,7 @@ from moto.sagemaker.responses import SageMakerResponse
 from stack_view import StackView
 from update_check_app import synthesize
 
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 
 BUDGET_MINUTES = 1
 pytestmark = [pytest.mark.usefixtures("budget")]

@@ -12,8 +12,8 @@ import pytest
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 from verification_app import STACK, synthesize
 
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.stacks.stack import Stack
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.stacks.stack import Stack
 from constructs_triton_client.wire import decode_request, encode_response
 
 BUDGET_MINUTES = 1

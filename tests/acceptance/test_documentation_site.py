@@ -30,6 +30,7 @@ KINDS = (
     "troubleshooting/deployment",
     "examples/apps/ensemble",
     "project/CHANGELOG",
+    "packages/check",
 )
 
 

@@ -19,9 +19,9 @@ from local_assembly import PYTHON_CONFIG, AssemblyBuilder, adding_ensemble, addi
 from sagemaker_image import build_image, needs_podman, podman, set_up_podman
 from test_local_endpoints import Caller, eventually
 
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client.wire import encode_request
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 6
 PROJECT = Path(__file__).resolve().parents[2]

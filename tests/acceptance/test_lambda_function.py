@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from distributions import PROJECT, build, installed, new_environment, run
+from installed_wheels import build, install, run
 from markdown_it import MarkdownIt
+from members import PROJECT, members_of
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.usefixtures("budget")]
@@ -35,9 +36,9 @@ def blocks(info: str) -> list[str]:
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python with what Lambda's runtime has: boto3, and none of our packages."""
-    programs = new_environment(sys.executable, tmp_path_factory.mktemp("runtime"), "boto3")
-    assert not {"numpy", "constructs-triton", "constructs-triton-client"} & installed(programs)
-    return programs / "python"
+    environment = install(sys.executable, tmp_path_factory.mktemp("runtime"), "boto3")
+    assert not {"numpy", *(member.name for member in members_of())} & environment.packages
+    return environment.python
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +47,8 @@ def function(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package")
     (command,) = blocks("bash")
     _, *words = shlex.split(command.replace("3.13", f"3.{sys.version_info.minor}"))
-    dist = build(folder / "dist", PROJECT / "client")
-    run(sys.executable, "-m", "pip", *words, cwd=folder, PIP_FIND_LINKS=str(dist))
+    build(folder / "dist")
+    run(sys.executable, "-m", "pip", *words, cwd=folder, variables={"PIP_FIND_LINKS": str(folder / "dist")})
     return folder / "function"
 
 
@@ -62,21 +63,21 @@ def call(python: Path, function: Path, event: dict[str, Any], local: LocalEndpoi
         "AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME": local.endpoint_url,
         "PYTHONPATH": str(function),
     }
-    return json.loads(run(python, "-c", CALL, path, cwd=function, **runtime, **variables))
+    return json.loads(run(python, "-c", CALL, path, cwd=function, variables=runtime | variables))
 
 
 def test_function_with_the_client_calls_the_endpoint_of_the_page(
     python: Path, function: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder has only the client and NumPy, and the function reads a digit with the page's stack."""
+    """The folder has the client and what it requires; the function reads a digit with the page's stack."""
     packages = {each.name.partition("-")[0] for each in function.glob("*.dist-info")}
-    assert packages == {"constructs_triton_client", "numpy"}
+    assert packages == {"constructs_triton_client", "constructs_triton_core", "numpy"}
     monkeypatch.syspath_prepend(PROJECT / "assets" / "training")
     from split import encode_png, held_out_images
 
     stack, _ = blocks("python")
     (tmp_path / "models").symlink_to(PROJECT / "assets" / "model_repositories" / "digits")
-    run(sys.executable, "-c", stack, cwd=tmp_path, CDK_OUTDIR=str(tmp_path / "cdk.out"))
+    run(sys.executable, "-c", stack, cwd=tmp_path, variables={"CDK_OUTDIR": str(tmp_path / "cdk.out")})
     (function / "handler.py").write_text(blocks(HANDLER)[0])
     images, digits = held_out_images()
     with LocalEndpoint.from_assembly(tmp_path / "cdk.out") as local:

@@ -10,9 +10,9 @@ import threading
 import time
 from pathlib import Path
 
-from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest
-from constructs_triton.measuring.load_test.step import Limits, StepSettings
-from constructs_triton.measuring.load_test.step_runner import StepRunner
+from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest
+from constructs_triton_tools.measuring.load_test.step import Limits, StepSettings
+from constructs_triton_tools.measuring.load_test.step_runner import StepRunner
 
 SERVER = """
 import asyncio, sys

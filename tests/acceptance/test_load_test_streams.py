@@ -17,7 +17,7 @@ from test_local_endpoints import eventually
 from triton_server import needs_server
 
 from constructs_triton.cli import main
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]

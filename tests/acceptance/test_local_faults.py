@@ -22,9 +22,9 @@ from local_processes import command_lines_with, folders, process_ids, supervisor
 from test_local_endpoints import Caller, eventually
 from triton_server import needs_server
 
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client.wire import encode_request
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]

@@ -15,12 +15,12 @@ from refused_seccomp import without_seccomp
 from test_local_endpoints import Caller
 from triton_server import needs_server
 
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.local.server.namespaces import why_no_network_isolation
-from constructs_triton.local.server.private_address import SOCKET_NAME, why_unavailable
-from constructs_triton.local.server_check import CheckRun
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local import LocalEndpoint
+from constructs_triton_tools.local.server.namespaces import why_no_network_isolation
+from constructs_triton_tools.local.server.private_address import SOCKET_NAME, why_unavailable
+from constructs_triton_tools.local.server_check import CheckRun
+from triton_model_check.model_repository import ModelRepository
 
 BUDGET_MINUTES = 1
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]

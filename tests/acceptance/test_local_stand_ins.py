@@ -15,9 +15,9 @@ from onnx_samples import STRING, constant, linear_model, node, tensor, write_onn
 from triton_server import needs_server
 
 from constructs_triton.cli import main
-from constructs_triton.errors import InvocationError
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
+from constructs_triton_core.errors import InvocationError
+from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]

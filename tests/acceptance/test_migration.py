@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from stack_view import StackView
 
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 from constructs_triton_client import TritonClient
+from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 5
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]

@@ -10,7 +10,7 @@ import pytest
 from backports import tarfile
 from triton_server import needs_server
 
-from constructs_triton.local.server_check import ask_server
+from constructs_triton_tools.local.server_check import ask_server
 
 BUDGET_MINUTES = 4
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]

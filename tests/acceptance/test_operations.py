@@ -17,9 +17,9 @@ from documentation.console import same
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 from operate_app import NAME, STACK, synthesize
 
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.behaviour import CALM
 from constructs_triton.cli import main
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.behaviour import CALM
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]

@@ -26,9 +26,9 @@ from playwright.sync_api import Browser, Page, expect
 from programs import PROJECT, synthesize_app
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
-from constructs_triton_client.errors import InvocationError
+from constructs_triton_core.errors import InvocationError
+from constructs_triton_tools.local import LocalEndpoint
 
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 BUDGET_MINUTES = 3

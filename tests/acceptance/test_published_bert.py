@@ -12,9 +12,9 @@ import pytest
 from example_scripts import PUBLISHED_SYSTEMS, assembly, client, endpoint, run_script
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.local.server_check import ask_server
 from constructs_triton_client import TritonClient
+from constructs_triton_tools.local import LocalEndpoint
+from constructs_triton_tools.local.server_check import ask_server
 
 NAME = "bert_benchmark"
 ENDPOINT = "small-bert"

@@ -11,10 +11,10 @@ import pytest
 from example_scripts import PUBLISHED_SYSTEMS, assembly, client, endpoint, run_script
 from triton_server import needs_server
 
-from constructs_triton.errors import InvocationError
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.local.server_check import ask_server
 from constructs_triton_client import RequestedOutput, TritonClient
+from constructs_triton_core.errors import InvocationError
+from constructs_triton_tools.local import LocalEndpoint
+from constructs_triton_tools.local.server_check import ask_server
 
 NAME = "dali_inception"
 ENDPOINT = "dali-inception-twin"

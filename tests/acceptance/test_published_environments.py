@@ -10,9 +10,9 @@ import pytest
 from example_scripts import PUBLISHED_SYSTEMS, run_script, synthesize
 from triton_server import needs_server
 
-from constructs_triton.artifacts.environments.archive import lock_of_archive
 from constructs_triton.cli import main as constructs_triton
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.building.environments.archive import lock_of_archive
+from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]

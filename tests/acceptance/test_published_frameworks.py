@@ -26,10 +26,10 @@ from t5_reference import T5Reference
 from tokenizers import Tokenizer
 from triton_server import needs_server
 
+from cdk_rehearse import SimulatedAccount
 from constructs_triton.cli import main as constructs_triton
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.rehearsal import SimulatedAccount
 from constructs_triton_client import TritonClient
+from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 7
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]

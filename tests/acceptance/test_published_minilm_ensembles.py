@@ -26,12 +26,12 @@ from syrupy.assertion import SnapshotAssertion
 from triton_server import needs_server
 from tritonclient import http as http_client
 
-from constructs_triton.errors import InvocationError
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository
 from constructs_triton.testing import TritonTemplateExtension, stable_template
 from constructs_triton_client import TritonClient
+from constructs_triton_core.errors import InvocationError
+from constructs_triton_tools.local import LocalEndpoint
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]

@@ -14,9 +14,9 @@ import pytest
 from example_scripts import PUBLISHED_SYSTEMS, assembly, endpoint, run_script
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.local.server_check import ask_server
 from constructs_triton_client import TritonClient
+from constructs_triton_tools.local import LocalEndpoint
+from constructs_triton_tools.local.server_check import ask_server
 
 NAME = "resnet_autoscaling"
 ENDPOINT = "small-network"

@@ -23,11 +23,11 @@ from t5_reference import T5Reference
 from tokenizers import Tokenizer
 from triton_server import needs_server
 
-from constructs_triton.errors import InvocationError
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.model_repository import ModelRepository, pack
 from constructs_triton.testing import TritonTemplateExtension, stable_template
 from constructs_triton_client import TritonClient
+from constructs_triton_core.errors import InvocationError
+from constructs_triton_tools.local import LocalEndpoint
+from triton_model_check.model_repository import ModelRepository, pack
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]

@@ -11,7 +11,7 @@ import pytest
 from local_assembly import AssemblyBuilder, adding_model, below
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 1
 pytestmark = [pytest.mark.usefixtures("budget")]

@@ -19,14 +19,14 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
-from constructs_triton.artifacts import PythonEnvironment
-from constructs_triton.artifacts.environments.archive import write_file
-from constructs_triton.artifacts.environments.building import build
-from constructs_triton.artifacts.environments.requirements import read_requirements
-from constructs_triton.artifacts.environments.target import EnvironmentTarget
 from constructs_triton.cli import main
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.building.environments.archive import write_file
+from constructs_triton_tools.building.environments.building import build
+from constructs_triton_tools.local import LocalEndpoint
+from triton_model_check.artifacts import PythonEnvironment
+from triton_model_check.artifacts.environments.requirements import read_requirements
+from triton_model_check.artifacts.environments.target import EnvironmentTarget
 
 BUDGET_MINUTES = 3
 IMAGE = "localhost/constructs-triton-test:system-python"

@@ -16,9 +16,9 @@ from app_changes import changed
 from deploy_twice import NOT_DEPLOYED, deployable_stacks, project_apps, synthesize_apps
 from programs import PROJECT, synthesize_app
 
-from constructs_triton.cloud_assembly.assembly import Assembly
-from constructs_triton.rehearsal import rehearse
-from constructs_triton.rehearsal.updates.report import Rehearsal
+from cdk_rehearse import rehearse
+from cdk_rehearse.updates.report import Rehearsal
+from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"
 

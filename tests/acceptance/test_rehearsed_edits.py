@@ -9,8 +9,8 @@ import pytest
 from aws_cdk import RemovalPolicy
 from edits_app import Version, synthesize
 
+from cdk_rehearse import rehearse
 from constructs_triton import CompressionType, InstanceType
-from constructs_triton.rehearsal import rehearse
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget")]

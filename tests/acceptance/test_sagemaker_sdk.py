@@ -11,9 +11,9 @@ import pytest
 from environments import environment
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.model_config import ModelConfig, ModelInput, ModelOutput
-from constructs_triton.model_repository import ModelRepositoryBuilder
+from constructs_triton_tools.local import LocalEndpoint
+from triton_model_check.model_config import ModelConfig, ModelInput, ModelOutput
+from triton_model_check.model_repository import ModelRepositoryBuilder
 
 BUDGET_MINUTES = 1
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]

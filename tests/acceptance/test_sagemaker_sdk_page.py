@@ -16,10 +16,10 @@ from test_sagemaker_sdk import MODEL
 from triton_server import needs_server
 
 from constructs_triton.cli import main
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.model_config import ModelConfig, ModelInput, ModelOutput
-from constructs_triton.model_files import describe
-from constructs_triton.model_repository import ModelRepositoryBuilder
+from constructs_triton_tools.local import LocalEndpoint
+from triton_model_check.model_config import ModelConfig, ModelInput, ModelOutput
+from triton_model_check.model_files import describe
+from triton_model_check.model_repository import ModelRepositoryBuilder
 
 BUDGET_MINUTES = 3
 pytestmark = pytest.mark.usefixtures("budget")

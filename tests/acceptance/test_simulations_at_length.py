@@ -7,7 +7,7 @@ import random
 import pytest
 from random_simulations import check, draw
 
-from constructs_triton.planning import simulate
+from constructs_triton_tools.planning import simulate
 
 
 @pytest.mark.parametrize("part", range(10))

@@ -13,8 +13,8 @@ import pytest
 from environments import environment
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
+from constructs_triton_tools.local import LocalEndpoint
 
 pytestmark = needs_server
 

@@ -17,7 +17,7 @@ from browser_page import PICTURES, browsing, needs_browser, opened_page, serious
 from operate_app import NAME, STACK, synthesize
 from playwright.sync_api import expect
 
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 
 BUDGET_MINUTES = 1
 pytestmark = [needs_browser, pytest.mark.usefixtures("budget")]

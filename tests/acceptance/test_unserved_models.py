@@ -28,14 +28,14 @@ from unserved_models import (
     tensor,
 )
 
-from constructs_triton.errors import ArchiveError, InvocationError, LocalEndpointError
-from constructs_triton.findings import Severity, Verdict
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.model_config.checks import RULES
-from constructs_triton.model_config.report import Report
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository, pack
 from constructs_triton_client import TritonClient
+from constructs_triton_core.errors import ArchiveError, InvocationError, LocalEndpointError
+from constructs_triton_core.findings import Severity, Verdict
+from constructs_triton_tools.local import LocalEndpoint
+from triton_model_check.model_config.checks import RULES
+from triton_model_check.model_config.report import Report
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository, pack
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]

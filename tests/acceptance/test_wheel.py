@@ -3,212 +3,216 @@
 from __future__ import annotations
 
 import email
-import json
 import re
 import sys
 import tarfile
 import zipfile
+from collections.abc import Callable
 from email.message import Message
 from pathlib import Path
 
 import pytest
-from distributions import PROJECT, UV, build, installed, interpreter_of, new_environment, run, wheel_of
+from installed_wheels import PYTHON_VERSIONS, Environment, build, find_interpreter, install, run
+from members import PROJECT, Member, members_of
+from packaging.utils import canonicalize_name
+from smallest_uses import MODELS, MOST_MEGABYTES, USES
 
-BUDGET_MINUTES = 5
+BUDGET_MINUTES = 3
 pytestmark = pytest.mark.usefixtures("budget")
-MODELS = PROJECT / "assets" / "model_repositories" / "digits"
-EXAMPLE = "constructs_triton/cli/project/examples/digits/models"
-APP = """
-import sys
-
-import aws_cdk as cdk
-
-from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
-
-app = cdk.App(outdir="cdk.out")
-stack = cdk.Stack(app, "Digits")
-models = TritonModelRepository(stack, "Models", source=ModelSource.from_directory(sys.argv[1]))
-TritonEnsembleEndpoint(
-    stack,
-    "Endpoint",
-    model_repository=models,
-    ensemble="digits",
-    instance_type=InstanceType.of("ml.g5.xlarge"),
-)
-app.synth()
-"""
-
-
-CALL = """
-import numpy as np
-
-from constructs_triton_client import InMemoryTransport, TritonClient
-from constructs_triton_client.wire import decode_response
-
-client = TritonClient(InMemoryTransport(lambda inputs: {"Y": inputs["X"] * 2}))
-print(client.infer({"X": np.array([1.0, 2.0])})["Y"].tolist())
-header = b'{"outputs":[{"name":"B","datatype":"BF16","shape":[1],"parameters":{"binary_data_size":2}}]}'
-content_type = f"application/vnd.sagemaker-triton.binary+json;json-header-size={len(header)}"
-print(set(decode_response(header + bytes(2), content_type).bit_patterns))
-"""
+MEMBERS = {member.name: member for member in members_of()}
+#: The packages of the root's wheel, and where their files are.
+ROOT_PACKAGES = ("constructs_triton", "packages/functions/src", "packages/tools/src")
+EXAMPLE = "constructs_triton_tools/cli/project/examples/digits/models"
+INSTALLED = [(member.name, version) for member in MEMBERS.values() for version in PYTHON_VERSIONS]
+REQUIRED = {
+    "constructs-triton-core": set[str](),
+    "triton-model-check": {
+        *("blake3", "constructs-triton-core", "isal", "pathspec", "platformdirs", "protobuf"),
+        *("rich", "markdown-it-py", "mdurl", "pygments", "typing-extensions"),
+    },
+    "constructs-triton-client": {"constructs-triton-core", "numpy"},
+}
+Install = Callable[[str, str], Environment]
 
 
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the source distributions, and the wheels that are built from them as for a release."""
-    return build(tmp_path_factory.mktemp("dist"))
+    folder = tmp_path_factory.mktemp("dist")
+    build(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def wheels(distributions: Path) -> list[Path]:
-    """The wheels of constructs-triton and of its client."""
-    return [wheel_of(distributions, name) for name in ("constructs_triton", "constructs_triton_client")]
+def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Install:
+    """Return a package's environment: the package and what it requires, on a Python version."""
+    environments: dict[tuple[str, str], Environment] = {}
+
+    def installed(name: str, version: str) -> Environment:
+        interpreter = find_interpreter(version)
+        if interpreter is None:
+            pytest.skip(f"Python {version} is not installed")
+        if (name, version) not in environments:
+            folder = tmp_path_factory.mktemp("environment")
+            requirement = f"{name}=={MEMBERS[name].version}"
+            environments[name, version] = install(interpreter, folder, requirement, dist=distributions)
+        return environments[name, version]
+
+    return installed
 
 
-@pytest.fixture(scope="module", params=["3.11", "3.12", "3.13"])
-def programs(
-    request: pytest.FixtureRequest, wheels: list[Path], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """The programs of a new environment with the wheels and what they require, without extras."""
-    return new_environment(interpreter_of(request.param), tmp_path_factory.mktemp("environment"), *wheels)
+@pytest.fixture(scope="module")
+def client(installed: Install) -> Environment:
+    """An environment with the client."""
+    return installed("constructs-triton-client", "3.11")
 
 
-@pytest.fixture(scope="module", params=["3.11", "3.12", "3.13", "3.14"])
-def client_python(
-    request: pytest.FixtureRequest, wheels: list[Path], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """The Python of a new environment with the client's wheel and what it requires, without extras."""
-    folder = tmp_path_factory.mktemp("client")
-    return new_environment(interpreter_of(request.param), folder, wheels[1]) / "python"
+@pytest.fixture(scope="module")
+def constructs(installed: Install) -> Environment:
+    """An environment with the constructs."""
+    return installed("constructs-triton", "3.11")
 
 
-def listed(folder: str) -> set[str]:
-    """Return the files of a package that git knows, relative to the folder above it."""
-    names = run("git", "ls-files", folder, cwd=PROJECT).split()
-    return {Path(name).relative_to(Path(folder).parent).as_posix() for name in names}
+@pytest.fixture(scope="module")
+def with_pip(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """An environment with the constructs, and pip to install what a new project requires."""
+    member = MEMBERS["constructs-triton"]
+    requirements = (f"{member.name}=={member.version}", "pip")
+    return install(sys.executable, tmp_path_factory.mktemp("pip"), *requirements, dist=distributions)
 
 
-def read_metadata(wheel: Path) -> Message:
-    """Return the metadata of a wheel."""
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
-        assert f"{wheel.name.partition('-')[0]}/py.typed" in archive.namelist()
+def _listed(folder: Path) -> set[str]:
+    """Return the files of a folder that git knows, relative to the project."""
+    return set(run("git", "ls-files", folder, cwd=PROJECT).splitlines())
+
+
+def _sources(member: Member) -> set[str]:
+    """Return the modules of a package and the other files that its distributions contain."""
+    folders = ROOT_PACKAGES if member.folder == "." else (f"{member.folder}/src",)
+    return {name for folder in folders for name in _listed(PROJECT / folder)}
+
+
+def _metadata(distributions: Path, member: Member) -> Message:
+    with zipfile.ZipFile(_wheel(distributions, member)) as archive:
+        name = f"{member.module}-{member.version}.dist-info/METADATA"
         return email.message_from_bytes(archive.read(name))
 
 
-@pytest.mark.parametrize("folder", ["constructs_triton", "client/constructs_triton_client"])
-def test_wheel_contains_the_package_and_nothing_else(distributions: Path, folder: str) -> None:
+def _wheel(distributions: Path, member: Member) -> Path:
+    return distributions / f"{member.module}-{member.version}-py3-none-any.whl"
+
+
+@pytest.mark.parametrize("member", MEMBERS.values(), ids=MEMBERS)
+def test_wheel_contains_the_package_and_nothing_else(distributions: Path, member: Member) -> None:
     """The wheel has every file of the package that git knows, and the models of the example."""
-    with zipfile.ZipFile(wheel_of(distributions, Path(folder).name)) as archive:
+    with zipfile.ZipFile(_wheel(distributions, member)) as archive:
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
-    models = {f"{EXAMPLE}/{name.partition('/')[2]}" for name in listed(str(MODELS.relative_to(PROJECT)))}
-    assert packed == listed(folder) | (models if folder == "constructs_triton" else set())
+    expected = {name.rpartition("/src/")[2] for name in _sources(member)}
+    if member.folder == ".":
+        models = (Path(name).relative_to(MODELS.relative_to(PROJECT)) for name in _listed(MODELS))
+        expected |= {f"{EXAMPLE}/{name.as_posix()}" for name in models}
+    assert packed == expected
 
 
-@pytest.mark.parametrize(
-    ("folder", "documents"),
-    [
-        ("constructs_triton", {"CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml"}),
-        ("client/constructs_triton_client", {"LICENSE", "README.md", "pyproject.toml"}),
-    ],
-)
+@pytest.mark.parametrize("member", MEMBERS.values(), ids=MEMBERS)
 def test_source_distribution_contains_the_package_and_its_documents(
-    distributions: Path, folder: str, documents: set[str]
+    distributions: Path, member: Member
 ) -> None:
     """The source distribution has the package, the README and the license."""
-    (built,) = distributions.glob(f"{Path(folder).name}-*.tar.gz")
-    with tarfile.open(built) as archive:
+    with tarfile.open(distributions / f"{member.module}-{member.version}.tar.gz") as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
-    models = set(run("git", "ls-files", MODELS, cwd=PROJECT).split())
-    others = documents | (models if folder == "constructs_triton" else set())
-    assert packed == listed(folder) | others | {".gitignore", "PKG-INFO"}
+    expected = {Path(name).relative_to(member.folder).as_posix() for name in _sources(member)}
+    if member.folder == ".":
+        expected |= _listed(MODELS) | {"CHANGELOG.md"}
+    assert packed - {".gitignore"} == expected | {"LICENSE", "README.md", "pyproject.toml", "PKG-INFO"}
 
 
-def test_metadata_is_complete(wheels: list[Path]) -> None:
-    """The wheels are typed, and their metadata has the licenses, the Python versions and the extras."""
-    package, client = (read_metadata(wheel) for wheel in wheels)
-    assert (package["Name"], client["Name"]) == ("constructs-triton", "constructs-triton-client")
-    assert (package["Requires-Python"], client["Requires-Python"]) == ("<3.14,>=3.11", ">=3.11")
-    assert package["License-Expression"] == "Apache-2.0 AND BSD-3-Clause AND MIT"
-    assert package.get_all("License-File") == [
+def test_metadata_is_complete(distributions: Path) -> None:
+    """The metadata has the licenses, the Python versions and the extras."""
+    found = {name: _metadata(distributions, member) for name, member in MEMBERS.items()}
+    constructs, check = found["constructs-triton"], found["triton-model-check"]
+    assert constructs["License-Expression"] == "Apache-2.0 AND MIT"
+    assert constructs.get_all("License-File") == [
         "LICENSE",
-        "constructs_triton/local/page/static/uPlot.LICENSE.txt",
-        "constructs_triton/model_config/model_config.LICENSE.txt",
+        "packages/tools/src/constructs_triton_tools/local/page/static/uPlot.LICENSE.txt",
     ]
-    assert (client["License-Expression"], client["License-File"]) == ("Apache-2.0", "LICENSE")
-    assert {"all", "local", "onnx", "load", "plots"} <= set(package.get_all("Provides-Extra") or ())
-    assert set(client.get_all("Provides-Extra") or ()) == {"aws", "bfloat16", "http"}
+    assert check["License-Expression"] == "Apache-2.0 AND BSD-3-Clause"
+    assert check.get_all("License-File") == [
+        "LICENSE",
+        "src/triton_model_check/model_config/model_config.LICENSE.txt",
+    ]
+    others = [metadata for metadata in found.values() if metadata not in (constructs, check)]
+    assert {(each["License-Expression"], each["License-File"]) for each in others} == {
+        ("Apache-2.0", "LICENSE")
+    }
+    assert [each["Requires-Python"] for each in found.values()] == [">=3.11"] * 4 + ["<3.14,>=3.11"]
+    extras = {name: set(metadata.get_all("Provides-Extra", [])) for name, metadata in found.items()}
+    wanted = {"all", "env", "load", "local", "onnx", "plots", "rehearse", "testing"}
+    assert wanted <= extras["constructs-triton"]
+    assert extras["constructs-triton-client"] == {"aws", "bfloat16", "http"}
     # PyPI refuses a license classifier beside a license expression.
-    classifiers = [*(package.get_all("Classifier") or ()), *(client.get_all("Classifier") or ())]
+    classifiers = [line for each in found.values() for line in each.get_all("Classifier", [])]
     assert not [each for each in classifiers if each.startswith("License")]
 
 
-def test_client_requires_only_numpy(client_python: Path) -> None:
-    """The environment has the client and NumPy, so neither aws-cdk-lib, jsii, protobuf nor grpcio."""
-    assert installed(client_python.parent) == {"constructs-triton-client", "numpy"}
-
-
-def test_client_calls_a_model(client_python: Path, tmp_path: Path) -> None:
-    """In that environment a call is encoded and decoded, and a BF16 output is its bit patterns."""
-    assert run(client_python, "-W", "error", "-c", CALL, cwd=tmp_path).split() == ["[2.0,", "4.0]", "{'B'}"]
+@pytest.mark.parametrize(("name", "version"), INSTALLED)
+def test_package_alone_has_its_smallest_use(installed: Install, name: str, version: str) -> None:
+    """Each wheel works with what it requires, and the checker is small."""
+    if not MEMBERS[name].allows(version):
+        pytest.skip(f"{name} does not allow Python {version}")
+    environment = installed(name, version)
+    assert environment.megabytes <= MOST_MEGABYTES.get(name, 300)
+    USES[name](environment)
+    if name in REQUIRED:
+        assert {canonicalize_name(each) for each in environment.packages} - REQUIRED[name] == {name}
 
 
 @pytest.mark.parametrize(
     ("transport", "extra"),
     [("SageMakerTransport('digits')", "aws"), ("HttpTransport('http://[::1]:9')", "http")],
 )
-def test_missing_extra_of_the_client_is_named(
-    client_python: Path, tmp_path: Path, transport: str, extra: str
-) -> None:
+def test_missing_extra_of_the_client_is_named(client: Environment, transport: str, extra: str) -> None:
     """Without the extra, a call says how to install it."""
     code = (
         "import numpy\n"
         "from constructs_triton_client import HttpTransport, SageMakerTransport, TritonClient\n"
-        "from constructs_triton_client.errors import MissingDependencyError\n"
+        "from constructs_triton_core.errors import MissingDependencyError\n"
         f"try:\n    TritonClient({transport}).infer({{'x': numpy.zeros(1)}})\n"
         "except MissingDependencyError as error:\n    print(error)"
     )
-    printed = run(client_python, "-c", code, cwd=tmp_path)
-    assert f"pip install 'constructs-triton-client[{extra}]'" in printed
+    assert f"pip install 'constructs-triton-client[{extra}]'" in client.run("python", "-c", code)
 
 
-def test_base_install_has_no_client_of_triton(programs: Path) -> None:
-    """constructs-triton without extras installs neither tritonclient, nor grpcio, nor boto3."""
-    others = {"tritonclient", "grpcio", "ml-dtypes", "python-rapidjson", "boto3", "urllib3", "onnx"}
-    assert installed(programs) & others == set()
+def test_base_install_has_no_client_of_triton(constructs: Environment) -> None:
+    """Without extras there are no NumPy, no boto3, and neither tritonclient nor grpcio."""
+    others = {"tritonclient", "grpcio", "ml-dtypes", "python-rapidjson", "boto3", "urllib3", "onnx", "numpy"}
+    assert constructs.packages & others == set()
 
 
-def test_command_line_starts(programs: Path, tmp_path: Path) -> None:
-    """``--help`` lists the commands, and ``check`` checks a folder of models."""
-    assert "check" in run(programs / "constructs-triton", "--help", cwd=tmp_path)
-    run(programs / "constructs-triton", "check", MODELS, cwd=tmp_path)
+def test_command_line_lists_the_commands(constructs: Environment) -> None:
+    """``--help`` lists the commands, also those that need an extra."""
+    printed = constructs.run("constructs-triton", "--help")
+    assert {"check", "local", "rehearse"} <= set(re.findall(r"^ +([a-z-]+) ", printed, re.MULTILINE))
 
 
-def test_app_is_synthesized(programs: Path, tmp_path: Path) -> None:
-    """A small app becomes a template with an endpoint."""
-    (tmp_path / "app.py").write_text(APP)
-    run(programs / "python", "app.py", MODELS, cwd=tmp_path)
-    template = json.loads((tmp_path / "cdk.out" / "Digits.template.json").read_text())
-    types = [resource["Type"] for resource in template["Resources"].values()]
-    assert types.count("AWS::SageMaker::Endpoint") == 1
-
-
-def test_missing_extra_is_named(programs: Path, tmp_path: Path) -> None:
+def test_missing_extra_is_named(constructs: Environment) -> None:
     """Without boto3, a command that calls AWS fails and says how to install it."""
-    code = "from constructs_triton.cli import main; assert main(['status', 'digits']) != 0"
-    printed = run(programs / "python", "-c", code, cwd=tmp_path)
-    assert "pip install 'constructs-triton-client[aws]'" in printed
+    printed = constructs.run("constructs-triton", "status", "digits", exit_code=2)
+    assert re.search(r"pip install 'constructs-triton(-client)?\[\w+\]'", printed)
 
 
 @pytest.mark.parametrize("options", [[], ["--example", "digits"]], ids=["template", "digits"])
-def test_new_project_passes_its_own_tests(wheels: list[Path], tmp_path: Path, options: list[str]) -> None:
+def test_new_project_passes_its_own_tests(
+    with_pip: Environment, distributions: Path, tmp_path: Path, options: list[str]
+) -> None:
     """In an empty folder, the two commands of a new project's README pass."""
-    venv = tmp_path / "venv"
-    run(*UV, "venv", "--quiet", "--seed", "--python", sys.executable, venv, cwd=tmp_path)
-    run(*UV, "pip", "install", "--quiet", "--python", venv / "bin" / "python", *wheels, cwd=tmp_path)
-    run(venv / "bin" / "constructs-triton", "project", "new", "shop", *options, cwd=tmp_path)
-    shop = tmp_path / "shop"
-    commands = re.findall(r"^    (python .*)$", (shop / "README.md").read_text(), re.MULTILINE)
-    printed = [run(venv / "bin" / "python", *command.split()[1:], cwd=shop) for command in commands]
+    with_pip.run("constructs-triton", "project", "new", tmp_path / "shop", *options)
+    readme = (tmp_path / "shop" / "README.md").read_text()
+    commands = [each.split() for each in re.findall(r"^    (python .*)$", readme, re.MULTILINE)]
+    variables = {"PIP_FIND_LINKS": str(distributions)}
+    printed = [
+        run(with_pip.programs / program, *words, cwd=tmp_path / "shop", variables=variables)
+        for program, *words in commands
+    ]
     assert len(commands) == 2
     assert "5 passed" in printed[1]

@@ -19,11 +19,11 @@ from check_examples.repositories import CLASS
 from local_assembly import PYTHON_CONFIG, adding_model, below, write_archive
 from provoked_failures import server_settings
 
-from constructs_triton.local.server.server import TritonServer
-from constructs_triton.local.server.unix_http import UnixHTTPConnection
-from constructs_triton.local.server_check import CheckRun
-from constructs_triton.local.sources.specs import ContainerSpec
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_tools.local.server.server import TritonServer
+from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
+from constructs_triton_tools.local.server_check import CheckRun
+from constructs_triton_tools.local.sources.specs import ContainerSpec
+from triton_model_check.model_repository import ModelRepository
 
 Inputs = list[dict[str, Any]]
 

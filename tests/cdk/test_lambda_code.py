@@ -19,7 +19,7 @@ from constructs_triton.cdk.endpoint.adoption.adopted_endpoint import AdoptionFun
 from constructs_triton.cdk.endpoint.deployment_verification import UpdateVerificationFunction
 from constructs_triton.cdk.repository.model_sync import ModelSyncFunction
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuardFunction
-from constructs_triton.custom_resource_handlers import CODE_DIRECTORY, CODE_FOLDER
+from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER
 
 FUNCTIONS = [AdoptionFunction, ModelSyncFunction, ScalingGuardFunction, UpdateVerificationFunction]
 

@@ -18,9 +18,9 @@ import pytest
 from numpy.typing import NDArray
 from triton_server import needs_server
 
-from constructs_triton.errors import InvocationError
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import InMemoryTransport, TritonClient
+from constructs_triton_core.errors import InvocationError
+from constructs_triton_tools.local import LocalEndpoint
 
 REPOSITORY = Path(__file__).parent / "contract_repository"
 URL = os.environ.get("CONSTRUCTS_TRITON_ENDPOINT_URL")

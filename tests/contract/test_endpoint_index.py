@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from constructs_triton_client import SageMakerTransport, TritonClient
-from constructs_triton_client.errors import InvalidValueError, InvocationError
+from constructs_triton_core.errors import InvalidValueError, InvocationError
 
 TENANTS = {f"tenant{number:03}": f"tenant{number:03}-3f9c2a1b.tar.gz" for number in range(1000)}
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tritonclient.grpc import model_config_pb2
 
-from constructs_triton.model_config.schema import new_model_config
-from constructs_triton_client.datatypes import DATATYPES
-from constructs_triton_client.errors import RequestEncodingError
 from constructs_triton_client.input_checks import check_inputs
+from constructs_triton_core.datatypes import DATATYPES
+from constructs_triton_core.errors import RequestEncodingError
+from triton_model_check.model_config.schema import new_model_config
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from onnx_exports import IMAGES, ORACLE, RECORDED, faults, said
 
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
 
 __all__ = ["ORACLE"]
 

@@ -14,13 +14,13 @@ import fake_backend
 import pytest
 from google.protobuf import json_format
 
-from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
-from constructs_triton.model_config.schema import new_model_config
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository
+from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.model_config.schema import new_model_config
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
 
 fake_backend.install()
-from constructs_triton.local.stand_ins.served.onnxruntime_model import TritonPythonModel  # noqa: E402
+from constructs_triton_tools.local.stand_ins.served.onnxruntime_model import TritonPythonModel  # noqa: E402
 
 ORACLE = Path(__file__).parent / "oracle_onnx"
 VERDICTS: dict[str, dict[str, Any]] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))

@@ -18,13 +18,13 @@ from check_examples.onnx_models import model, node, tensor
 from google.protobuf import json_format
 from onnx import TensorProto, external_data_helper, helper
 
-from constructs_triton.model_config.folder import ModelFolder
-from constructs_triton.model_config.loaded_config import complete
-from constructs_triton.model_config.report import Report
-from constructs_triton.model_config.schema import new_model_config
-from constructs_triton.model_config.target import Mode, Target
-from constructs_triton.model_files import describe, onnx_shapes
-from constructs_triton.model_repository import ModelRepository
+from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model_config.loaded_config import complete
+from triton_model_check.model_config.report import Report
+from triton_model_check.model_config.schema import new_model_config
+from triton_model_check.model_config.target import Mode, Target
+from triton_model_check.model_files import describe, onnx_shapes
+from triton_model_check.model_repository import ModelRepository
 
 ORACLE = Path(__file__).parent / "oracle_onnx"
 VERDICTS: dict[str, dict[str, Any]] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))

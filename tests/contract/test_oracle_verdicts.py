@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.model_config.report import Report
-from constructs_triton.model_config.target import Mode, Target
-from constructs_triton.model_repository import ModelRepository
+from triton_model_check.model_config.report import Report
+from triton_model_check.model_config.target import Mode, Target
+from triton_model_check.model_repository import ModelRepository
 
 ORACLE = Path(__file__).parent / "oracle"
 VERDICTS: dict[str, dict[str, Any]] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))

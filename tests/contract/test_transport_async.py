@@ -11,9 +11,9 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton_client import ModelIndex, PendingInference, SageMakerTransport, TritonClient
 from constructs_triton_client.wire import decode_request, encode_response
+from constructs_triton_core.errors import InvalidValueError, InvocationError
 
 INPUTS = {"X": np.arange(3, dtype="f4")}
 OUTPUT, FAILURE = "s3://bucket/out/1.out", "s3://bucket/fail/1-error.out"

@@ -14,9 +14,9 @@ from botocore.exceptions import ClientError
 from notebook_endpoints import BUCKET, prepare_account, write_archive
 from test_adopt_kinds import ARCHIVE
 
+from cdk_rehearse import SimulatedAccount
 from constructs_triton.cli import main
-from constructs_triton.operations.adopting.reading import RecordingReader
-from constructs_triton.rehearsal import SimulatedAccount
+from constructs_triton_tools.operations.adopting.reading import RecordingReader
 
 KEY = ARCHIVE.removeprefix(f"s3://{BUCKET}/")
 

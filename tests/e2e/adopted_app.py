@@ -15,10 +15,10 @@ import pytest
 from constructs import Construct
 from deploy_app import write_models
 
+from cdk_rehearse import Behaviour, SimulatedAccount
+from cdk_rehearse.stacks.stack import Stack
 from constructs_triton import InstanceType, ModelSource, TritonEndpoint, TritonModelRepository
-from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.rehearsal import Behaviour, SimulatedAccount
-from constructs_triton.rehearsal.stacks.stack import Stack
+from constructs_triton_core.cloud_assembly.template import Template
 
 STACK = "Adopting"
 NAME = "DEMO-digits-2025-11-02"

@@ -16,8 +16,8 @@ from example_scripts import (
     synthesize,
 )
 
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import ModelIndex, TritonClient
+from constructs_triton_tools.local import LocalEndpoint
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from programs import PROJECT, run_script, synthesize_app
 
-from constructs_triton.cloud_assembly.assembly import Assembly
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.replacement import replaced
-from constructs_triton.rehearsal.updates.adopted import assume_adopted
-from constructs_triton.rehearsal.updates.versions import read_version
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.replacement import replaced
+from cdk_rehearse.updates.adopted import assume_adopted
+from cdk_rehearse.updates.versions import read_version
+from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 #: An example that cannot be deployed here, with the reason.
 NOT_DEPLOYED = {"minilm_ensembles": "its weights, 84 MB, have to be downloaded; its own tests do so"}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 
 _CREATED = frozenset(
     [

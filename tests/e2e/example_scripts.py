@@ -12,8 +12,8 @@ import programs
 import pytest
 from programs import PROJECT, synthesize_app
 
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
+from constructs_triton_tools.local import LocalEndpoint
 
 PUBLISHED_SYSTEMS = PROJECT / "examples" / "published_systems"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from local_assembly import ADDING_MODEL, PYTHON_CONFIG, adding_ensemble, adding_model, below, write_archive
 from provoked_failures import Provocation, ServerThatKeepsItsLog, server_settings
 
-from constructs_triton.local.sources.specs import ContainerSpec
+from constructs_triton_tools.local.sources.specs import ContainerSpec
 
 _ADDING = adding_model(1)["1/model.py"]
 _BATCHING = PYTHON_CONFIG.replace("max_batch_size: 0", "max_batch_size: 4")

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.custom_resource_handlers.model_sync.manifest import ListedArchive, Manifest
-from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
+from constructs_triton_functions.model_sync.manifest import ListedArchive, Manifest
+from constructs_triton_functions.model_sync.properties import SyncProperties
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
 Files = Mapping[str, str]

@@ -10,7 +10,7 @@ from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 
 _LISTEN = "0A"
 _NOBODY = 65534

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 
 
 def process_ids(local: LocalEndpoint) -> list[int]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 
 BUCKET = "sagemaker-us-east-1-123456789012"
 ROLE = "AmazonSageMaker-ExecutionRole-20230405T120000"

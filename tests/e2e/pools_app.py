@@ -19,7 +19,7 @@ from constructs_triton import (
     TritonInferenceComponent,
     TritonModelRepository,
 )
-from constructs_triton.facts.images import image_version
+from triton_model_check.facts.images import image_version
 
 STACK, SHARED = "Pooled", "Shared"
 L4, A10G, T4 = "ml.g6.2xlarge", "ml.g5.2xlarge", "ml.g4dn.2xlarge"

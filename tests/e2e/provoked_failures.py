@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from local_assembly import PYTHON_CONFIG, below, write_archive
 
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.server.host_features import has_private_addresses, has_private_mounts
-from constructs_triton.local.server.installation import find_installation, inspect_python
-from constructs_triton.local.server.server import TritonServer
-from constructs_triton.local.server.server_settings import ServerSettings
-from constructs_triton.local.sources.specs import ContainerSpec
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local.server.host_features import has_private_addresses, has_private_mounts
+from constructs_triton_tools.local.server.installation import find_installation, inspect_python
+from constructs_triton_tools.local.server.server import TritonServer
+from constructs_triton_tools.local.server.server_settings import ServerSettings
+from constructs_triton_tools.local.sources.specs import ContainerSpec
 
 _MODEL = """
 import triton_python_backend_utils as pb_utils

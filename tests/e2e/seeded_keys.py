@@ -8,8 +8,8 @@ from deploy_twice import inventory
 from keys_app import STACK, KeyState, synthesize
 from seeded_life import Life
 
-from constructs_triton.cloud_assembly.assembly import Assembly
-from constructs_triton.rehearsal import Behaviour, SimulatedAccount
+from cdk_rehearse import Behaviour, SimulatedAccount
+from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 __all__ = ["live_with_keys", "synthesize_keys"]
 

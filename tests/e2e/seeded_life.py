@@ -20,11 +20,11 @@ from typing import Any
 from deploy_twice import inventory, put_what_exists_before
 from guard_states import STACK, STATES
 
-from constructs_triton.cloud_assembly.assembly import Assembly
-from constructs_triton.rehearsal import Behaviour, SimulatedAccount
-from constructs_triton.rehearsal.providers import is_custom
-from constructs_triton.rehearsal.stacks.stack import Stack
-from constructs_triton.rehearsal.steps import When
+from cdk_rehearse import Behaviour, SimulatedAccount
+from cdk_rehearse.providers import is_custom
+from cdk_rehearse.stacks.stack import Stack
+from cdk_rehearse.steps import When
+from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 __all__ = ["Life", "account", "live_as_example", "live_as_guard"]
 

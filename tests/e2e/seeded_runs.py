@@ -32,7 +32,7 @@ from programs import PROJECT
 from seeded_keys import live_with_keys, synthesize_keys
 from seeded_life import live_as_example, live_as_guard
 
-from constructs_triton.cloud_assembly.assembly import Assembly
+from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 __all__ = ["Result", "assemblies", "case_of", "replay_command", "run_in_processes", "run_seeds"]
 

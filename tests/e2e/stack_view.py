@@ -7,8 +7,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.stacks.stack import Stack
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.stacks.stack import Stack
 
 _NAMES = {"endpoint": "Endpoint", "config": "EndpointConfig", "model": "Model"}
 

@@ -16,7 +16,7 @@ from notebook_endpoints import BUCKET, ROLE, write_archive
 from synthesized_adoption import ARTIFACT, synthesize
 from test_adopt_kinds import Notebook, components, files, isolated, own_image, several_variants
 
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 from constructs_triton.testing import assert_endpoint
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]

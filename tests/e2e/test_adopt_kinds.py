@@ -13,7 +13,7 @@ from notebook_endpoints import BUCKET, ROLE, prepare_account, write_archive
 from programs import run_command
 from synthesized_adoption import ARTIFACT, synthesize
 
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 

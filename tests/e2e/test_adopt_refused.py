@@ -11,7 +11,7 @@ from notebook_endpoints import BUCKET
 from synthesized_adoption import ARTIFACT, synthesize
 from test_adopt_kinds import ARCHIVE, IMAGE, ROLE_ARN, VARIANT, Notebook, components
 
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 

@@ -11,10 +11,10 @@ import boto3
 import pytest
 from adopted_app import DESIRED, NAME, STACK, TAGS, Notebook, adopt, synthesize
 
-from constructs_triton.cloud_assembly.endpoints import declared_endpoints
-from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
-from constructs_triton.operations.stack_endpoints import endpoints_of_stack
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
+from constructs_triton_core.cloud_assembly.endpoints import declared_endpoints
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_tools.operations.stack_endpoints import endpoints_of_stack
 
 pytestmark = [pytest.mark.e2e]
 

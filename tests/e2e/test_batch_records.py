@@ -15,7 +15,7 @@ from local_assembly import AssemblyBuilder, adding_model, below
 from programs import PROJECT
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 

@@ -9,8 +9,9 @@ import pytest
 from local_assembly import BUCKET, AssemblyBuilder
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.model_config import (
+from constructs_triton_client import TritonClient
+from constructs_triton_tools.local import LocalEndpoint
+from triton_model_check.model_config import (
     Ensemble,
     ModelConfig,
     ModelDynamicBatching,
@@ -20,8 +21,7 @@ from constructs_triton.model_config import (
     ModelWarmup,
     PythonBackend,
 )
-from constructs_triton.model_repository import ModelRepositoryBuilder, pack
-from constructs_triton_client import TritonClient
+from triton_model_check.model_repository import ModelRepositoryBuilder, pack
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 

@@ -14,8 +14,8 @@ from moto import mock_aws
 from triton_server import needs_server
 
 from constructs_triton.cli import main
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client.wire import encode_request
+from constructs_triton_tools.local import LocalEndpoint
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 

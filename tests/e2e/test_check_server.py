@@ -19,9 +19,9 @@ from onnx import TensorProto
 from triton_server import needs_server
 
 from constructs_triton.cli import main
-from constructs_triton.local.server_check import CheckRun, ask_server
-from constructs_triton.model_config import ModelConfig, PythonBackend
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_tools.local.server_check import CheckRun, ask_server
+from triton_model_check.model_config import ModelConfig, PythonBackend
+from triton_model_check.model_repository import ModelRepository
 
 pytestmark = [pytest.mark.e2e, needs_server]
 ARCHIVE = Path(__file__).parents[1] / "contract" / "oracle" / "cases.tar.gz"

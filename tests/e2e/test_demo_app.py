@@ -14,8 +14,8 @@ import pytest
 from programs import PROJECT, synthesize_app
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
+from constructs_triton_tools.local import LocalEndpoint
 
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 

@@ -14,10 +14,10 @@ from deploy_app import synthesize
 from deploy_synth import STACK, Declared
 from stack_view import StackView
 
-from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.permissions.access import RoleCredentials
-from constructs_triton.rehearsal.stacks.stack import Stack
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.permissions.access import RoleCredentials
+from cdk_rehearse.stacks.stack import Stack
+from constructs_triton_core.cloud_assembly.template import Template
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 

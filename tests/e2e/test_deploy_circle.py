@@ -16,10 +16,10 @@ from programs import run_command
 from stack_view import StackView
 from triton_server import needs_server
 
-from constructs_triton.errors import InvocationError, LocalEndpointError
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 from constructs_triton_client import TritonClient
+from constructs_triton_core.errors import InvocationError, LocalEndpointError
+from constructs_triton_tools.local import LocalEndpoint
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("deploy_engine")]
 

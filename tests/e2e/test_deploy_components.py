@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 from deploy_twice import inventory, synthesize_apps
 
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.stacks.stack import Stack
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.stacks.stack import Stack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 

@@ -22,8 +22,8 @@ from aws_cdk import aws_ssm as ssm
 from aws_cdk import custom_resources
 from constructs import Construct
 
+from cdk_rehearse import SimulatedAccount
 from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
-from constructs_triton.rehearsal import SimulatedAccount
 
 pytestmark = pytest.mark.e2e
 MODELS = Path(__file__).resolve().parents[2] / "assets" / "model_repositories" / "digits"

@@ -12,11 +12,11 @@ import pytest
 from pools_app import A10G, L4, SHARED, STACK, T4, synthesize_states
 from stack_view import StackView
 
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.stacks.stack import Stack
 from constructs_triton.cli import main
-from constructs_triton.local.sources.deployed import read_deployed_endpoints
-from constructs_triton.operations.status import read_status
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.stacks.stack import Stack
+from constructs_triton_tools.local.sources.deployed import read_deployed_endpoints
+from constructs_triton_tools.operations.status import read_status
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_pools")]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from encrypted_app import STACK, synthesize, synthesize_callers, synthesize_kept, synthesize_queue
 
-from constructs_triton.facts.encrypted_data import ENCRYPTED_DATA, EXECUTION_ROLE
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.rehearsal import SimulatedAccount, rehearse
-from constructs_triton.rehearsal.endpoints.encrypted_data import Use
-from constructs_triton.rehearsal.permissions.policy import allowed_resources
+from cdk_rehearse import SimulatedAccount, rehearse
+from cdk_rehearse.endpoints.encrypted_data import Use
+from cdk_rehearse.permissions.policy import allowed_resources
+from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA, EXECUTION_ROLE
+from constructs_triton_core.findings import Finding, Severity
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

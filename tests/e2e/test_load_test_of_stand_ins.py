@@ -10,9 +10,9 @@ import pytest
 from triton_server import needs_server
 
 from constructs_triton.cli import main
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.measuring.load_test.target import find_stand_ins
-from constructs_triton.planning import read_measurements
+from constructs_triton_tools.local import LocalEndpoint
+from constructs_triton_tools.measuring.load_test.target import find_stand_ins
+from constructs_triton_tools.planning import read_measurements
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_diagnosis")]
 SCORER = Path(__file__).parents[2] / "assets" / "model_repositories" / "reviews" / "scorer"

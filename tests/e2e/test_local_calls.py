@@ -21,8 +21,8 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
+from constructs_triton_tools.local import LocalEndpoint
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 

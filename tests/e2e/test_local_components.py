@@ -16,10 +16,10 @@ from deploy_twice import synthesize_apps
 from triton_server import needs_server
 
 from constructs_triton.cli import main
-from constructs_triton.cloud_assembly.endpoints import NOT_TRITON
-from constructs_triton.errors import InvocationError, NoCapacityError
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
+from constructs_triton_core.cloud_assembly.endpoints import NOT_TRITON
+from constructs_triton_core.errors import InvocationError, NoCapacityError
+from constructs_triton_tools.local import LocalEndpoint
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 

@@ -9,7 +9,7 @@ from healthy_containers import HEALTHY, serve
 from provoked_failures import PROVOCATIONS, REFUSED_BY_SCRIPT, Provocation, provoke
 from triton_server import needs_server
 
-from constructs_triton.operations import diagnose_log
+from constructs_triton_tools.operations import diagnose_log
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_diagnosis")]
 SOME = [each for each in PROVOCATIONS if each.id in ("py-module-missing", "no-version", "ens-unavailable")]

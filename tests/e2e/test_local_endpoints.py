@@ -25,7 +25,7 @@ from local_processes import loaded_target_models
 from triton_server import needs_server
 from tritonclient.http import InferenceServerClient, InferInput
 
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 

@@ -12,8 +12,8 @@ from programs import PROJECT, synthesize_app
 from test_local_endpoints import eventually
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
+from constructs_triton_tools.local import LocalEndpoint
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 

@@ -15,7 +15,7 @@ from local_assembly import adding_model, below, write_archive
 from triton_server import needs_server
 
 from constructs_triton import InstanceType, ModelSource, TritonModelRepository, TritonMultiModelEndpoint
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 
@@ -31,7 +31,7 @@ print(client.infer({"X": np.array([1], "f4")})["Y"].tolist())
 """
 ADD = """
 import sys
-from constructs_triton.operations import ModelLibrary
+from constructs_triton_tools.operations import ModelLibrary
 
 print(ModelLibrary("tenant-models", "models/").add(sys.argv[1], sys.argv[2]).uploaded)
 """

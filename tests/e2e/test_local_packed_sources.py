@@ -9,8 +9,8 @@ from local_assembly import adding_model, below, write_archive
 from test_local_endpoints import Caller
 from triton_server import needs_server
 
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.local.server.namespaces import why_no_private_mounts
+from constructs_triton_tools.local import LocalEndpoint
+from constructs_triton_tools.local.server.namespaces import why_no_private_mounts
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 PLACES = """

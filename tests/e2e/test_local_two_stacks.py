@@ -25,7 +25,7 @@ from constructs_triton import (
     TritonEndpoint,
     TritonModelRepository,
 )
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 

@@ -9,9 +9,9 @@ import pytest
 from triton_server import needs_server
 
 from constructs_triton.cli import main
-from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
-from constructs_triton_client.errors import InvocationError
+from constructs_triton_core.errors import InvocationError
+from constructs_triton_tools.local import LocalEndpoint
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 

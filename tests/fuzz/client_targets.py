@@ -14,8 +14,8 @@ from hostile_answers import BODIES, CHUNKED, EVENT, FRAMES, HEADS, answer, event
 from loopback_server import RawServer, run_raw_server
 
 from constructs_triton_client import HttpTransport, SageMakerTransport, TritonClient, default_config
-from constructs_triton_client.errors import ConstructsTritonError
 from constructs_triton_client.wire.json_text import measure_json
+from constructs_triton_core.errors import ConstructsTritonError
 
 __all__ = ["answers", "read_answer"]
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from constructs_triton.cli.load_test.requests import BodyForm, read_lines
-from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses
-from constructs_triton.planning.prices import read_prices
-from constructs_triton.untrusted.ignore_patterns import compile_patterns
 from constructs_triton_client.bounded_files import ArrayFolder
-from constructs_triton_client.bounded_json import parse_bounded_json
-from constructs_triton_client.errors import ConstructsTritonError
 from constructs_triton_client.generation import read_generation
 from constructs_triton_client.recorded_requests import RecordedRequests
-from constructs_triton_client.visible_text import visible
+from constructs_triton_core.bounded_json import parse_bounded_json
+from constructs_triton_core.errors import ConstructsTritonError
+from constructs_triton_core.visible_text import visible
+from constructs_triton_tools.cli.load_test.requests import BodyForm, read_lines
+from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
+from constructs_triton_tools.planning.prices import read_prices
+from triton_model_check.untrusted.ignore_patterns import compile_patterns
 
 __all__ = [
     "GENERATION",

@@ -20,25 +20,25 @@ from client_targets import answers, read_answer
 from reader_targets import READERS
 from template_targets import read_assembly, seeds
 
-from constructs_triton.custom_resource_handlers.model_sync.index import Index
-from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, Manifest
-from constructs_triton.errors import ConstructsTritonError
-from constructs_triton.local.server.unpacking import unpack
-from constructs_triton.model_config.folder import ModelFolder
-from constructs_triton.model_config.locations import Locations
-from constructs_triton.model_config.packed_environment import packed_python
-from constructs_triton.model_config.python_source import PythonSource
-from constructs_triton.model_config.text import parse_model_config
-from constructs_triton.model_files import describe
-from constructs_triton.model_repository import ModelRepository
-from constructs_triton.model_repository.archive_inspection import inspect_archive
-from constructs_triton.planning.measurements import read_measurements
-from constructs_triton.planning.traffic import read_traffic
-from constructs_triton_client.model_index import ModelIndex
 from constructs_triton_client.server_sent_events import iterate_events
 from constructs_triton_client.wire import decode_request
 from constructs_triton_client.wire.content_type import format_content_type
 from constructs_triton_client.wire.responses import decode_response
+from constructs_triton_core.errors import ConstructsTritonError
+from constructs_triton_core.model_index import ModelIndex
+from constructs_triton_functions.model_sync.index import Index
+from constructs_triton_functions.model_sync.manifest import FileManifest, Manifest
+from constructs_triton_tools.local.server.unpacking import unpack
+from constructs_triton_tools.planning.measurements import read_measurements
+from constructs_triton_tools.planning.traffic import read_traffic
+from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model_config.locations import Locations
+from triton_model_check.model_config.packed_environment import packed_python
+from triton_model_check.model_config.python_source import PythonSource
+from triton_model_check.model_config.text import parse_model_config
+from triton_model_check.model_files import describe
+from triton_model_check.model_repository import ModelRepository
+from triton_model_check.model_repository.archive_inspection import inspect_archive
 
 __all__ = ["TARGETS", "FuzzTarget"]
 

@@ -18,18 +18,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.artifacts.environments.contents import read_contents
-from constructs_triton.artifacts.environments.lock import LOCK_MEMBER, read_lock
-from constructs_triton.artifacts.environments.requirements import read_requirements
-from constructs_triton.errors import ConstructsTritonError
-from constructs_triton.measuring.tuning.journal import Journal
-from constructs_triton.model_files.plan_manifest import read_manifest
-from constructs_triton.operations.capture_files import read_capture_files
-from constructs_triton.operations.stopping.saved_endpoint import read_saved
-from constructs_triton.planning.price_list import fetch_job_price, fetch_prices
-from constructs_triton.planning.recommender import read_recommendations
-from constructs_triton.rehearsal.template_parsing import parse_template
-from constructs_triton.untrusted.json_files import read_json
+from cdk_rehearse.template_parsing import parse_template
+from constructs_triton_core.errors import ConstructsTritonError
+from constructs_triton_core.untrusted.json_files import read_json
+from constructs_triton_tools.measuring.tuning.journal import Journal
+from constructs_triton_tools.operations.capture_files import read_capture_files
+from constructs_triton_tools.operations.stopping.saved_endpoint import read_saved
+from constructs_triton_tools.planning.price_list import fetch_job_price, fetch_prices
+from constructs_triton_tools.planning.recommender import read_recommendations
+from triton_model_check.artifacts.environments.contents import read_contents
+from triton_model_check.artifacts.environments.lock import LOCK_MEMBER, read_lock
+from triton_model_check.artifacts.environments.requirements import read_requirements
+from triton_model_check.model_files.plan_manifest import read_manifest
 
 __all__ = ["READERS", "Reader"]
 

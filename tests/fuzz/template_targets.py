@@ -10,13 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.cli.assembly.stacks import read_stacks
-from constructs_triton.cli.recommender import check_template
-from constructs_triton.cloud_assembly.service_graph import ServiceGraph
-from constructs_triton.errors import ConstructsTritonError
-from constructs_triton.local.sources.assembly import read_endpoints
-from constructs_triton.planning.cost.template_cost import fleets_of
-from constructs_triton.planning.template_scaling import read_scaling
+from constructs_triton_core.errors import ConstructsTritonError
+from constructs_triton_tools.assembly.service_graph import ServiceGraph
+from constructs_triton_tools.cli.assembly.stacks import read_stacks
+from constructs_triton_tools.cli.recommender import check_template
+from constructs_triton_tools.local.sources.assembly import read_endpoints
+from constructs_triton_tools.planning.cost.template_cost import fleets_of
+from constructs_triton_tools.planning.template_scaling import read_scaling
 
 __all__ = ["DOCUMENTS", "read_assembly", "seeds"]
 

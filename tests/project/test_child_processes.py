@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from workspace import PACKAGES, PROJECT
 
-PROJECT = Path(__file__).resolve().parents[2]
-PACKAGE = PROJECT / "constructs_triton"
-ROOM = PACKAGE / "processes"
-# The files of users' projects, which run in programs of their own.
-TEMPLATES = tuple(PACKAGE / "cli" / "project" / name for name in ("template", "examples"))
-MODULES = [
-    path
-    for folder in (PACKAGE, PROJECT / "client" / "constructs_triton_client")
-    for path in folder.rglob("*.py")
-    if not any(map(path.is_relative_to, (ROOM, *TEMPLATES)))
-]
+ROOM = PACKAGES["constructs_triton_core"].root / "processes"
+MODULES = [path for each in PACKAGES.values() for path in each.modules if not path.is_relative_to(ROOM)]
 WORDS = {"subprocess", "multiprocessing", "ProcessPoolExecutor", "pty", "posix_spawn", "posix_spawnp"}
 WORDS |= {"create_subprocess_exec", "create_subprocess_shell", "subprocess_exec", "subprocess_shell"}
 WORDS |= {"fork", "forkpty", "system", "popen", "startfile", "webbrowser"}

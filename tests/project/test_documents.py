@@ -34,7 +34,7 @@ from constructs_triton_client.wire import encode_response
 
 DOCUMENTS = [
     PROJECT / "README.md",
-    PROJECT / "client" / "README.md",
+    *sorted((PROJECT / "packages").glob("*/README.md")),
     *sorted((PROJECT / "docs").rglob("*.md")),
 ]
 FENCE = re.compile(r'python|py|python title="(?P<title>[\w./]+)"')

@@ -42,8 +42,8 @@ def _loaded(code: str) -> set[str]:
         "import constructs_triton",
         "import constructs_triton_client",
         "import constructs_triton_client.wire",
-        "import constructs_triton.model_repository",
-        "import constructs_triton.planning",
+        "import triton_model_check.model_repository",
+        "import constructs_triton_tools.planning",
     ],
 )
 def test_import_starts_nothing(code: str) -> None:

@@ -15,7 +15,7 @@ from documentation.api import PACKAGES
 
 from constructs_triton import TritonEnsembleEndpoint
 from constructs_triton_client import InMemoryTransport, TritonClient
-from constructs_triton_client.keywords import keywords_of
+from constructs_triton_core.keywords import keywords_of
 
 CLIENT = TritonClient(InMemoryTransport(dict))
 CONSTRUCTORS = ("__init__", "__new__")
@@ -116,8 +116,8 @@ def test_every_package_has_callables() -> None:
         "constructs_triton.Deployment.blue_green_canary",
         "constructs_triton.TritonEndpoint.__init__",
         "constructs_triton.TritonEndpoint.auto_scale_instance_count",
-        "constructs_triton.local.LocalEndpoint.__init__",
-        "constructs_triton.planning.simulate",
+        "constructs_triton_tools.local.LocalEndpoint.__init__",
+        "constructs_triton_tools.planning.simulate",
         "constructs_triton_client.TritonClient.for_endpoint",
     }
     assert expected <= {name for name in CALLABLES if keywords(name)}

@@ -1,47 +1,37 @@
-"""The layers of the package and of its larger folders."""
+"""The layers of each package and of its larger folders."""
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
-
-PROJECT = Path(__file__).resolve().parents[2]
-PACKAGE = PROJECT / "constructs_triton"
-CLIENT = PROJECT / "client" / "constructs_triton_client"
-# The files of users' projects, which nothing imports.
-TEMPLATES = tuple(PACKAGE / "cli" / "project" / name for name in ("template", "examples"))
+from workspace import PACKAGES, imported_names, lazy_names
 
 # In each folder, a module imports only from entries above its own entry.
 LAYERS: dict[str, tuple[str, ...]] = {
-    "": (
+    "constructs_triton_core": (
+        "visible_text",
         "findings",
         "errors",
-        "tokens",
+        "spelling",
+        "keywords",
         "public_names",
+        "tokens",
+        "datatypes",
+        "bounded_json",
+        "concurrency",
+        "model_index",
+        "aws",
         "untrusted",
         "processes",
         "facts",
-        "model_files",
-        "model_config",
-        "model_repository",
-        "custom_resource_handlers",
         "cloud_assembly",
-        "artifacts",
-        "planning",
-        "operations",
-        "rehearsal",
-        "cdk",
-        "local",
-        "measuring",
-        "testing",
-        "cli",
+        "program",
     ),
-    "cloud_assembly": (
+    "constructs_triton_core.cloud_assembly": (
+        "custom_types",
         "shapes",
         "template",
         "evaluation_budget",
@@ -52,16 +42,53 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "assembly",
         "endpoints",
         "scaling",
-        "invokers",
-        "service_graph",
     ),
-    "rehearsal": (
+    "triton_model_check": (
+        "untrusted",
+        "facts",
+        "model_files",
+        "model_config",
+        "model_repository",
+        "artifacts",
+        "cli",
+        "__main__",
+    ),
+    "constructs_triton_functions": (
+        "response",
+        "retries",
+        "endpoint_state",
+        "variants",
+        "scaling",
+        "continuation",
+        "verification",
+        "model_sync",
+        "update_check",
+        "adoption",
+        "scaling_guard",
+    ),
+    "constructs_triton_client": (
+        "wire",
+        "bounded_files",
+        "invocation_errors",
+        "transports",
+        "input_checks",
+        "waking",
+        "server_sent_events",
+        "generated_events",
+        "generation",
+        "async_inference",
+        "recorded_tensors",
+        "recorded_requests",
+        "triton_client",
+    ),
+    "cdk_rehearse": (
         "errors",
         "steps",
         "behaviour",
         "opaque_values",
         "replacement",
         "template_parsing",
+        "construct_libraries",
         "services",
         "existing",
         "function_process",
@@ -74,21 +101,18 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "account",
         "failures",
         "updates",
+        "cli",
     ),
-    "cdk": (
-        "validation",
-        "permissions",
-        "custom_resources",
-        "metrics",
-        "scaling",
-        "repository",
-        "options",
-        "monitoring",
-        "endpoint",
-        "inference_component",
-        "model",
+    "constructs_triton_tools": (
+        "assembly",
+        "building",
+        "operations",
+        "planning",
+        "local",
+        "measuring",
+        "cli",
     ),
-    "local": (
+    "constructs_triton_tools.local": (
         "options",
         "model_statistics",
         "gateway_query",
@@ -110,33 +134,45 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "checked_models",
         "server_check",
     ),
+    "constructs_triton": (
+        "cdk",
+        "testing",
+        "cli",
+    ),
+    "constructs_triton.cdk": (
+        "validation",
+        "permissions",
+        "custom_resources",
+        "metrics",
+        "scaling",
+        "repository",
+        "options",
+        "monitoring",
+        "endpoint",
+        "inference_component",
+        "model",
+    ),
 }
-# The first two read the same template, so neither imports the other. Tests alone import `testing`.
-SIBLINGS = {("local", "cdk"), ("cli", "testing")}
 
 
-def _modules(folder: str) -> list[Path]:
-    root = PACKAGE / folder
-    found = (path for path in root.rglob("*.py") if not any(map(path.is_relative_to, TEMPLATES)))
-    return sorted(path for path in found if path != root / "__init__.py")
+def _folder(name: str) -> Path:
+    package, *inner = name.split(".")
+    return PACKAGES[package].root.joinpath(*inner)
 
 
-def _layer(path: Path, folder: str) -> str:
-    return path.relative_to(PACKAGE / folder).parts[0].removesuffix(".py")
+def _modules(name: str) -> list[Path]:
+    folder = _folder(name)
+    found = (path for path in PACKAGES[name.partition(".")[0]].modules if path.is_relative_to(folder))
+    return [path for path in found if path != folder / "__init__.py"]
 
 
-def imported_names(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+def _layer(path: Path, name: str) -> str:
+    return path.relative_to(_folder(name)).parts[0].removesuffix(".py")
 
 
-def _imported_layers(path: Path, folder: str) -> set[str]:
-    package = ["constructs_triton", *filter(None, [folder])]
-    names = (name.split(".") for name in imported_names(path))
+def _imported_layers(path: Path, name: str) -> set[str]:
+    package = name.split(".")
+    names = (each.split(".") for each in imported_names(path))
     return {
         parts[len(package)]
         for parts in names
@@ -144,64 +180,49 @@ def _imported_layers(path: Path, folder: str) -> set[str]:
     }
 
 
-def _allowed(layer: str, folder: str) -> set[str]:
-    layers = LAYERS[folder]
-    above = layers[: layers.index(layer) + 1]
-    return {other for other in above if (layer, other) not in SIBLINGS}
-
-
-@pytest.mark.parametrize("folder", LAYERS)
-def test_modules_import_only_from_layers_above(folder: str) -> None:
-    """No module imports from a layer further down its folder's list, nor from a sibling."""
+@pytest.mark.parametrize("name", LAYERS)
+def test_modules_import_only_from_layers_above(name: str) -> None:
+    """No module imports from a layer further down its folder's list."""
+    layers = LAYERS[name]
     upward = {
-        str(path.relative_to(PACKAGE)): sorted(
-            _imported_layers(path, folder) & set(LAYERS[folder]) - _allowed(_layer(path, folder), folder)
-        )
-        for path in _modules(folder)
+        str(path): [
+            other
+            for other in _imported_layers(path, name) & set(layers)
+            if layers.index(other) > layers.index(_layer(path, name))
+        ]
+        for path in _modules(name)
     }
-    assert not {module: layers for module, layers in upward.items() if layers}
+    assert not {module: found for module, found in upward.items() if found}
 
 
-@pytest.mark.parametrize("folder", LAYERS)
-def test_each_module_is_in_a_layer(folder: str) -> None:
+@pytest.mark.parametrize("name", LAYERS)
+def test_each_module_is_in_a_layer(name: str) -> None:
     """Every module and sub-folder of a layered folder is in its list of layers, and nothing else is."""
-    assert {_layer(path, folder) for path in _modules(folder)} == set(LAYERS[folder])
+    assert {_layer(path, name) for path in _modules(name)} == set(LAYERS[name])
 
 
-def test_only_cdk_imports_the_cdk() -> None:
-    """``cdk/`` and ``testing/`` are the only folders that import aws_cdk, constructs or jsii."""
-    outside = (path for path in _modules("") if _layer(path, "") not in ("cdk", "testing"))
-    roots = {str(path): {name.split(".")[0] for name in imported_names(path)} for path in outside}
-    assert not {path for path, names in roots.items() if names & {"aws_cdk", "constructs", "jsii"}}
-
-
-def test_modules_have_no_private_names() -> None:
+@pytest.mark.parametrize("package", PACKAGES)
+def test_modules_have_no_private_names(package: str) -> None:
     """No module's file name begins with an underscore: the folder says what belongs together."""
-    private = [path for path in _modules("") if path.name.startswith("_") and not path.name.startswith("__")]
-    assert not private
+    modules = PACKAGES[package].modules
+    assert not [path for path in modules if re.match("_[^_]", path.name)]
 
 
 def _import_graph() -> dict[str, set[str]]:
     """Return the imports of each module, with those inside functions and those for type checkers."""
-    packages = (PACKAGE, CLIENT)
-    paths = {_dotted(path, each.parent): path for each in packages for path in each.rglob("*.py")}
-    lazy = dict(pair for stub in PACKAGE.rglob("__init__.pyi") for pair in _lazy_names(stub))
+    packages = PACKAGES.values()
+    paths = {_dotted(path): path for each in packages for path in each.modules}
+    lazy = dict(pair for each in packages for stub in each.stubs for pair in lazy_names(stub, _dotted(stub)))
     return {
         module: {lazy.get(name, name) for name in imported_names(path)} & paths.keys() - {module}
         for module, path in paths.items()
-        if not any(map(path.is_relative_to, TEMPLATES))
     }
 
 
-def _dotted(path: Path, root: Path) -> str:
-    return ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-
-
-def _lazy_names(stub: Path) -> Iterator[tuple[str, str]]:
-    """Yield the names that a package imports on first use, and the module of each."""
-    package = _dotted(stub, PROJECT)
-    for module, name in re.findall(r"^from (\.\S+) import (\w+) as", stub.read_text(), re.MULTILINE):
-        yield f"{package}.{name}", f"{package}{module}"
+def _dotted(path: Path) -> str:
+    package = next(each for each in PACKAGES.values() if path.is_relative_to(each.root))
+    parts = path.relative_to(package.root.parent).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
 
 
 def test_no_modules_import_each_other() -> None:

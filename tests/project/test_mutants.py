@@ -11,7 +11,7 @@ from mutants.sample import draw, find
 from mutants.score import read_equivalents
 
 PROJECT = Path(__file__).resolve().parents[2]
-WIRE = "client/constructs_triton_client/wire"
+WIRE = "packages/client/src/constructs_triton_client/wire"
 
 
 def mutated(source: str) -> set[str]:

@@ -14,13 +14,15 @@ from documentation.docstrings import read_docstring
 from documentation.generated import write_generated
 from documentation.pages import LINK, PROJECT, collect
 from test_layers import LAYERS
+from workspace import PACKAGES as WORKSPACE
 
 import constructs_triton
 from constructs_triton.cdk.validation.properties import declared_properties
 from constructs_triton.cli import COMMANDS
-from constructs_triton.facts.failures import known_failures
+from constructs_triton_core.facts.failures import known_failures
 
 DOCS = PROJECT / "docs"
+CONTRIBUTING = (PROJECT / "CONTRIBUTING.md").read_text()
 
 
 class _Documented:
@@ -94,8 +96,7 @@ def test_every_public_name_has_a_section(api: dict[str, str]) -> None:
     for module in PACKAGES.values():
         public = importlib.import_module(module).__all__
         assert [name for name in public if f"\n## {name} {{" not in text] == []
-    assert "from constructs_triton_client.errors import InvocationError" in api["client_errors"]
-    assert "## InvocationError" not in api["errors"]
+    assert "from constructs_triton_core.errors import InvocationError" in api["errors"]
 
 
 def test_types_that_are_returned_have_a_section(api: dict[str, str]) -> None:
@@ -158,7 +159,11 @@ def test_every_link_leads_to_a_page_of_the_site(tmp_path: Path, api: dict[str, s
 
 def test_every_link_works_in_a_checkout() -> None:
     """In a checkout, every link of a page leads to a file, and to a heading or an anchor of it."""
-    pages = [page for folder in ("docs", "examples", "client") for page in (PROJECT / folder).rglob("*.md")]
+    pages = [
+        page
+        for folder in ("docs", "examples", "packages", "dev")
+        for page in (PROJECT / folder).rglob("*.md")
+    ]
     for page in (*pages, *PROJECT.glob("*.md")):
         for link in LINK.finditer(page.read_text()):
             target = (page.parent / link["path"]).resolve()
@@ -189,9 +194,51 @@ def test_readme_is_short() -> None:
 
 
 def test_picture_shows_all_layers() -> None:
-    """The picture of the layers shows all of them."""
-    layers = (DOCS / "images" / "layers.svg").read_text()
-    assert [each for each in LAYERS[""] if f">{each}</text>" not in layers] == []
+    """The picture of the packages shows each package with its layers."""
+    picture = (DOCS / "images" / "layers.svg").read_text()
+    names = [name for package in WORKSPACE for name in (package, *LAYERS[package])]
+    assert [name for name in names if name[0] != "_" and f">{name}</text>" not in picture] == []
+
+
+def test_packages_of_contributing_are_those_of_the_workspace() -> None:
+    """The table of the packages has all of them, the top one first, with their floors and limits of lines."""
+    rows = [line.strip("| ").split(" | ") for line in CONTRIBUTING.splitlines() if line.startswith("| `")]
+    found = {row[1].strip("`"): (row[3], row[-1]) for row in rows if len(row) == 6}
+    short = {name: name.rpartition("_")[2] for name in WORKSPACE}
+    expected = {
+        each.name: (", ".join(short[floor] for floor in each.floors) or "none", f"{each.lines:,}")
+        for each in WORKSPACE.values()
+    }
+    assert found == expected
+    assert [*found] == [*reversed(expected)]
+
+
+def test_map_of_contributing_leads_to_files() -> None:
+    """Each of the twelve rows of "I want to change X" names files and folders that exist."""
+    section = CONTRIBUTING.partition("## I want to change X, look here\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
+    paths = re.findall(r"`((?:constructs_triton|packages|tests|tools|docs)/[^`]*)`", section)
+    assert len(rows) == 12
+    assert [path for path in paths if not (PROJECT / path).exists()] == []
+
+
+def test_moved_modules_lead_to_modules() -> None:
+    """Each new place in the table of moved modules exists."""
+    text = (PROJECT / "dev" / "moved_modules.md").read_text()
+    places = {name.split(".")[0]: package.root.parent for name, package in WORKSPACE.items()}
+    for name in re.findall(r"^\| `[^|]+ \| `([\w.]+)`", text, re.MULTILINE):
+        path = places[name.split(".")[0]].joinpath(*name.split("."))
+        assert path.is_dir() or path.with_suffix(".py").is_file(), name
+
+
+def test_readme_of_a_package_names_its_rooms() -> None:
+    """The README of each package has each of its rooms in a table, and is short."""
+    for package in WORKSPACE.values():
+        if package.source != ".":
+            text = (PROJECT / package.source).parent.joinpath("README.md").read_text()
+            rooms = [name for name in LAYERS[package.name] if name[0] != "_"]
+            assert [name for name in rooms if not re.search(rf"^\|.*`{name}`", text, re.MULTILINE)] == []
+            assert len(text.splitlines()) <= 75
 
 
 def test_pages_need_no_script_of_another_host() -> None:

@@ -1,18 +1,30 @@
-"""What ``make release-check`` checks of versions and distributions."""
+"""What ``make release-check`` checks of versions and distributions, and the program that sets the version."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import zipfile
 from pathlib import Path
 
 import pytest
-from release_check import distribution_problems, open_points, version_problems
+import set_version
+from members import members_of, own_requirements
+from release_check import (
+    REQUIREMENTS,
+    distribution_problems,
+    missing_distributions,
+    open_points,
+    version_problems,
+)
+from smallest_uses import USES
 
 PROJECT = Path(__file__).parents[2]
-TEMPLATE = "constructs_triton/cli/project/template/requirements.txt"
-FILES = ("pyproject.toml", "client/pyproject.toml", "CHANGELOG.md", TEMPLATE)
+MEMBERS = members_of()
+VERSION = MEMBERS[-1].version
+FILES = (*(member.file for member in MEMBERS), "CHANGELOG.md", REQUIREMENTS)
 CONTENT = ("p/py.typed", "p/__init__.py", "p-1.dist-info/METADATA", "p-1.dist-info/licenses/LICENSE")
+METADATA = "Metadata-Version: 2.4\nName: p\nVersion: 1\nLicense-File: LICENSE\nLicense-File: b/C.txt\n"
 
 
 def copy_to(folder: Path) -> Path:
@@ -23,7 +35,7 @@ def copy_to(folder: Path) -> Path:
 
 
 def test_versions_are_equal() -> None:
-    """Both packages, the requirement of the client, the project template and the changelog agree."""
+    """All packages, their requirements of each other, the project template and the changelog agree."""
     assert list(version_problems(PROJECT)) == []
 
 
@@ -32,8 +44,60 @@ def test_other_version_is_a_problem(name: str, tmp_path: Path) -> None:
     """A version that was changed in one file only is found."""
     project = copy_to(tmp_path)
     path = project / name
-    path.write_text(path.read_text().replace("0.1.0", "0.1.1"))
+    path.write_text(path.read_text().replace(VERSION.partition(".dev")[0], "99.1"))
     assert list(version_problems(project))
+
+
+@pytest.mark.parametrize("written", ["", ">=0", "~=0.1"])
+def test_requirement_of_another_package_without_its_version_is_a_problem(
+    written: str, tmp_path: Path
+) -> None:
+    """uv does not compare the versions of a workspace's packages, so this does."""
+    project = copy_to(tmp_path)
+    path = project / "packages/client/pyproject.toml"
+    path.write_text(path.read_text().replace(f"core=={VERSION}", f"core{written}"))
+    (problem,) = version_problems(project)
+    assert problem.startswith(f"packages/client/pyproject.toml: must require version {VERSION}, got")
+
+
+@pytest.mark.parametrize("version", ["0.2.0", "1.0.0rc1", "0.2.0.dev0"])
+def test_one_command_sets_every_version(version: str, tmp_path: Path) -> None:
+    """All versions are equal then; a person writes the changelog. The rest of each file is unchanged."""
+    project = copy_to(tmp_path)
+    assert set_version.main([version], project) == 0
+    members = members_of(project)
+    assert {member.version for member in members} == {version}
+    names = {member.name for member in members}
+    pins = [pin for member in members for _, pin in own_requirements(member, names)]
+    assert len(pins) >= len(names)
+    assert {*pins} == {f"=={version}"}
+    heading = version.partition(".dev")[0]
+    assert [each.partition(":")[0] for each in version_problems(project)] == ["CHANGELOG.md"]
+    changelog = project / "CHANGELOG.md"
+    changelog.write_text(re.sub(r"^## \S+", f"## {heading}", changelog.read_text(), count=1, flags=re.M))
+    assert list(version_problems(project)) == []
+    set_version.set_version(project, VERSION)
+    for name in (*(member.file for member in members), REQUIREMENTS):
+        assert (project / name).read_text() == (PROJECT / name).read_text()
+
+
+def test_set_version_prints_what_changed_and_what_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The list has each file once."""
+    set_version.main(["99.0.0"], copy_to(tmp_path))
+    lines = capsys.readouterr().out.splitlines()
+    changed = [member.file for member in MEMBERS] + [REQUIREMENTS]
+    assert lines[:-1] == [f"changed {name}" for name in changed]
+    assert lines[-1].startswith("left: CHANGELOG.md: the first version must be 99.0.0")
+
+
+@pytest.mark.parametrize("version", ["v0.2.0", "0.2.0-dev0", "next", ""])
+def test_set_version_refuses_other_forms(version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Packages would write these in another way, so they would not be equal."""
+    with pytest.raises(SystemExit):
+        set_version.main([version])
+    assert "version" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -41,20 +105,37 @@ def test_other_version_is_a_problem(name: str, tmp_path: Path) -> None:
     [
         ("", "", []),
         ("", "p/py.typed", ["p/py.typed is missing"]),
-        ("", "p-1.dist-info/licenses/LICENSE", ["LICENSE is missing"]),
+        ("", "p-1.dist-info/licenses/LICENSE", ["LICENSE is missing", "licenses/LICENSE is missing"]),
+        ("", "p-1.dist-info/licenses/b/C.txt", ["licenses/b/C.txt is missing"]),
         ("p/test_a.py", "", ["p/test_a.py does not belong in a release"]),
+        ("p/tests/data.txt", "", ["p/tests/data.txt does not belong in a release"]),
         ("p/__pycache__/a.pyc", "", ["p/__pycache__/a.pyc does not belong in a release"]),
-        ("constructs_triton/cli/project/template/tests/test_stack.py", "", []),
+        ("q/__init__.py", "", ["q/py.typed is missing"]),
+        ("p/constructs_triton_tools/cli/project/template/tests/test_stack.py", "", []),
     ],
 )
 def test_content_of_a_wheel(added: str, left_out: str, problems: list[str], tmp_path: Path) -> None:
-    """A wheel has its license and type marker, no caches, and no tests but those of new projects."""
+    """A wheel has its licenses and type markers, no caches, and no tests but those of new projects."""
     wheel = tmp_path / "p-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
-        for name in (*CONTENT, *filter(None, [added])):
+        for name in (*CONTENT, "p-1.dist-info/licenses/b/C.txt", *filter(None, [added])):
             if name != left_out:
-                archive.writestr(name, "")
+                archive.writestr(name, METADATA if name.endswith("METADATA") else "")
     assert list(distribution_problems(wheel)) == [f"{wheel.name}: {each}" for each in problems]
+
+
+def test_distribution_that_was_not_built_is_a_problem() -> None:
+    """Each package has a wheel and a source distribution of its version."""
+    names = [
+        f"{member.module}-{VERSION}{end}" for member in MEMBERS for end in ("-py3-none-any.whl", ".tar.gz")
+    ]
+    assert list(missing_distributions(PROJECT, names)) == []
+    assert list(missing_distributions(PROJECT, names[1:])) == [f"{names[0]}: was not built"]
+
+
+def test_every_package_has_a_smallest_use() -> None:
+    """The release check installs each package alone and runs it."""
+    assert list(USES) == [member.name for member in MEMBERS]
 
 
 def test_open_points_are_in_the_list_of_the_owner() -> None:

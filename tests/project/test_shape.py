@@ -5,14 +5,10 @@ from __future__ import annotations
 import ast
 import statistics
 from collections import Counter
-from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[2]
-MODULES = [
-    path
-    for package in ("constructs_triton", "client/constructs_triton_client")
-    for path in (PROJECT / package).rglob("*.py")
-]
+from workspace import PACKAGES, PROJECT
+
+MODULES = [path for each in PACKAGES.values() for path in each.root.rglob("*.py")]
 
 
 def _function_lengths() -> dict[str, int]:

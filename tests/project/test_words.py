@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from workspace import PACKAGES, PROJECT
 
-PROJECT = Path(__file__).resolve().parents[2]
 #: The word to write, and a pattern of what not to write in its place.
 WORDS = {
     "fix": r"mend(s|ed|ing)?",
@@ -32,7 +32,7 @@ WORDS = {
 }
 FOLDERS = sorted(
     str(path.relative_to(PROJECT))
-    for top in ("constructs_triton", "client", "tests")
+    for top in ("constructs_triton", "tests", *(f"{each.source}/{each.name}" for each in PACKAGES.values()))
     for path in (PROJECT / top).iterdir()
     if path.is_dir() and path.name != "__pycache__"
 )
@@ -58,6 +58,6 @@ def test_folder_uses_ordinary_words(folder: str) -> None:
 
 def test_the_rest_uses_ordinary_words() -> None:
     """Neither do the modules above those folders, the README, the tools and the benchmarks."""
-    package = (PROJECT / "constructs_triton").glob("*.py*")
+    package = (path for each in PACKAGES.values() for path in each.root.glob("*.py*"))
     scripts = (path for name in ("tools", "benchmarks") for path in (PROJECT / name).rglob("*.py"))
     assert not [found for path in (*package, *scripts, PROJECT / "README.md") for found in _found(path)]

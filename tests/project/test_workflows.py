@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from members import members_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((PROJECT / ".github" / "workflows").glob("*.yml"))
@@ -28,6 +29,17 @@ def test_workflow_may_only_read(workflow: Path) -> None:
     for job in re.split(r"\n  (?=\w+:\n)", text.partition("\njobs:\n")[2]):
         assert ": write" not in job or "- run:" not in job
     assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+
+
+def test_release_publishes_every_package() -> None:
+    """Each package is uploaded and published, after those that it requires."""
+    text = (PROJECT / ".github" / "workflows" / "release.yml").read_text()
+    names = [member.name for member in members_of()]
+    uploaded = re.findall(r"^ +name: ([\w-]+)\n +path: dist/(\w+)-\*$", text, re.MULTILINE)
+    assert uploaded == [(name, name.replace("-", "_")) for name in names]
+    (published,) = re.findall(r"^ +project: \[(.+)\]$", text, re.MULTILINE)
+    assert published.split(", ") == names
+    assert "max-parallel: 1" in text
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)

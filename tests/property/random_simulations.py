@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from constructs_triton.planning import Assumptions, Fleet, Traffic
-from constructs_triton.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
-from constructs_triton.planning.simulation_result import Simulation
+from constructs_triton_tools.planning import Assumptions, Fleet, Traffic
+from constructs_triton_tools.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
+from constructs_triton_tools.planning.simulation_result import Simulation
 
 METRICS = ("InvocationsPerInstance", "Invocations", "GPUUtilization", "ConcurrentRequestsPerModel")
 

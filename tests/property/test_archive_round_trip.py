@@ -10,10 +10,10 @@ from backports import tarfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from constructs_triton.model_repository.archive import write_archive
-from constructs_triton.model_repository.archive_inspection import inspect_archive
-from constructs_triton.model_repository.content_digest import digest_of
-from constructs_triton.model_repository.members import collect_members
+from triton_model_check.model_repository.archive import write_archive
+from triton_model_check.model_repository.archive_inspection import inspect_archive
+from triton_model_check.model_repository.content_digest import digest_of
+from triton_model_check.model_repository.members import collect_members
 
 # Between two letters, so that no rule for what is left out or refused matches.
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/\\"), max_size=60).map(

@@ -11,10 +11,10 @@ from google.protobuf import message_factory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from constructs_triton.model_config import ModelConfig
-from constructs_triton.model_config.builder.typed_message import TypedMessage
-from constructs_triton.model_config.schema import new_model_config
-from constructs_triton.model_config.text import parse_model_config
+from triton_model_check.model_config import ModelConfig
+from triton_model_check.model_config.builder.typed_message import TypedMessage
+from triton_model_check.model_config.schema import new_model_config
+from triton_model_check.model_config.text import parse_model_config
 
 MESSAGE = new_model_config().DESCRIPTOR
 

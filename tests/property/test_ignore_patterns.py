@@ -8,7 +8,7 @@ from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
-from constructs_triton.untrusted.ignore_patterns import compile_patterns
+from triton_model_check.untrusted.ignore_patterns import compile_patterns
 
 PATTERN = st.text(alphabet="ab*?/[]!-.\\", min_size=1, max_size=12)
 PATH = st.text(alphabet="ab/.[", min_size=1, max_size=16).filter(lambda text: text.strip("/"))

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from constructs_triton.errors import ModelConfigError
-from constructs_triton.model_config.schema import new_model_config
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_config.text import format_model_config, parse_model_config, read_text_fault
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_core.errors import ModelConfigError
+from triton_model_check.model_config.schema import new_model_config
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_config.text import format_model_config, parse_model_config, read_text_fault
+from triton_model_check.model_repository import ModelRepository
 
 FRAGMENTS = (
     'name: "m"',

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_simulations import Case, check, draw
 
-from constructs_triton.planning import simulate
+from constructs_triton_tools.planning import simulate
 
 
 @settings(deadline=None, max_examples=300)

@@ -13,10 +13,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from constructs_triton.errors import ResponseDecodingError
 from constructs_triton_client.wire import decode_response, encode_response
 from constructs_triton_client.wire.content_type import BINARY_CONTENT_TYPE
 from constructs_triton_client.wire.server_side import InferenceRequest
+from constructs_triton_core.errors import ResponseDecodingError
 
 Response = tuple[bytes, str]
 Mutation = Callable[[random.Random, bytes, str], Response]

@@ -9,10 +9,10 @@ import pytest
 from check_examples.onnx_models import relu
 
 from constructs_triton.cli import main
-from constructs_triton.errors import ModelConfigError, RepositoryError
-from constructs_triton.findings import Finding, Severity, format_findings
-from constructs_triton.model_config.text import parse_model_config
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_core.errors import ModelConfigError, RepositoryError
+from constructs_triton_core.findings import Finding, Severity, format_findings
+from triton_model_check.model_config.text import parse_model_config
+from triton_model_check.model_repository import ModelRepository
 
 CONFIG = 'backend: "onnxruntime"\nmax_batch_size: -1\ninstance_group { count: -2 }\n'
 PLACED = Finding("some-code", Severity.ERROR, "m/config.pbtxt", "is wrong", "fix it", line=3, column=7)

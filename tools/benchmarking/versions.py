@@ -51,9 +51,11 @@ class Version:
         return Outcome(output, last[:_LONGEST_REASON] if done.returncode else "")
 
     def _environment(self) -> dict[str, str]:
+        # Older commits have the client in client/.
+        folders = (self.tree, *sorted(self.tree.glob("packages/*/src")), self.tree / "client")
         return {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(map(str, (self.tree, self.tree / "client"))),
+            "PYTHONPATH": os.pathsep.join(map(str, folders)),
             "PATH": os.pathsep.join((str(self.python.parent), os.environ.get("PATH", ""))),
         }
 

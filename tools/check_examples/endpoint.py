@@ -26,7 +26,7 @@ from check_examples.repositories import (
     step,
 )
 from check_examples.torch_and_plan import plan
-from constructs_triton.model_config.target import Target
+from triton_model_check.model_config.target import Target
 
 NESTED = pipe(step("inner", "X", "Y"))
 METRICS = 'model_metrics { metric_control [ { metric_identifier { family: "f" } histogram_options { buckets: [ 1 ] } } ] }\n'

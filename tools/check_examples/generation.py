@@ -9,7 +9,7 @@ from typing import Any
 
 from check_examples.repositories import Example, Files
 from check_examples.torch_and_plan import described
-from constructs_triton.model_config.target import Target
+from triton_model_check.model_config.target import Target
 
 VLLM = 'backend: "vllm"\ninstance_group [ { count: 1 kind: KIND_MODEL } ]\n'
 INSIDE = "/opt/ml/model/m/1"

@@ -8,8 +8,8 @@ import json
 
 from check_examples.repositories import IO, Example, Files, X
 from check_examples.torch_and_plan import described, plan, torchscript, traced, zipped
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_files.plan_manifest import PlanManifest
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_files.plan_manifest import PlanManifest
 
 PLAN = f'platform: "tensorrt_plan"\nmax_batch_size: 8\n{IO}'
 TORCH = f'backend: "pytorch"\nmax_batch_size: 8\n{IO}'

@@ -10,7 +10,7 @@ from onnx import TensorProto, external_data_helper, helper
 from check_examples.model_files import WEB_PAGE
 from check_examples.onnx_models import ModelBytes, model, node, relu, tensor, with_default
 from check_examples.repositories import ONNX, Example, Files, X, Y
-from constructs_triton.model_config.target import Target
+from triton_model_check.model_config.target import Target
 
 OLD = Target(default_model="m", image_version="24.10")
 NEW = Target(default_model="m", image_version="26.05")

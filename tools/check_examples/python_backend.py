@@ -20,7 +20,7 @@ from check_examples.repositories import (
     added,
     one,
 )
-from constructs_triton.model_config.target import Target
+from triton_model_check.model_config.target import Target
 
 _CALL = "import triton_python_backend_utils as pb_utils\nREQUEST = pb_utils.InferenceRequest(model_name={})\n"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from check_examples.onnx_models import relu
 from check_examples.torch_and_plan import plan, torchscript
-from constructs_triton.model_config.target import Target
+from triton_model_check.model_config.target import Target
 
 Files = Mapping[str, str | bytes | None]
 """Path to content; ``None`` is an empty folder, and a string that starts with ``->`` is a link."""

@@ -20,7 +20,7 @@ from check_examples.repositories import (
     foreign,
     one,
 )
-from constructs_triton.model_config.target import Target
+from triton_model_check.model_config.target import Target
 
 FLOATS = "data_type: TYPE_FP32 dims: [ 4 ] zero_data: true"
 STRINGS = (HEAD + WARM % 'data_type: TYPE_STRING dims: [ 4 ] input_data_file: "x"').replace("FP32", "STRING")

@@ -16,34 +16,36 @@ from documentation.docstrings import Docstring, read_docstring
 from documentation.members import Row, hidden_bases, members_of, nested_classes, rows_of, type_of
 from documentation.returned_types import ReturnedType, returned_types
 
-#: Pages of the names that are imported from the top package: title, and the folders that define them.
+#: Pages of the names that are imported from the top package: title, and the packages that define them.
 TOP_PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "endpoints": ("Endpoint constructs", ("cdk.endpoint", "cdk.model")),
-    "components": ("Inference components", ("cdk.inference_component",)),
-    "repositories": ("Model repository constructs", ("cdk.repository",)),
-    "options": ("Options of endpoints and variants", ("cdk.options", "cdk.metrics")),
-    "scaling": ("Scaling", ("cdk.scaling",)),
-    "monitoring": ("Alarms and dashboards", ("cdk.monitoring",)),
-    "findings": ("Findings and facts", ("findings", "facts")),
+    "endpoints": ("Endpoint constructs", ("constructs_triton.cdk.endpoint", "constructs_triton.cdk.model")),
+    "components": ("Inference components", ("constructs_triton.cdk.inference_component",)),
+    "repositories": ("Model repository constructs", ("constructs_triton.cdk.repository",)),
+    "options": (
+        "Options of endpoints and variants",
+        ("constructs_triton.cdk.options", "constructs_triton.cdk.metrics"),
+    ),
+    "scaling": ("Scaling", ("constructs_triton.cdk.scaling",)),
+    "monitoring": ("Alarms and dashboards", ("constructs_triton.cdk.monitoring",)),
+    "facts": ("Instance types and host images", ("constructs_triton_core.facts", "triton_model_check.facts")),
 }
 #: Pages of the modules that have names of their own.
 PACKAGES: Mapping[str, str] = {
-    "client": "constructs_triton_client",
-    "client_errors": "constructs_triton_client.errors",
-    "wire": "constructs_triton_client.wire",
-    "errors": "constructs_triton.errors",
-    "artifacts": "constructs_triton.artifacts",
     "cdk": "constructs_triton.cdk",
-    "local": "constructs_triton.local",
-    "model_config": "constructs_triton.model_config",
-    "model_files": "constructs_triton.model_files",
-    "model_repository": "constructs_triton.model_repository",
-    "operations": "constructs_triton.operations",
-    "planning": "constructs_triton.planning",
-    "plots": "constructs_triton.measuring.plots",
-    "tuning": "constructs_triton.measuring.tuning",
-    "rehearsal": "constructs_triton.rehearsal",
     "testing": "constructs_triton.testing",
+    "model_config": "triton_model_check.model_config",
+    "model_files": "triton_model_check.model_files",
+    "model_repository": "triton_model_check.model_repository",
+    "artifacts": "triton_model_check.artifacts",
+    "client": "constructs_triton_client",
+    "wire": "constructs_triton_client.wire",
+    "local": "constructs_triton_tools.local",
+    "operations": "constructs_triton_tools.operations",
+    "planning": "constructs_triton_tools.planning",
+    "plots": "constructs_triton_tools.measuring.plots",
+    "tuning": "constructs_triton_tools.measuring.tuning",
+    "rehearsal": "cdk_rehearse",
+    "errors": "constructs_triton_core.errors",
 }
 NAMES_HEAD = """# API
 
@@ -71,8 +73,7 @@ def write_api(folder: Path) -> None:
 def _pages() -> Iterator[tuple[str, tuple[str, str, dict[str, Any]]]]:
     """Yield each page's name, title, package and public names."""
     top = {name: getattr(constructs_triton, name) for name in sorted(constructs_triton.__all__)}
-    for page, (title, folders) in TOP_PAGES.items():
-        prefixes = tuple(f"constructs_triton.{folder}" for folder in folders)
+    for page, (title, prefixes) in TOP_PAGES.items():
         names = {name: value for name, value in top.items() if value.__module__.startswith(prefixes)}
         yield page, (title, "constructs_triton", names)
     for page, source in PACKAGES.items():
@@ -86,16 +87,9 @@ def _returned(source: str, names: Mapping[str, Any]) -> dict[str, ReturnedType]:
 
 
 def _own_names(source: str) -> dict[str, Any]:
-    """Return the public names of a module; the client's errors are on the client's page alone."""
+    """Return the public names of a module."""
     module = importlib.import_module(source)
-    public = {name: getattr(module, name) for name in sorted(module.__all__)}
-    if source.startswith(PACKAGES["client"]):
-        return public
-    return {name: value for name, value in public.items() if not _is_of_client(value)}
-
-
-def _is_of_client(value: Any) -> bool:
-    return str(getattr(value, "__module__", "")).startswith(PACKAGES["client"])
+    return {name: getattr(module, name) for name in sorted(module.__all__)}
 
 
 def _index(pages: Mapping[str, tuple[str, str, dict[str, Any]]]) -> str:

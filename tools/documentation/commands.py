@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from constructs_triton.cli import COMMANDS, DESCRIPTION
-from constructs_triton.cli.program.exit_codes import EXIT_CODES
+from constructs_triton.cli import COMMANDS, PROGRAM
+from constructs_triton_core.program.exit_codes import EXIT_CODES
 
 _EXIT_CODES = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
 HEAD = f"""# Commands
 
-{DESCRIPTION} `constructs-triton COMMAND --help` prints the same on your terminal.
+{PROGRAM.description} `constructs-triton COMMAND --help` prints the same on your terminal.
 
 | exit code | meaning |
 |---|---|

@@ -137,7 +137,7 @@ class Console:
     def use_simulated_account(self) -> None:
         """Let the next commands call an AWS account that is simulated on this machine."""
         sys.path.insert(0, str(PROJECT / "tests" / "e2e"))
-        from constructs_triton.rehearsal import SimulatedAccount  # noqa: PLC0415 - it starts moto
+        from cdk_rehearse import SimulatedAccount  # noqa: PLC0415 - it starts moto
 
         account = SimulatedAccount()
         account.__enter__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from constructs_triton.facts import limits
+from constructs_triton_core.facts import limits
 
 HEAD = """# Limits
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 from constructs_triton.cdk.validation.properties import DERIVED, declared_properties
-from constructs_triton.facts.limits import TextLimit
+from constructs_triton_core.facts.limits import TextLimit
 from documentation.docstrings import Docstring, Entry
 
 _REQUIRED = inspect.Parameter.empty

@@ -36,6 +36,10 @@ def collect(target: Path) -> None:
     for name in PROJECT_FILES:
         (target / "project").mkdir(exist_ok=True)
         shutil.copy(PROJECT / name, target / "project" / name)
+    for readme in (PROJECT / "packages").glob("*/README.md"):
+        page = target / page_of(readme.relative_to(PROJECT).as_posix())
+        page.parent.mkdir(exist_ok=True)
+        shutil.copy(readme, page)
     for folder in example_folders():
         page = target / page_of(folder.relative_to(PROJECT).as_posix())
         page.parent.mkdir(parents=True, exist_ok=True)
@@ -61,6 +65,8 @@ def page_of(path: str) -> PurePosixPath:
     """Return the page of the site that shows a file or an example of the project."""
     if path in PROJECT_FILES:
         return PurePosixPath("project", path)
+    if re.fullmatch(r"packages/\w+/README\.md", path):
+        return PurePosixPath("packages", f"{PurePosixPath(path).parent.name}.md")
     if path.startswith("examples/"):
         parts = PurePosixPath(path).parts
         return PurePosixPath("examples", "apps", f"{parts[2 if parts[1] == 'published_systems' else 1]}.md")
@@ -105,6 +111,8 @@ def _source_of(place: Path) -> PurePosixPath:
     """Return the file of the project to which a page's links are relative."""
     if place.parts[0] == "project":
         return PurePosixPath(place.name)
+    if place.parts[0] == "packages":
+        return PurePosixPath("packages", place.stem, "README.md")
     if place.parts[:2] == ("examples", "apps"):
         (folder,) = (each for each in example_folders() if each.name == place.stem)
         return PurePosixPath(folder.relative_to(PROJECT).as_posix(), "README.md")

@@ -10,6 +10,7 @@ FILLS = {"main": "#3454d1", "side": "#4a5568", "aws": "#b7560f", "good": "#1c7c5
 GREY = "#7585a0"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 LINE = 17
+CHIP = 25
 LINES = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442")
 POINTS = 40
 
@@ -23,6 +24,20 @@ def _invented(seed: int, x: float, width: float, bottom: float, height: float) -
     return " ".join(
         f"{x + width * at / POINTS:.1f},{bottom - height * share:.1f}" for at, share in enumerate(heights)
     )
+
+
+def _chip_width(name: str) -> float:
+    return 6.9 * len(name) + 14
+
+
+def _rows(names: Sequence[str], width: float) -> list[list[str]]:
+    """Return the names in rows that are at most as wide as given."""
+    rows: list[list[str]] = [[]]
+    for name in names:
+        if rows[-1] and sum(_chip_width(each) + 6 for each in (*rows[-1], name)) > width:
+            rows.append([])
+        rows[-1].append(name)
+    return rows
 
 
 class Picture:
@@ -44,6 +59,32 @@ class Picture:
         self._text(x + width / 2, y + 18, title, "#fff", bold=True)
         for number, line in enumerate(lines):
             self._text(x + width / 2, y + 36 + LINE * number, line, "#fff", size=12)
+        self._grow(y + height)
+        return y + height
+
+    def band(self, y: float, title: str, note: str, names: Sequence[str], *, fill: str = "main") -> float:
+        """Draw a wide box with a bold title, a line below it and a small box for each name.
+
+        Returns:
+            The y of the box's lower edge.
+        """
+        rows = _rows(names, self.width - 32)
+        height = 50 + CHIP * len(rows)
+        self._parts.append(
+            f'<rect x="4" y="{y:g}" width="{self.width - 8}" height="{height}" rx="6" fill="{FILLS[fill]}"/>'
+        )
+        self._text(16, y + 19, title, "#fff", anchor="start", bold=True)
+        self._text(16, y + 36, note, "#fff", anchor="start", size=12)
+        for number, row in enumerate(rows):
+            x, top = 16.0, y + 44 + CHIP * number
+            for name in row:
+                width = _chip_width(name)
+                self._parts.append(
+                    f'<rect x="{x:g}" y="{top:g}" width="{width:g}" height="{CHIP - 5}" rx="4" fill="none" '
+                    'stroke="#fff" stroke-opacity="0.6"/>'
+                )
+                self._text(x + width / 2, top + 14, name, "#fff", size=12)
+                x += width + 6
         self._grow(y + height)
         return y + height
 

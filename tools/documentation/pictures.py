@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from documentation.picture import Picture
 
 PROJECT = Path(__file__).parents[2]
 WIDTH = 480
-CLIENT = "constructs_triton_client"
 
 
 def road() -> str:
@@ -54,13 +54,15 @@ def _two_ends(picture: Picture, y: float) -> None:
 
 
 def layers() -> str:
-    """Draw the layers of the package above the client, as the test of the imports lists them."""
-    picture = Picture(720, "The layers of the package: a module imports only from layers below it")
+    """Draw the packages as floors, each with its question and its layers."""
+    picture = Picture(720, "The packages: each imports only from packages below it")
+    layers_of = _layers()
     y = 4.0
-    for name in reversed((CLIENT, *_layers())):
-        picture.box(4, y, 214, name, fill="main" if name in ("cdk", "local", "cli") else "side")
-        picture.label(228, y + 18, _summary(name))
-        y += 34
+    for name, question, floors in _packages():
+        note = question if floors == "none" else f"{question} Imports from {floors}."
+        fill = "main" if name == "constructs_triton" else "side"
+        shown = [each for each in layers_of[name] if each[0] != "_"]
+        y = picture.band(y, name, note, shown, fill=fill) + 8
     return picture.svg()
 
 
@@ -108,23 +110,19 @@ PICTURES: Mapping[str, Callable[[], str]] = {
 }
 
 
-def _layers() -> tuple[str, ...]:
+def _layers() -> Mapping[str, tuple[str, ...]]:
     tree = ast.parse((PROJECT / "tests" / "project" / "test_layers.py").read_text(encoding="utf-8"))
     (found,) = (each for each in tree.body if isinstance(each, ast.AnnAssign))
     assert found.value is not None
-    names: tuple[str, ...] = ast.literal_eval(found.value)[""]
+    names: dict[str, tuple[str, ...]] = ast.literal_eval(found.value)
     return names
 
 
-def _summary(name: str) -> str:
-    """Return the beginning of a module's first sentence."""
-    folder = PROJECT / ("client" if name == CLIENT else "constructs_triton") / name
-    path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
-    first = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0]
-    text = " ".join(first.replace("``", "").split()).partition(". ")[0].rstrip(".")
-    for end in (": ", ", ", " during ", " and "):
-        text = text if len(text) < 72 else text.partition(end)[0]
-    return text
+def _packages() -> Iterator[tuple[str, str, str]]:
+    """Yield each package's name, its question and the packages from which it imports, the top one first."""
+    text = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for row in re.finditer(r"^\| `[\w/]+/` \| `(\w+)` \| ([^|]+\?) \| ([^|]*)\|", text, re.MULTILINE):
+        yield row[1], row[2], row[3].strip()
 
 
 def _widgets() -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from constructs_triton.facts.failures import Failure, known_failures, unknown_values
+from constructs_triton_core.facts.failures import Failure, known_failures, unknown_values
 
 #: Pages: title, and how the first place begins where a message of the page occurs.
 PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {

@@ -16,7 +16,11 @@ MARK = "[[[cog"
 
 def pages_with_commands() -> list[Path]:
     """Return the pages of which ``cog`` writes a part."""
-    pages = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+    folders = [(PROJECT / "packages", "*/README.md"), (PROJECT / "docs", "**/*.md")]
+    pages = [
+        PROJECT / "README.md",
+        *(page for folder, names in folders for page in sorted(folder.glob(names))),
+    ]
     return [page for page in pages if MARK in page.read_text(encoding="utf-8")]
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from check_examples import EXAMPLES, code_of, write
 
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_core.findings import Finding, Severity
 from hint_cases import configurations, environments, models
 from hint_cases.edits import Repository, Step
 from hint_cases.environments import REASONS
+from triton_model_check.model_repository import ModelRepository
 
 __all__ = ["CASES", "REASONS", "left_after"]
 

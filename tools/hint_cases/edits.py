@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.model_config.target import Target
+from triton_model_check.model_config.target import Target
 
 __all__ = [
     "Repository",

@@ -16,7 +16,7 @@ from typing import Any
 
 import coverage
 
-from .sample import PACKAGES, Mutant, source_files
+from .sample import PACKAGES, Mutant, source_files, source_folders
 
 __all__ = ["CoverageMap", "build"]
 
@@ -34,7 +34,7 @@ def build(project: Path, folder: Path, tests: list[str]) -> None:
         "COVERAGE_PROCESS_START": str(_RCFILE),
         "MUTANTS_PROJECT": str(project),
         "MUTANTS_FOLDER": str(folder),
-        "PYTHONPATH": os.pathsep.join([str(project), str(project / "tools")]),
+        "PYTHONPATH": os.pathsep.join([*source_folders(project), str(project / "tools")]),
     }
     command = [
         sys.executable,

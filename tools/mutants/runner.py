@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from .sample import source_folders
+
 __all__ = ["Run", "Tree", "copy_project", "warm_up"]
 
 # Third-party packages only. aws_cdk is not among them: it starts a Node process that cannot be shared.
@@ -143,7 +145,7 @@ def _run_tests(tree: Path, scratch: Path, options: Sequence[str], tests: Sequenc
         for stream in (1, 2):
             os.dup2(output, stream)
         os.chdir(tree)
-        sources = [str(tree), str(tree / "client")]
+        sources = source_folders(tree)
         os.environ.update(
             PYTHONPATH=os.pathsep.join(sources), TMPDIR=str(scratch), PYTHONDONTWRITEBYTECODE=""
         )

@@ -12,10 +12,18 @@ from pathlib import Path
 
 from .mutations import Mutation, Statement, statements
 
-__all__ = ["PACKAGES", "Mutant", "draw", "find", "source_files"]
+__all__ = ["PACKAGES", "Mutant", "draw", "find", "source_files", "source_folders"]
 
 # The folders of the packages, and where tests/unit has the tests of each.
-PACKAGES = {"constructs_triton": "", "client/constructs_triton_client": "client"}
+PACKAGES = {
+    "constructs_triton": "",
+    "packages/core/src/constructs_triton_core": "",
+    "packages/check/src/triton_model_check": "",
+    "packages/functions/src/constructs_triton_functions": "custom_resource_handlers",
+    "packages/client/src/constructs_triton_client": "client",
+    "packages/rehearse/src/cdk_rehearse": "rehearsal",
+    "packages/tools/src/constructs_triton_tools": "",
+}
 
 
 @dataclass(frozen=True)
@@ -45,8 +53,13 @@ class Mutant:
 
 
 def source_files(project: Path) -> list[Path]:
-    """Return the modules of both packages."""
+    """Return the modules of all packages."""
     return [file for package in PACKAGES for file in sorted((project / package).rglob("*.py"))]
+
+
+def source_folders(project: Path) -> list[str]:
+    """Return the folders from which Python imports the packages."""
+    return [str((project / package).parent) for package in PACKAGES]
 
 
 def draw(project: Path, count: int, seed: int, packages: list[str]) -> list[Mutant]:

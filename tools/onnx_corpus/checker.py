@@ -27,7 +27,7 @@ def main(folder: Path, image_version: str, hidden: frozenset[str]) -> None:
     """Describe the model in each folder."""
     _Visible.hidden = hidden
     sys.meta_path[:] = [_Visible if each is PathFinder else each for each in sys.meta_path]
-    from constructs_triton.model_files import describe  # noqa: PLC0415 - after the packages are hidden
+    from triton_model_check.model_files import describe  # noqa: PLC0415 - after the packages are hidden
 
     found = {}
     for path in sorted(folder.glob("*/model.onnx")):

@@ -15,9 +15,9 @@ from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.limits import RangeLimit
-from constructs_triton_client.keywords import check_known
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.keywords import check_known
 
 __all__ = ["DESCRIPTION_END", "DeployTimeFunctionOptions", "DeployTimeFunctions", "settings_of"]
 

@@ -16,7 +16,7 @@ from constructs_triton.cdk.custom_resources.deploy_time_functions import setting
 from constructs_triton.cdk.custom_resources.function_network import network_statement, warn_without_route
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
-from constructs_triton.custom_resource_handlers import CODE_DIRECTORY, CODE_FOLDER, PYTHON_VERSION
+from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER, PYTHON_VERSION
 
 __all__ = ["ContinuedFunction", "DeployFunction", "FunctionDefinition", "python_runtime"]
 
@@ -30,7 +30,7 @@ def python_runtime() -> lambda_.Runtime:
 class FunctionDefinition:
     """What a function consists of.
 
-    ``folder`` is the name of the function's folder in ``constructs_triton.custom_resource_handlers``.
+    ``folder`` is the name of the function's folder in ``constructs_triton_functions``.
     ``services`` are the AWS services that it calls, as in the names of VPC endpoints. Every function responds
     to CloudFormation through S3.
     """

@@ -19,19 +19,19 @@ from constructs_triton.cdk.options.image import (
     moving_tag,
 )
 from constructs_triton.cdk.repository.compression_type import CompressionType
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.compatibility import VariantFacts, check_compatibility
-from constructs_triton.facts.environment import variables
-from constructs_triton.facts.inference_ami import (
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding, Severity
+from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
+from triton_model_check.facts.environment import variables
+from triton_model_check.facts.inference_ami import (
     FOR_THE_IMAGE,
     InferenceAmi,
     cuda_mismatch,
     default_inference_ami,
     given_ami_version,
 )
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.model_config.target import Target
+from triton_model_check.model_config.target import Target
 
 __all__ = ["SettledContainer", "settle_container"]
 

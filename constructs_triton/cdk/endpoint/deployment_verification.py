@@ -1,6 +1,6 @@
 """What a deployment verifies at its end: which configuration the endpoint runs, and how it responds.
 
-``constructs_triton.custom_resource_handlers`` has the functions; ``update_check.handler`` explains why the
+``constructs_triton_functions`` has the functions; ``update_check.handler`` explains why the
 first one is needed.
 """
 
@@ -18,8 +18,8 @@ from constructs_triton.cdk.custom_resources.function import DeployFunction, Func
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account
 from constructs_triton.cdk.repository.archive_assets import REQUESTS_LABEL, StackAssets, label_of
-from constructs_triton.custom_resource_handlers.update_check import CHECK_TYPE
-from constructs_triton.custom_resource_handlers.verification import VERIFICATION_TYPE
+from constructs_triton_functions.update_check import CHECK_TYPE
+from constructs_triton_functions.verification import VERIFICATION_TYPE
 
 __all__ = [
     "ResponseVerification",

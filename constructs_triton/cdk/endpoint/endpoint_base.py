@@ -23,8 +23,8 @@ from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 from constructs_triton.cdk.scaling.targets import CapacityPlan
 from constructs_triton.cdk.validation.limit_checks import check_name
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
 
 __all__ = ["EndpointBase"]
 
@@ -216,7 +216,7 @@ class EndpointBase(SageMakerEndpoint):
         """Scale the endpoint's only variant by a plan; see :meth:`EndpointVariant.apply_plan`.
 
         Args:
-            plan: A ``constructs_triton.planning.Plan``, or an object with its attributes.
+            plan: A ``constructs_triton_tools.planning.Plan``, or an object with its attributes.
         """
         return self._only_variant().apply_plan(plan)
 

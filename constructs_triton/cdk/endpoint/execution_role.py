@@ -17,8 +17,8 @@ from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_regions
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
 from constructs_triton.cdk.permissions.role_trust import SAGEMAKER, check_trust
-from constructs_triton.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
-from constructs_triton.findings import Finding, Severity
+from constructs_triton_core.findings import Finding, Severity
+from triton_model_check.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
 
 __all__ = ["ExecutionRole", "endpoint_data", "host_data", "host_statements", "observability_statements"]
 

@@ -11,9 +11,9 @@ from constructs import Construct
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant, VariantOwner
 from constructs_triton.cdk.validation.limit_checks import check_name
-from constructs_triton.facts import limits
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.tokens import is_token
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["ImportedTritonEndpoint"]
 

@@ -20,9 +20,9 @@ from constructs_triton.cdk.options.variant_options import STRATEGIES, TritonVari
 from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.validation.enum_values import unknown_value
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["check_deployment", "check_mode"]
 

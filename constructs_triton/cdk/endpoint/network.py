@@ -14,8 +14,8 @@ from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.validation.limit_checks import check_count
 from constructs_triton.cdk.validation.subnets import selected_subnets, services_without_endpoint
-from constructs_triton.facts import limits
-from constructs_triton.findings import Finding, Severity
+from constructs_triton_core.facts import limits
+from constructs_triton_core.findings import Finding, Severity
 
 __all__ = [
     "NetworkIds",

@@ -61,9 +61,9 @@ from constructs_triton.cdk.scaling.sequence_warning import sequence_finding
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
-from constructs_triton.facts import limits
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.findings import Finding
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding
 
 __all__ = ["NewEndpoint"]
 

@@ -9,7 +9,7 @@ from aws_cdk import aws_iam as iam
 
 from constructs_triton.cdk.endpoint.log_group import component_log_group_name, log_group_name
 from constructs_triton.cdk.repository.contents import RepositoryContents
-from constructs_triton.custom_resource_handlers.model_sync.properties import INDEX_FILE
+from constructs_triton_functions.model_sync.properties import INDEX_FILE
 
 __all__ = ["component_log_statement", "operating_statements", "warming_statements"]
 

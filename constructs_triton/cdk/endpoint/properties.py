@@ -23,8 +23,8 @@ from constructs_triton.cdk.options.variant_options import (
 )
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.validation.properties import Property, check_options, with_defaults
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
 
 __all__ = ["EndpointOptions", "checked_options"]
 

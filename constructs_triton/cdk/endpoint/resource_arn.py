@@ -9,9 +9,9 @@ from constructs import Construct
 
 from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton.cdk.validation.property_types import shown
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["arn_of", "endpoint_name_and_arn", "name_in_arn"]
 

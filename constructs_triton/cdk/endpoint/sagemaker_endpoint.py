@@ -18,7 +18,7 @@ from constructs_triton.cdk.endpoint.adoption.adopted_endpoint import EndpointAdo
 from constructs_triton.cdk.endpoint.operating import operating_statements
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["CreatedEndpoint", "SageMakerEndpoint"]
 

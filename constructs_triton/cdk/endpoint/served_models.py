@@ -10,7 +10,6 @@ from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from constructs_triton.artifacts.container_metrics.publisher import PUBLISHER
 from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.contents import RepositoryContents
@@ -18,10 +17,11 @@ from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, contents_of
 from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type, shown
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.findings import Finding
-from constructs_triton.model_config.target import Target
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding
+from constructs_triton_core.tokens import is_token
+from triton_model_check.artifacts.container_metrics.publisher import PUBLISHER
+from triton_model_check.model_config.target import Target
 
 _REPOSITORY: PropertyType = (TritonModelRepository, "TritonModelRepository(stack, id, source=...)")
 

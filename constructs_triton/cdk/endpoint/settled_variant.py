@@ -28,10 +28,10 @@ from constructs_triton.cdk.options.instance_pool import (
 )
 from constructs_triton.cdk.options.variant_options import TritonVariant, VariantOptions
 from constructs_triton.cdk.validation.properties import declared_properties
-from constructs_triton.errors import ConstructsTritonError, InvalidValueError, RepositoryError
-from constructs_triton.facts.inference_ami import FOR_THE_IMAGE
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, RepositoryError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.tokens import is_token
+from triton_model_check.facts.inference_ami import FOR_THE_IMAGE
 
 __all__ = ["SettledPool", "SettledVariant", "settle_variants"]
 

@@ -14,10 +14,10 @@ from aws_cdk import Size
 from constructs_triton.cdk.options.container_options import ContainerOptions
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.validation.durations import seconds
-from constructs_triton.facts import limits
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.tokens import is_token
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["Sizing"]
 

@@ -30,7 +30,7 @@ from constructs_triton.cdk.inference_component.properties import (
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.validation.property_documentation import takes_options
-from constructs_triton.findings import Finding
+from constructs_triton_core.findings import Finding
 
 __all__ = ["TritonInferenceComponent"]
 

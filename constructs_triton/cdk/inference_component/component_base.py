@@ -21,9 +21,9 @@ from constructs_triton.cdk.monitoring.component_alarms import (
 from constructs_triton.cdk.monitoring.component_dashboard import TritonComponentDashboard
 from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
 from constructs_triton.cdk.scaling.targets import check_capacity
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["InferenceComponentBase"]
 

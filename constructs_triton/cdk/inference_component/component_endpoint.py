@@ -41,8 +41,8 @@ from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.property_documentation import takes_options
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
-from constructs_triton.facts.inference_ami import FOR_THE_IMAGE
-from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
+from triton_model_check.facts.inference_ami import FOR_THE_IMAGE
 
 __all__ = ["TritonComponentEndpoint"]
 

@@ -12,7 +12,7 @@ from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs_triton.cdk.endpoint.operating import component_log_statement
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import SageMakerEndpoint
 from constructs_triton.cdk.inference_component.component_host import ComponentHost
-from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
 
 __all__ = ["ComponentEndpointBase", "host_of"]
 

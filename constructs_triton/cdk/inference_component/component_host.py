@@ -13,8 +13,11 @@ from constructs_triton.cdk.options.component_deployment import ComponentDeployme
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import ami_findings
 from constructs_triton.cdk.options.serving_image import ServingImage
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.inference_ami import (
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_token
+from triton_model_check.facts.inference_ami import (
     FOR_THE_IMAGE,
     InferenceAmi,
     cuda_mismatch,
@@ -23,9 +26,6 @@ from constructs_triton.facts.inference_ami import (
     is_same_cuda,
     newest_ami,
 )
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.tokens import is_token
 
 __all__ = ["ComponentHost", "CreatedHost", "PlacedComponent"]
 
@@ -268,7 +268,7 @@ def _different_amis(needed: str, chosen: str | None) -> Finding:
         f"{needed}, and another component needs {chosen or 'that SageMaker chooses'}, but all components of "
         "an endpoint have the same",
         "use images of the same CUDA version, or a second TritonComponentEndpoint",
-        source="constructs_triton/facts/inference_ami.json: AMIs by image version",
+        source="packages/check/src/triton_model_check/facts/inference_ami.json: AMIs by image version",
     )
 
 

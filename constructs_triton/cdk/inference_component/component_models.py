@@ -12,8 +12,8 @@ from constructs_triton.cdk.inference_component.properties import InferenceCompon
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
 
 __all__ = ["component_models", "settle_component"]
 

@@ -23,9 +23,9 @@ from constructs_triton.cdk.options.instance_pool import (
     merged_findings,
     raise_of_pools,
 )
-from constructs_triton.errors import ConstructsTritonError, InvalidValueError, RepositoryError
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.findings import Finding
+from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, RepositoryError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding
 
 __all__ = ["SettledComponent", "bind_component", "render_specifications", "settle_on_host"]
 

@@ -10,11 +10,11 @@ from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.inference_component.properties import CopyOptions
 from constructs_triton.cdk.validation.limit_checks import check_range
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["ComputeRequirements", "memory_mib_of"]
 

@@ -37,12 +37,12 @@ from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_source import stored_models
 from constructs_triton.cdk.validation.durations import seconds
 from constructs_triton.cdk.validation.property_documentation import takes_options
-from constructs_triton.cloud_assembly.endpoints import NOT_TRITON
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.tokens import is_token
+from constructs_triton_core.cloud_assembly.endpoints import NOT_TRITON
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["ContainerInferenceComponent"]
 

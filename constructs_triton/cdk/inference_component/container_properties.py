@@ -14,8 +14,8 @@ from constructs_triton.cdk.options.environment import check_limits
 from constructs_triton.cdk.options.serving_image import ServingImage
 from constructs_triton.cdk.repository.model_source import ModelSource, stored_models
 from constructs_triton.cdk.validation.properties import Property, check_options, with_defaults
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
 
 __all__ = ["ContainerComponentOptions", "checked_container_options"]
 

@@ -47,10 +47,10 @@ from constructs_triton.cdk.permissions.role_permissions import RolePermissions, 
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.limit_checks import check_count
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["ComponentContainer", "ComponentPlace", "CreatedInferenceComponent", "checked_host"]
 

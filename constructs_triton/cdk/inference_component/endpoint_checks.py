@@ -8,8 +8,8 @@ from constructs import Construct
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.validation.property_types import shown
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["check_endpoint", "check_environment", "check_kept", "is_elsewhere"]
 

@@ -13,10 +13,10 @@ from constructs_triton.cdk.options.instance_pool import check_instances, has_own
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.cdk.validation.properties import DERIVED, Property, check_options, with_defaults
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.facts.inference_ami import InferenceAmi
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.tokens import is_token
+from triton_model_check.facts.inference_ami import InferenceAmi
 
 __all__ = ["ComponentEndpointOptions", "checked_endpoint_options"]
 

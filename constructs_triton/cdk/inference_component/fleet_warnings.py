@@ -13,9 +13,12 @@ from constructs_triton.cdk.inference_component.host_instances import ComponentCo
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.scalable_copy_count import reaches_zero
 from constructs_triton.cdk.scaling.sequence_warning import sequence_finding
-from constructs_triton.facts.inference_components import cloudformation_regions, is_without_zero_instances
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.tokens import is_token
+from constructs_triton_core.facts.inference_components import (
+    cloudformation_regions,
+    is_without_zero_instances,
+)
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["FleetWarnings", "region_warnings"]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements, memory_mib_of
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.tokens import is_token
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["ComponentCopies", "HostInstances", "Shortage"]
 

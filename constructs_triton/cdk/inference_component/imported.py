@@ -16,9 +16,9 @@ from constructs_triton.cdk.options.host_options import HostOptions, check_subnet
 from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton.cdk.validation.properties import check_options, with_defaults
 from constructs_triton.cdk.validation.property_types import check_type, shown
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.instance_types import InstanceType
 
 __all__ = ["ImportedComponentEndpoint", "ImportedInferenceComponent"]
 

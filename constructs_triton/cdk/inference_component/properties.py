@@ -18,9 +18,9 @@ from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.cdk.validation.properties import Property, check_options, with_defaults
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.tokens import is_token
 
 __all__ = [
     "CopyOptions",

@@ -11,8 +11,8 @@ from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.endpoint.execution_role import ExecutionRole
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.findings import Finding
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding
 
 __all__ = ["SharedRole"]
 

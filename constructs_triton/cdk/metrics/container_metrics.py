@@ -10,8 +10,8 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.metrics.metric_options import publication_period
-from constructs_triton.errors import InvalidValueError
-from constructs_triton_client.spelling import did_you_mean, quoted
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__ = ["CONTAINER_NAMESPACE", "ContainerMetrics"]
 

@@ -16,7 +16,7 @@ from constructs_triton.cdk.metrics.metric_options import (
     published_metric,
 )
 from constructs_triton.cdk.validation.property_types import check_type
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["VariantMetrics", "instance_count_metric", "variant_metric"]
 

@@ -31,8 +31,8 @@ from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
 from constructs_triton.cdk.validation.properties import check_options, with_defaults
 from constructs_triton.cdk.validation.property_types import check_type
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.findings import Finding, Severity
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding, Severity
 
 __all__ = ["TritonModel"]
 

@@ -17,7 +17,7 @@ from constructs_triton.cdk.monitoring.monitored_endpoint import metric_units
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.targets import microseconds, not_multiplied, product
 from constructs_triton.cdk.validation.limit_checks import check_range
-from constructs_triton.facts.limits import RangeLimit
+from constructs_triton_core.facts.limits import RangeLimit
 
 __all__ = ["AlarmThresholds", "default_thresholds", "endpoint_rules", "variant_rules"]
 

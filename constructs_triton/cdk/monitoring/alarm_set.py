@@ -13,8 +13,8 @@ from constructs import Construct
 from constructs_triton.cdk.scaling.targets import microseconds, product
 from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
 from constructs_triton.cdk.validation.property_types import check_has, check_type
-from constructs_triton.facts.limits import RangeLimit, TextLimit
-from constructs_triton_client.keywords import check_known
+from constructs_triton_core.facts.limits import RangeLimit, TextLimit
+from constructs_triton_core.keywords import check_known
 
 __all__ = [
     "PERCENT",

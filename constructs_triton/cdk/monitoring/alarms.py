@@ -22,7 +22,7 @@ from constructs_triton.cdk.monitoring.alarm_set import (
 )
 from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
 from constructs_triton.cdk.monitoring.monitored_endpoint import construct_names, literal_endpoint_name
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["AlarmThresholds", "TritonAlarms"]
 

@@ -20,7 +20,7 @@ from constructs_triton.cdk.monitoring.alarm_set import (
 )
 from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
 from constructs_triton.cdk.validation.limit_checks import check_range
-from constructs_triton.facts.limits import RangeLimit
+from constructs_triton_core.facts.limits import RangeLimit
 
 __all__ = ["ComponentAlarmThresholds", "TritonComponentAlarms"]
 

@@ -11,7 +11,7 @@ from constructs import Construct
 from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
 from constructs_triton.cdk.monitoring.dashboard_widgets import bounds, converted, graph
 from constructs_triton.cdk.validation.property_types import check_has, check_type
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["TritonComponentDashboard"]
 

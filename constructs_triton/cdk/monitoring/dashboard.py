@@ -11,7 +11,7 @@ from constructs import Construct
 from constructs_triton.cdk.monitoring import dashboard_widgets as widgets
 from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
 from constructs_triton.cdk.validation.property_types import check_has, check_type, shown
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["TritonDashboard"]
 

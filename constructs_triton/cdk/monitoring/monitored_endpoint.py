@@ -10,7 +10,7 @@ from constructs import Node
 from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
-from constructs_triton.tokens import is_token
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["construct_names", "literal_endpoint_name", "metric_units"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.validation.enum_values import check_spelling
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["PREFERENCES", "CapacityReservationConfig", "render_capacity_reservation"]
 

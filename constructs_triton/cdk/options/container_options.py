@@ -10,7 +10,7 @@ from aws_cdk import Duration
 from constructs_triton.cdk.options.environment import TritonEnvironment
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.validation.properties import Property
-from constructs_triton.facts import limits
+from constructs_triton_core.facts import limits
 
 __all__ = ["TEN_MINUTES", "ContainerOptions"]
 

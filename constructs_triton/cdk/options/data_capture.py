@@ -16,10 +16,10 @@ from constructs_triton.cdk.options.s3_destination import Destination, check_plac
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.validation.enum_values import check_spelling, unknown_value
 from constructs_triton.cdk.validation.limit_checks import check_count, check_range
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.findings import Finding
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.findings import Finding
+from constructs_triton_core.tokens import is_token
 
 __all__ = [
     "CaptureMode",

@@ -14,9 +14,9 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs_triton.cdk.validation.durations import check_duration, seconds
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.property_types import check_type
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["CapacitySize", "Deployment", "render_deployment", "total_wait_seconds"]
 

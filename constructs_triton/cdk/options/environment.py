@@ -24,15 +24,15 @@ from constructs_triton.cdk.options.environment_values import (
     without_effect,
 )
 from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.facts.environment import VariableFacts, variables
-from constructs_triton.facts.images import first_published
-from constructs_triton.facts.published import load
-from constructs_triton.facts.versions import is_at_least
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.tokens import is_token
-from constructs_triton_client.spelling import did_you_mean
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.versions import is_at_least
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.spelling import did_you_mean
+from constructs_triton_core.tokens import is_token
+from triton_model_check.facts.environment import VariableFacts, variables
+from triton_model_check.facts.images import first_published
+from triton_model_check.facts.published import load
 
 __all__ = [
     "TritonEnvironment",

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from constructs_triton.cdk.options.environment import TritonEnvironment, check_limits, check_variables
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.environment import variables
-from constructs_triton.findings import Finding
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding
+from triton_model_check.facts.environment import variables
 
 __all__ = ["Environment", "EnvironmentLayers", "settle_environment"]
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
 from constructs_triton.cdk.validation.limit_checks import check_name, check_range
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.environment import VariableFacts
-from constructs_triton.facts.limits import RangeLimit, TextLimit
-from constructs_triton.facts.published import load
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.tokens import is_token
-from constructs_triton_client.spelling import did_you_mean
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.limits import RangeLimit, TextLimit
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.spelling import did_you_mean
+from constructs_triton_core.tokens import is_token
+from triton_model_check.facts.environment import VariableFacts
+from triton_model_check.facts.published import load
 
 __all__ = [
     "SIZES",

@@ -17,9 +17,9 @@ from constructs_triton.cdk.options.instance_pool import (
     InstancePool,
 )
 from constructs_triton.cdk.validation.properties import Property
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.instance_types import InstanceType
 
 __all__ = ["CreatedEndpointOptions", "HostOptions", "check_subnets_need_vpc"]
 

@@ -14,12 +14,13 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from constructs_triton.cdk.validation.limit_checks import check_name
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import images, limits
-from constructs_triton.facts.execution_role import PULL_ACTIONS
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_token
+from triton_model_check.facts import images
+from triton_model_check.facts.execution_role import PULL_ACTIONS
 
 __all__ = [
     "ContainerImage",

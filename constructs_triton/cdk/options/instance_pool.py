@@ -11,12 +11,12 @@ from constructs import Construct
 
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.validation.property_types import check_type
-from constructs_triton.errors import ConstructsTritonError, InvalidValueError
-from constructs_triton.facts.inference_ami import FOR_THE_IMAGE
-from constructs_triton.facts.instance_pools import instance_pool_regions
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_token
+from triton_model_check.facts.inference_ami import FOR_THE_IMAGE
+from triton_model_check.facts.instance_pools import instance_pool_regions
 
 __all__ = [
     "INSTANCE_POOL_EXAMPLE",

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from constructs_triton_client.recorded_requests import RecordedRequests
 
 __all__ = ["read_recorded"]
 
@@ -26,15 +30,12 @@ def read_recorded(
     """
     if path is None:
         return None
-    # Here because it loads NumPy, which synthesis does not need otherwise.
-    from constructs_triton_client.recorded_requests import RecordedRequests
-
     if async_inference is not None:
         raise InvalidValueError(
             "verify_responses: not supported together with async_inference, whose responses are queued; "
             "remove one of them"
         )
-    recorded = RecordedRequests.from_file(path)
+    recorded = _recorded_requests().from_file(path)
     compiled = json.dumps(recorded.compile())
     if len(recorded.requests) > _MAXIMUM_REQUESTS or len(compiled) > _MAXIMUM_BYTES:
         raise InvalidValueError(
@@ -44,6 +45,18 @@ def read_recorded(
         )
     _check_target_models(path, [each.target_model for each in recorded.requests], serves_many=serves_many)
     return compiled
+
+
+def _recorded_requests() -> type[RecordedRequests]:
+    # Here because it loads NumPy, which synthesis does not need otherwise.
+    try:
+        from constructs_triton_client.recorded_requests import RecordedRequests
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"verify_responses: {error.name} is not installed, which reads recorded requests; "
+            "run `pip install 'constructs-triton[testing]'`"
+        ) from None
+    return RecordedRequests
 
 
 def _check_target_models(path: str | Path, target_models: Sequence[str | None], *, serves_many: bool) -> None:

@@ -8,7 +8,7 @@ import jsii
 from aws_cdk import AspectPriority, Aspects, CfnDeletionPolicy, CfnResource, IAspect, RemovalPolicy
 from constructs import IConstruct
 
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["apply_removal_policy", "check_removal_policy", "is_kept"]
 

@@ -13,8 +13,8 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.validation.property_types import check_has
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["RollbackAlarm", "alarm_name", "read_alarms_statement", "rollback_alarm"]
 

@@ -11,8 +11,8 @@ from aws_cdk import aws_s3 as s3
 
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_previous_keys
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
-from constructs_triton.facts.encrypted_data import DataName
-from constructs_triton.model_repository.s3_keys import check_output_prefix
+from constructs_triton_core.facts.encrypted_data import DataName
+from triton_model_check.model_repository.s3_keys import check_output_prefix
 
 __all__ = ["Destination", "check_places", "check_prefix"]
 

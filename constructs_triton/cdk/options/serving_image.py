@@ -13,10 +13,10 @@ from constructs import Construct
 
 from constructs_triton.cdk.options.image import ContainerImage, TritonImage, bind_image, moving_tag
 from constructs_triton.cdk.validation.property_types import check_type
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.inference_ami import InferenceAmi, ami_of_cuda
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.findings import Finding
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding
+from triton_model_check.facts.inference_ami import InferenceAmi, ami_of_cuda
 
 __all__ = ["ServingImage", "bind_serving_image"]
 

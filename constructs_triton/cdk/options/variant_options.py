@@ -16,10 +16,10 @@ from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton.cdk.validation.properties import DERIVED, Property, check_options, given_options
 from constructs_triton.cdk.validation.property_documentation import takes_options
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.facts.inference_ami import InferenceAmi
-from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.instance_types import InstanceType
+from triton_model_check.facts.inference_ami import InferenceAmi
 
 __all__ = [
     "STRATEGIES",

@@ -11,9 +11,9 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["DataUnderKeys", "check_previous_keys", "check_regions"]
 

@@ -16,7 +16,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.statement_size import POLICY_FRAME, statement_length
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = [
     "MOST_CHARACTERS",

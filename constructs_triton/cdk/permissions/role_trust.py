@@ -10,8 +10,8 @@ from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IValidation
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["SAGEMAKER", "check_account", "check_trust"]
 

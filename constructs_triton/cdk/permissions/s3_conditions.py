@@ -9,8 +9,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from constructs_triton.facts.encrypted_data import READ_ACTIONS
-from constructs_triton.tokens import is_token
+from constructs_triton_core.facts.encrypted_data import READ_ACTIONS
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["Conditions", "decrypt_statements", "in_own_account", "via_s3"]
 

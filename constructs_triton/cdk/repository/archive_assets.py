@@ -26,9 +26,9 @@ from aws_cdk import (
 )
 from constructs import Construct
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_repository.packing import PackedArchive
-from constructs_triton.model_repository.temporary_folders import partial_folder
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.model_repository.packing import PackedArchive
+from triton_model_check.model_repository.temporary_folders import partial_folder
 
 __all__ = [
     "ARCHIVE_LABEL",

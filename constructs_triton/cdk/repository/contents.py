@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from constructs import Construct
 
-from constructs_triton.artifacts.container_metrics.publisher import PUBLISHER, add_publisher
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.loaded_models import (
@@ -21,10 +20,11 @@ from constructs_triton.cdk.repository.model_catalog import ModelCatalog
 from constructs_triton.cdk.repository.placed_files import PlacedFiles, check_compression_type
 from constructs_triton.cdk.repository.repository_check import RepositoryCheck, kept_findings
 from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
-from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.findings import Finding
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository.temporary_folders import scratch_directory
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.findings import Finding
+from triton_model_check.artifacts.container_metrics.publisher import PUBLISHER, add_publisher
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository.temporary_folders import scratch_directory
 
 __all__ = ["RepositoryContents", "check_source_models"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from constructs_triton.model_config.folder import ModelFolder
-from constructs_triton.model_repository.repository import ModelRepository
-from constructs_triton_client.bounded_json import parse_bounded_json
+from constructs_triton_core.bounded_json import parse_bounded_json
+from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model_repository.repository import ModelRepository
 
 __all__ = ["downloads_weights", "environment_bytes"]
 

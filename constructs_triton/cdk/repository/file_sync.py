@@ -26,10 +26,10 @@ from constructs_triton.cdk.repository.sync_permissions import (
     place_statements,
     read_statement,
 )
-from constructs_triton.custom_resource_handlers.model_sync import FILES_RESOURCE_TYPE
-from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, ListedFile
-from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
-from constructs_triton.model_repository.uncompressed.staging import LARGE_SUFFIX, StagedModel
+from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE
+from constructs_triton_functions.model_sync.manifest import FileManifest, ListedFile
+from constructs_triton_functions.model_sync.properties import SyncProperties
+from triton_model_check.model_repository.uncompressed.staging import LARGE_SUFFIX, StagedModel
 
 __all__ = ["FileSync", "FileSyncFunction"]
 

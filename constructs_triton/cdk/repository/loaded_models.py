@@ -17,19 +17,19 @@ from constructs import Construct, IDependable
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, in_own_account
 from constructs_triton.cdk.repository.archive_assets import StackAssets
 from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository, pack
-from constructs_triton.model_repository.archive_outline import ArchiveOutline, outline_archive
-from constructs_triton.model_repository.cached_repository import CachedRepository, CheckedFindings
-from constructs_triton.model_repository.composition import CompositionOptions
-from constructs_triton.model_repository.packing import (
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository, pack
+from triton_model_check.model_repository.archive_outline import ArchiveOutline, outline_archive
+from triton_model_check.model_repository.cached_repository import CachedRepository, CheckedFindings
+from triton_model_check.model_repository.composition import CompositionOptions
+from triton_model_check.model_repository.packing import (
     ARCHIVE_SUFFIX,
     ArchiveIdentity,
     PackedArchive,
     find_packed,
 )
-from constructs_triton.model_repository.temporary_folders import partial_folder
+from triton_model_check.model_repository.temporary_folders import partial_folder
 
 __all__ = [
     "ArchivePrefix",

@@ -13,9 +13,9 @@ from constructs_triton.cdk.repository.loaded_models import (
     UncompressedModels,
     UploadedArchive,
 )
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_repository.s3_keys import check_model_name
-from constructs_triton_client.spelling import did_you_mean, quoted
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.model_repository.s3_keys import check_model_name
 
 __all__ = ["ModelCatalog"]
 

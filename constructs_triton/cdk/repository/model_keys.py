@@ -9,7 +9,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
-from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
+from constructs_triton_functions.model_sync.properties import SyncProperties
 
 __all__ = ["ModelKeys"]
 

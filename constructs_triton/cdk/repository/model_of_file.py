@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from constructs_triton.cdk.repository.loaded_models import PackedModels
-from constructs_triton.findings import Finding
-from constructs_triton.model_config.builder.derived_config import DerivedConfig
-from constructs_triton.model_config.folder import CONFIG_FILE
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_config.text import format_model_config
-from constructs_triton.model_repository import ModelRepository
-from constructs_triton.model_repository.cached_repository import CheckedFindings
-from constructs_triton.model_repository.composition import CompositionOptions
-from constructs_triton.model_repository.new_model import NewModel
+from constructs_triton_core.findings import Finding
+from triton_model_check.model_config.builder.derived_config import DerivedConfig
+from triton_model_check.model_config.folder import CONFIG_FILE
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_config.text import format_model_config
+from triton_model_check.model_repository import ModelRepository
+from triton_model_check.model_repository.cached_repository import CheckedFindings
+from triton_model_check.model_repository.composition import CompositionOptions
+from triton_model_check.model_repository.new_model import NewModel
 
 __all__ = ["ModelOfFile"]
 

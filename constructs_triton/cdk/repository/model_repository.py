@@ -30,11 +30,11 @@ from constructs_triton.cdk.repository.repository_check import RepositoryCheck
 from constructs_triton.cdk.repository.served_prefix import PrefixOptions
 from constructs_triton.cdk.repository.target_model import TargetModel, TargetModelNaming
 from constructs_triton.cdk.validation.property_types import check_type
-from constructs_triton.custom_resource_handlers.model_sync.properties import INDEX_FILE
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.findings import Finding
-from constructs_triton.model_repository import ModelRepository
-from constructs_triton.model_repository.composition import CompositionOptions
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding
+from constructs_triton_functions.model_sync.properties import INDEX_FILE
+from triton_model_check.model_repository import ModelRepository
+from triton_model_check.model_repository.composition import CompositionOptions
 
 __all__ = ["TritonModelRepository", "annotate", "contents_of"]
 
@@ -157,7 +157,7 @@ class TritonModelRepository(Construct):
         if contents.prefix.is_filled_by_others:
             raise InvalidValueError(
                 f'{self.node.path}: model "{name}" cannot be added, because other programs fill the prefix; '
-                "add it with constructs_triton.operations.ModelLibrary, or use another repository"
+                "add it with constructs_triton_tools.operations.ModelLibrary, or use another repository"
             )
         if contents.prefix.is_synced:
             raise InvalidValueError(
@@ -243,8 +243,8 @@ class TritonModelRepository(Construct):
     def grant_manage_models(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to list, add and remove models, for example the role of a training job.
 
-        This is what ``constructs_triton.operations.ModelLibrary`` and ``constructs-triton models`` need. The
-        grant includes the bucket's KMS key.
+        ``constructs_triton_tools.operations.ModelLibrary`` and ``constructs-triton models`` need this.
+        The grant includes the bucket's KMS key.
 
         Args:
             grantee: Who gets the permission.

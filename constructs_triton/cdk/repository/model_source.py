@@ -12,12 +12,6 @@ from typing import Any, Protocol
 
 from aws_cdk import aws_s3 as s3
 
-from constructs_triton.artifacts.environments.placement import Environments, with_environments
-from constructs_triton.artifacts.plans.several_gpus import (
-    GpuRepositories,
-    combine_gpus,
-    compiled_repositories,
-)
 from constructs_triton.cdk.repository.loaded_models import (
     ArchivePrefix,
     LoadedModels,
@@ -29,15 +23,21 @@ from constructs_triton.cdk.repository.loaded_models import (
 )
 from constructs_triton.cdk.repository.model_of_file import ModelOfFile
 from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_type
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.model_config.builder.config import ModelConfig
-from constructs_triton.model_config.builder.derived_config import derive
-from constructs_triton.model_repository import ModelRepository
-from constructs_triton.model_repository.composition import CompositionOptions
-from constructs_triton.model_repository.s3_keys import check_folder_prefix
-from constructs_triton.model_repository.temporary_folders import scratch_directory
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.tokens import is_token
+from triton_model_check.artifacts.environments.placement import Environments, with_environments
+from triton_model_check.artifacts.plans.several_gpus import (
+    GpuRepositories,
+    combine_gpus,
+    compiled_repositories,
+)
+from triton_model_check.model_config.builder.config import ModelConfig
+from triton_model_check.model_config.builder.derived_config import derive
+from triton_model_check.model_repository import ModelRepository
+from triton_model_check.model_repository.composition import CompositionOptions
+from triton_model_check.model_repository.s3_keys import check_folder_prefix
+from triton_model_check.model_repository.temporary_folders import scratch_directory
 
 # botocore sagemaker service model: VersionedArnOrName.
 _PACKAGE = re.compile(
@@ -203,8 +203,8 @@ class ModelSource(ABC):
     def from_archive_prefix(cls, bucket: s3.IBucket, prefix: str) -> ModelSource:
         """Use ``.tar.gz`` archives under a prefix, which other programs put there, on a multi-model endpoint.
 
-        A training job may add models at any time; ``constructs_triton.operations.ModelLibrary`` adds them
-        with an index. Nothing is copied at deployment, and the models are not checked.
+        A training job may add models at any time; ``constructs_triton_tools.operations.ModelLibrary`` adds
+        them with an index. Nothing is copied at deployment, and the models are not checked.
 
         Args:
             bucket: Bucket of the archives.

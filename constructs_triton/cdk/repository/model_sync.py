@@ -22,11 +22,11 @@ from constructs_triton.cdk.repository.sync_permissions import (
     place_statements,
     read_statement,
 )
-from constructs_triton.custom_resource_handlers import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
-from constructs_triton.custom_resource_handlers.model_sync import RESOURCE_TYPE
-from constructs_triton.custom_resource_handlers.model_sync.manifest import ListedArchive, Manifest
-from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
-from constructs_triton.model_repository.packing import ARCHIVE_SUFFIX
+from constructs_triton_functions import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
+from constructs_triton_functions.model_sync import RESOURCE_TYPE
+from constructs_triton_functions.model_sync.manifest import ListedArchive, Manifest
+from constructs_triton_functions.model_sync.properties import SyncProperties
+from triton_model_check.model_repository.packing import ARCHIVE_SUFFIX
 
 __all__ = ["ModelSync", "ModelSyncFunction", "S3Archive"]
 

@@ -10,9 +10,9 @@ from constructs_triton.cdk.repository.model_source import ModelSource
 from constructs_triton.cdk.repository.target_model import TargetModelNaming
 from constructs_triton.cdk.validation.durations import whole_seconds
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_repository.s3_keys import check_folder_prefix
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
+from triton_model_check.model_repository.s3_keys import check_folder_prefix
 
 __all__ = [
     "DEFAULT_PREFIX",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.findings import Finding
-from constructs_triton_client.spelling import did_you_mean
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding
+from constructs_triton_core.spelling import did_you_mean
 
 __all__ = ["RepositoryCheck", "kept_findings"]
 
@@ -53,7 +53,7 @@ def kept_findings(check: RepositoryCheck, findings: Iterable[Finding]) -> list[F
 
 
 def _refuse_unknown(codes: frozenset[str]) -> None:
-    from constructs_triton.model_config.check_run import RULES
+    from triton_model_check.model_config.check_run import RULES
 
     for code in sorted(codes - RULES.keys()):
         hint = did_you_mean(code, RULES, "write a code that `constructs-triton check` prints")

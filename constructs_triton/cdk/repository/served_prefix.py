@@ -34,10 +34,10 @@ from constructs_triton.cdk.repository.target_model import (
 )
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
-from constructs_triton.custom_resource_handlers.model_sync.properties import INDEX_FILE
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_token
+from constructs_triton_functions.model_sync.properties import INDEX_FILE
 
 __all__ = ["PrefixOptions", "ServedPrefix"]
 

@@ -12,7 +12,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, in_own_account, via_s3
 from constructs_triton.cdk.repository.model_keys import ModelKeys
-from constructs_triton.facts.encrypted_data import WRITE_ACTIONS
+from constructs_triton_core.facts.encrypted_data import WRITE_ACTIONS
 
 __all__ = ["READ_ACTIONS", "deletion_statements", "find_statement", "place_statements", "read_statement"]
 

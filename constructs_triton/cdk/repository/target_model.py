@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from constructs_triton.custom_resource_handlers.model_sync.manifest import content_name
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_repository.s3_keys import archive_pattern, pattern_owner
-from constructs_triton.tokens import is_token
-from constructs_triton_client.model_index import some_of
-from constructs_triton_client.spelling import did_you_mean, quoted
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.model_index import some_of
+from constructs_triton_core.spelling import did_you_mean, quoted
+from constructs_triton_core.tokens import is_token
+from constructs_triton_functions.model_sync.manifest import content_name
+from triton_model_check.model_repository.s3_keys import archive_pattern, pattern_owner
 
 __all__ = [
     "TargetModel",

@@ -17,9 +17,9 @@ from constructs_triton.cdk.scaling.targets import check_capacity
 from constructs_triton.cdk.validation.durations import check_duration
 from constructs_triton.cdk.validation.limit_checks import check_name, check_range
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY_NAME, RangeLimit
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY_NAME, RangeLimit
+from constructs_triton_core.tokens import is_token
 
 __all__ = [
     "TrackedMetric",

@@ -12,10 +12,10 @@ from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
 from constructs_triton.cdk.scaling import targets
 from constructs_triton.cdk.scaling.stepped_scaling import SteppedScaling
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
-from constructs_triton.cloud_assembly.scaling import limited_quotient
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.findings import Finding, Severity
-from constructs_triton_client.spelling import did_you_mean, quoted
+from constructs_triton_core.cloud_assembly.scaling import limited_quotient
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__ = ["CustomMetricScaling"]
 

@@ -11,7 +11,7 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["customized_metric", "metric_key", "metric_name_of"]
 

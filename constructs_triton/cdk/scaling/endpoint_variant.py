@@ -13,9 +13,9 @@ from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
 from constructs_triton.cdk.scaling.targets import CapacityPlan, check_capacity, check_plan, least_instances
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["EndpointVariant", "VariantOwner", "retain_instance_counts"]
 
@@ -165,7 +165,7 @@ class EndpointVariant(VariantMetrics):
         ``initial_instance_count`` to that of the plan.
 
         Args:
-            plan: A ``constructs_triton.planning.Plan``, or an object with its attributes.
+            plan: A ``constructs_triton_tools.planning.Plan``, or an object with its attributes.
 
         Raises:
             InvalidValueError: not a plan, or a plan for another instance type.

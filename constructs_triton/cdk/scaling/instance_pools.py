@@ -15,9 +15,9 @@ from constructs import Construct
 from constructs_triton.cdk.metrics.metric_options import publication_period
 from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
 from constructs_triton.cdk.scaling.targets import check_positive, not_multiplied
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.tokens import is_token
 
 __all__ = [
     "add_missing_data_alarm",

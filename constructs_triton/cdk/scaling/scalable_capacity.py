@@ -18,7 +18,7 @@ from constructs_triton.cdk.scaling.target_tracking import (
     TargetTracking,
     check_options,
 )
-from constructs_triton.facts.limits import RangeLimit
+from constructs_triton_core.facts.limits import RangeLimit
 
 __all__ = ["ScalableCapacity"]
 

@@ -18,8 +18,8 @@ from constructs_triton.cdk.scaling.target_tracking import (
     check_options,
     with_gpu_cooldowns,
 )
-from constructs_triton.facts.limits import MIN_CAPACITY_COMPONENT
-from constructs_triton.tokens import is_token
+from constructs_triton_core.facts.limits import MIN_CAPACITY_COMPONENT
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["TritonScalableCopyCount", "reaches_zero"]
 

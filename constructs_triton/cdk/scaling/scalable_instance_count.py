@@ -22,8 +22,8 @@ from constructs_triton.cdk.scaling.target_tracking import (
     check_options,
     with_gpu_cooldowns,
 )
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.tokens import is_token
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["TritonScalableInstanceCount", "tracked_metrics"]
 

@@ -1,6 +1,6 @@
 """Deregisters variants from auto scaling while a deployment changes their instances.
 
-``constructs_triton.custom_resource_handlers.scaling_guard.handler`` describes how the resources work together
+``constructs_triton_functions.scaling_guard.handler`` describes how the resources work together
 and what a rollback does.
 """
 
@@ -30,14 +30,14 @@ from constructs import Construct, IConstruct
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.scaling.service_linked_role import SERVICE_NAME, service_linked_role_arn
-from constructs_triton.custom_resource_handlers.scaling_guard import (
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_functions.scaling_guard import (
     GATE_TYPE,
     PARAMETER_FOLDER,
     POLICY_TYPE,
     SWEEPER_TYPE,
     TARGET_TYPE,
 )
-from constructs_triton.facts.instance_types import InstanceType
 
 __all__ = [
     "ScalingGuard",

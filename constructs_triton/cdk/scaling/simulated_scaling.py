@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aws_cdk import CfnElement, Stack
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.planning import Assumptions, Fleet, Traffic
-from constructs_triton.planning import simulate as simulate_scaling
-from constructs_triton.planning.simulation_result import Simulation
-from constructs_triton.planning.template_scaling import scaling_of_resources
+from constructs_triton_core.facts.instance_types import InstanceType
+
+if TYPE_CHECKING:
+    from constructs_triton_tools.planning import Assumptions, Fleet, Traffic
+    from constructs_triton_tools.planning.simulation_result import Simulation
 
 __all__ = ["SimulatedScaling"]
 
@@ -48,7 +48,8 @@ class SimulatedScaling(ScalableCapacity):
     ) -> Simulation:
         """Simulate the policies and schedules of this variant on a traffic pattern.
 
-        The arguments are those of ``constructs_triton.planning.simulate``. Use it in the tests of your app::
+        The arguments are those of ``constructs_triton_tools.planning.simulate``. Use it in the tests of your
+        app::
 
             result = count.simulate(Traffic.pattern("step", low=1500, high=9000), plan.fleet())
             assert result.failed == 0
@@ -63,6 +64,10 @@ class SimulatedScaling(ScalableCapacity):
             InvalidValueError: a number is known only at deployment, or a policy cannot be simulated, such as
                 one on latency, on a backlog or on metric math.
         """
+        # Here, because no synth simulates.
+        from constructs_triton_tools.planning import simulate as simulate_scaling
+        from constructs_triton_tools.planning.template_scaling import scaling_of_resources
+
         stack = Stack.of(self)
         resources = dict(_render(stack, self.node.find_all()))
         target_id = stack.resolve(self._cfn_target.logical_id)

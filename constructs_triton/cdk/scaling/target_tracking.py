@@ -17,9 +17,9 @@ from constructs_triton.cdk.scaling.targets import utilization_target
 from constructs_triton.cdk.validation.durations import seconds
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.property_types import check_has
-from constructs_triton.facts.limits import RangeLimit
-from constructs_triton.tokens import is_token
-from constructs_triton_client.keywords import check_known
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.keywords import check_known
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["PublishedMetric", "ScalingPolicyOptions", "TargetTracking", "check_options", "with_gpu_cooldowns"]
 

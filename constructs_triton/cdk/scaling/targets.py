@@ -10,15 +10,15 @@ from aws_cdk import Duration
 
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.property_types import check_has, check_type
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.facts.limits import (
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.facts.limits import (
     MIN_CAPACITY_ASYNC,
     MIN_CAPACITY_REAL_TIME,
     SAFETY_FACTOR,
     RangeLimit,
 )
-from constructs_triton.tokens import is_token
+from constructs_triton_core.tokens import is_token
 
 __all__ = [
     "CapacityPlan",
@@ -39,7 +39,7 @@ _PERCENT = RangeLimit(1, 100, "percent")
 
 
 class CapacityPlan(Protocol):
-    """A plan of the capacity of one variant, such as ``constructs_triton.planning.Plan``."""
+    """A plan of the capacity of one variant, such as ``constructs_triton_tools.planning.Plan``."""
 
     @property
     def instance_type(self) -> str:

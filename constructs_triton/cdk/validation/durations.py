@@ -6,8 +6,8 @@ from aws_cdk import Duration, Size, SizeRoundingBehavior
 
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.limits import RangeLimit, plain_number
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.limits import RangeLimit, plain_number
 
 __all__ = ["check_duration", "seconds", "whole_gibibytes", "whole_seconds"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.tokens import is_token
-from constructs_triton_client.spelling import closest
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.spelling import closest
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["check_spelling", "unknown_value"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sized
 from math import inf
 from numbers import Real
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.limits import RangeLimit, TextLimit, plain_number
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.limits import RangeLimit, TextLimit, plain_number
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["check_count", "check_name", "check_range"]
 

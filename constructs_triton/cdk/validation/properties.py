@@ -17,10 +17,10 @@ from aws_cdk import Duration, Size
 from constructs_triton.cdk.validation.durations import whole_gibibytes, whole_seconds
 from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
 from constructs_triton.cdk.validation.property_types import check_type
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.limits import RangeLimit, TextLimit
-from constructs_triton.tokens import is_token
-from constructs_triton_client.keywords import check_known
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.limits import RangeLimit, TextLimit
+from constructs_triton_core.keywords import check_known
+from constructs_triton_core.tokens import is_token
 
 __all__ = [
     "DERIVED",

@@ -8,7 +8,7 @@ import jsii
 from aws_cdk import Annotations, Aspects, IAspect
 from constructs import Construct, IConstruct
 
-from constructs_triton.findings import Finding
+from constructs_triton_core.findings import Finding
 
 __all__ = ["warn_at_synthesis"]
 

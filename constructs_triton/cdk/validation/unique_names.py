@@ -7,8 +7,8 @@ from weakref import WeakKeyDictionary
 from aws_cdk import Stack
 from constructs import Construct, IConstruct
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
 
 __all__ = ["check_unique_name", "register_name"]
 

@@ -20,7 +20,7 @@ from constructs_triton import (
     TritonEndpoint,
     TritonModelRepository,
 )
-from constructs_triton.planning import Plan
+from constructs_triton_tools.planning import Plan
 
 
 class BertStack(cdk.Stack):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements
+from constructs_triton_tools.planning import Plan, Requirement, cheapest, plan_all, read_measurements
 
 BENCHMARK = Path(__file__).resolve().parent / "benchmark.csv"
 # Price of one instance per hour in the article, in USD: cost divided by count.

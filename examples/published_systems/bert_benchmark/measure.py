@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import variants
 
-from constructs_triton.local import LocalEndpoint
+from constructs_triton_tools.local import LocalEndpoint
 
 TOKENS = 128
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import variants
 
-from constructs_triton.measuring.tuning import compare_repositories
+from constructs_triton_tools.measuring.tuning import compare_repositories
 
 TOKENS, SENTENCES = 128, 32
 ROWS = {

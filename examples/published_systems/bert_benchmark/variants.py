@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from constructs_triton.model_config import (
+from triton_model_check.model_config import (
     ModelConfig,
     ModelDynamicBatching,
     ModelInput,
@@ -18,7 +18,7 @@ from constructs_triton.model_config import (
     PytorchBackend,
     TensorrtBackend,
 )
-from constructs_triton.model_repository import ModelRepositoryBuilder
+from triton_model_check.model_repository import ModelRepositoryBuilder
 
 HERE = Path(__file__).resolve().parent
 MODEL_FILES = HERE / "model_files"

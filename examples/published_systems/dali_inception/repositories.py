@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from constructs_triton.model_config import (
+from triton_model_check.model_config import (
     DaliBackend,
     Ensemble,
     ModelConfig,
@@ -22,7 +22,7 @@ from constructs_triton.model_config import (
     PythonBackend,
     TensorrtBackend,
 )
-from constructs_triton.model_repository import ModelRepositoryBuilder
+from triton_model_check.model_repository import ModelRepositoryBuilder
 
 HERE = Path(__file__).resolve().parent
 ARTICLE = HERE / "article"

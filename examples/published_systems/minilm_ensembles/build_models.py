@@ -20,7 +20,7 @@ from onnx_graph import write_encoder
 from weights import FetchError, WrongBytesError, fetch
 
 from constructs_triton import ConstructsTritonError
-from constructs_triton.model_repository import ModelRepositoryBuilder
+from triton_model_check.model_repository import ModelRepositoryBuilder
 
 HERE = Path(__file__).resolve().parent
 DALI = HERE.parent / "dali_inception"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from constructs_triton.model_config import (
+from triton_model_check.model_config import (
     Ensemble,
     ModelConfig,
     ModelDynamicBatching,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from constructs_triton.model_config import (
+from triton_model_check.model_config import (
     ModelConfig,
     ModelInput,
     ModelOutput,
@@ -21,7 +21,7 @@ from constructs_triton.model_config import (
     PytorchBackend,
     TensorrtBackend,
 )
-from constructs_triton.model_repository import ModelRepositoryBuilder
+from triton_model_check.model_repository import ModelRepositoryBuilder
 
 HERE = Path(__file__).resolve().parent
 MODEL_FILES = HERE / "model_files"

@@ -14,7 +14,7 @@ from make_checkpoint import VERSIONS, write_checkpoint
 from safetensors.numpy import load_file
 
 from constructs_triton import ConstructsTritonError
-from constructs_triton.model_config import (
+from triton_model_check.model_config import (
     ModelConfig,
     ModelDynamicBatching,
     ModelInput,
@@ -22,7 +22,7 @@ from constructs_triton.model_config import (
     ModelOutput,
     PythonBackend,
 )
-from constructs_triton.model_repository import ModelRepositoryBuilder
+from triton_model_check.model_repository import ModelRepositoryBuilder
 
 HERE = Path(__file__).parent
 BACKEND = HERE / "backend"

@@ -16,8 +16,8 @@ from cdk_apps import ENVIRONMENT, add_endpoint, add_repository, make_app, resour
 
 from constructs_triton import CompressionType, InstanceType, TritonMultiModelEndpoint
 from constructs_triton.cdk import DeployTimeFunctions
-from constructs_triton.errors import InvalidValueError
 from constructs_triton_client.recorded_requests import RecordedRequest, RecordedRequests
+from constructs_triton_core.errors import InvalidValueError
 
 ISOLATED = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
 

@@ -12,7 +12,7 @@ from aws_cdk import aws_logs as logs
 from cdk_apps import add_endpoint, only, resources, synthesize
 
 from constructs_triton import CapacitySize, Deployment
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 ADOPTED, ENDPOINT = "Custom::TritonAdoptedEndpoint", "AWS::SageMaker::Endpoint"
 NAME = "DEMO-digits"

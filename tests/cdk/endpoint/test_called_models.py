@@ -30,7 +30,7 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 from constructs_triton.cdk.repository.model_repository import contents_of
-from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
 
 CPU = InstanceType.of("ml.c6i.xlarge")
 CALL = "import triton_python_backend_utils as pb_utils\npb_utils.InferenceRequest(model_name={})\n"

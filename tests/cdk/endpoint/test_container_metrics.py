@@ -32,8 +32,8 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
     TritonVariant,
 )
-from constructs_triton.errors import InvalidValueError
 from constructs_triton.testing import assert_update_keeps_serving
+from constructs_triton_core.errors import InvalidValueError
 
 CPU = InstanceType.of("ml.m5.xlarge")
 

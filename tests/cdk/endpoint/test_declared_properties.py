@@ -29,7 +29,7 @@ from constructs_triton.cdk.validation.properties import (
     declared_properties,
     with_defaults,
 )
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 GPU = InstanceType.of("ml.g5.xlarge")
 CLASSES: list[tuple[Any, type, set[str]]] = [

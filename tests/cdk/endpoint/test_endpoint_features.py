@@ -37,7 +37,7 @@ from constructs_triton import (
     TritonVariant,
     TritonVpcEndpoints,
 )
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 GPU = InstanceType.of("ml.g5.xlarge")
 

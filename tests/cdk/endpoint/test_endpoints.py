@@ -37,8 +37,8 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
     TritonVariant,
 )
-from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.testing import TritonTemplateExtension
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
 
 GPU = InstanceType.of("ml.g5.xlarge")
 CPU = InstanceType.of("ml.c5.xlarge")

@@ -11,7 +11,7 @@ import pytest
 from cdk_apps import add_repository, make_stack, only, synthesize
 
 from constructs_triton import InstanceType, TritonEndpoint, TritonImage
-from constructs_triton.errors import RepositoryError
+from constructs_triton_core.errors import RepositoryError
 
 IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/triton-vllm:26.05"
 

@@ -14,7 +14,7 @@ from policy_statements import policy_statements
 from test_iam_statements import faults
 
 from constructs_triton import TritonEndpoint
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 READS = {
     "application-autoscaling:DescribeScalableTargets",

@@ -16,7 +16,7 @@ from constructs_triton import (
     TritonEndpoint,
     TritonMultiModelEndpoint,
 )
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 ARN = "arn:aws:sagemaker:us-east-1:210987654321:endpoint/digits"
 

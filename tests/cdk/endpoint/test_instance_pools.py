@@ -31,9 +31,9 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
     TritonVariant,
 )
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.images import image_version as facts
 from constructs_triton.testing import assert_endpoint
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.facts.images import image_version as facts
 
 L4 = InstanceType.of("ml.g6.2xlarge")
 A10G = InstanceType.of("ml.g5.2xlarge")

@@ -25,8 +25,8 @@ from constructs_triton import (
     TritonVariant,
     TritonVpcEndpoints,
 )
-from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.facts.images import published_versions
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from triton_model_check.facts.images import published_versions
 
 NEWEST = published_versions()[0]
 CPU = InstanceType.of("ml.c6i.xlarge")

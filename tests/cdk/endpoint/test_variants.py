@@ -34,8 +34,8 @@ from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.options.container_options import ContainerOptions
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.validation.properties import with_defaults
-from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.tokens import is_token
 
 GPU = InstanceType.of("ml.g5.xlarge")
 CPU = InstanceType.of("ml.c5.xlarge")

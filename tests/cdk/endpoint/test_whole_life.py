@@ -27,6 +27,8 @@ from cdk_apps import (
 )
 from policy_statements import listed
 
+from cdk_rehearse.permissions.policy import Decision, decide
+from cdk_rehearse.permissions.s3_needs import services_of_s3
 from constructs_triton import (
     AsyncInferenceConfig,
     CompressionType,
@@ -37,10 +39,8 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.rehearsal.permissions.policy import Decision, decide
-from constructs_triton.rehearsal.permissions.s3_needs import services_of_s3
 from constructs_triton_client.recorded_requests import RecordedRequest, RecordedRequests
+from constructs_triton_core.errors import InvalidValueError
 
 
 def test_names_are_compared_without_case(tmp_path: Path) -> None:

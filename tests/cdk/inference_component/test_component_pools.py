@@ -11,7 +11,7 @@ from cdk_apps import add_repository, make_stack, only, resources, statements, sy
 from component_apps import add_component, add_endpoint, warnings_of
 
 from constructs_triton import InstancePool, InstanceType, TritonComponentEndpoint, TritonImage
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 _MODEL = "class TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
 L4 = InstanceType.of("ml.g6.12xlarge")

@@ -27,7 +27,7 @@ from constructs_triton import (
     TritonModelRepository,
 )
 from constructs_triton.cdk.scaling.scalable_copy_count import reaches_zero
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 TARGET, POLICY = "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::ApplicationAutoScaling::ScalingPolicy"
 ALARM, COMPONENT = "AWS::CloudWatch::Alarm", "AWS::SageMaker::InferenceComponent"

@@ -25,7 +25,7 @@ from constructs_triton import (
     TritonComponentEndpoint,
     TritonImage,
 )
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 CONFIG, COMPONENT = "AWS::SageMaker::EndpointConfig", "AWS::SageMaker::InferenceComponent"
 

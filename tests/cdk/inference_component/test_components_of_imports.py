@@ -12,7 +12,7 @@ from cdk_apps import make_app, make_stack, policies, resources, synthesize
 from component_apps import G5, add_component, add_endpoint
 
 from constructs_triton import TritonComponentDashboard, TritonComponentEndpoint, TritonInferenceComponent
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 
 def import_endpoint(stack: cdk.Stack, id: str = "Shared", **options: Any) -> Any:

@@ -23,8 +23,8 @@ from constructs_triton import (
     TritonComponentEndpoint,
     TritonImage,
 )
-from constructs_triton.cloud_assembly.endpoints import NOT_TRITON
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.cloud_assembly.endpoints import NOT_TRITON
+from constructs_triton_core.errors import InvalidValueError
 
 CONFIG, COMPONENT, MODEL = (
     f"AWS::SageMaker::{each}" for each in ("EndpointConfig", "InferenceComponent", "Model")

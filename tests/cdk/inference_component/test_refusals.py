@@ -25,7 +25,7 @@ from constructs_triton import (
     TritonInferenceComponent,
     TritonModelRepository,
 )
-from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
 
 _ON_GPU = """name: "{name}"
 backend: "python"

@@ -12,7 +12,7 @@ from cdk_apps import only, synthesize
 
 from constructs_triton import InstanceType, TritonEndpoint
 from constructs_triton.cdk.metrics.metrics import VariantMetrics, variant_metric
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 INVOCATIONS, INSTANCES = "AWS/SageMaker", "/aws/sagemaker/Endpoints"
 US, MS, PERCENT = cloudwatch.Unit.MICROSECONDS, cloudwatch.Unit.MILLISECONDS, cloudwatch.Unit.PERCENT

@@ -23,7 +23,7 @@ from cdk_apps import (
 )
 
 from constructs_triton import CompressionType, InstanceType, TritonModel
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 CPU = InstanceType.of("ml.c5.xlarge")
 

@@ -27,7 +27,7 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 ALARM = "AWS::CloudWatch::Alarm"
 GPU = InstanceType.of("ml.g5.12xlarge")

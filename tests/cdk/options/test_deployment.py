@@ -22,7 +22,7 @@ from cdk_apps import (
 )
 
 from constructs_triton import CapacitySize, Deployment, InstanceType, TritonEndpoint, TritonVariant
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 GPU = InstanceType.of("ml.g5.xlarge")
 

@@ -6,8 +6,8 @@ import pytest
 from aws_cdk import Size
 
 from constructs_triton.cdk.options.environment import TritonEnvironment, check_limits, check_variables
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.environment import variables
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.facts.environment import variables
 
 TOKEN = "${Token[TOKEN.12]}"
 P = "SAGEMAKER_TRITON_"

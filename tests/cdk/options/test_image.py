@@ -12,8 +12,8 @@ from aws_cdk.assertions import Annotations, Match
 from cdk_apps import add_repository, flat, make_stack, only, statements, synthesize, write_model
 
 from constructs_triton import InstanceType, TritonEndpoint, TritonImage
-from constructs_triton.errors import FactNotFoundError, InvalidValueError
-from constructs_triton.facts import images
+from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
+from triton_model_check.facts import images
 
 GPU = InstanceType.of("ml.g5.xlarge")
 

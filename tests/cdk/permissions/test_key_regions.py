@@ -26,7 +26,7 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 from constructs_triton.cdk import DeployTimeFunctions
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 FOREIGN = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 G5 = InstanceType.of("ml.g5.xlarge")

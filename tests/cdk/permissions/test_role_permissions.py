@@ -27,7 +27,7 @@ from constructs_triton import (
 )
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions
 from constructs_triton.cdk.permissions.statement_size import statement_length
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 GPU = InstanceType.of("ml.g5.xlarge")
 # IAM user guide, "IAM and AWS STS quotas".

@@ -12,7 +12,7 @@ from aws_cdk import aws_iam as iam
 from cdk_apps import add_endpoint, add_repository, make_stack, synthesize, write_repository
 
 from constructs_triton import InstanceType, TritonComponentEndpoint, TritonEndpoint, TritonModel
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 LAMBDA = iam.ServicePrincipal("lambda.amazonaws.com")
 SAGEMAKER = iam.ServicePrincipal("sagemaker.amazonaws.com")

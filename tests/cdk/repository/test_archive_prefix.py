@@ -32,7 +32,7 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 from constructs_triton.cdk.repository.model_repository import contents_of
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 CPU = InstanceType.of("ml.c6i.xlarge")
 

@@ -22,7 +22,7 @@ from constructs_triton import (
     TritonImage,
     TritonModelRepository,
 )
-from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
 
 
 @pytest.fixture

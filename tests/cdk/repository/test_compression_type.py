@@ -36,11 +36,11 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 from constructs_triton.cdk.endpoint.served_models import SingleModel
-from constructs_triton.errors import ArchiveError, InvalidValueError
-from constructs_triton.local.server.unpacking import copy_files
-from constructs_triton.local.sources.assembly import read_endpoints
-from constructs_triton.model_repository import ModelRepository, pack
-from constructs_triton.model_repository.uncompressed import staging
+from constructs_triton_core.errors import ArchiveError, InvalidValueError
+from constructs_triton_tools.local.server.unpacking import copy_files
+from constructs_triton_tools.local.sources.assembly import read_endpoints
+from triton_model_check.model_repository import ModelRepository, pack
+from triton_model_check.model_repository.uncompressed import staging
 
 NONE, GZIP = CompressionType.NONE, CompressionType.GZIP
 INSTANCE_TYPE = InstanceType.of("ml.g5.xlarge")

@@ -11,8 +11,8 @@ from check_examples.files import POINTER
 
 from constructs_triton import ModelSource, TritonModelRepository
 from constructs_triton.cli import main
-from constructs_triton.errors import RepositoryError
-from constructs_triton.model_repository import ModelRepository, pack
+from constructs_triton_core.errors import RepositoryError
+from triton_model_check.model_repository import ModelRepository, pack
 
 WORDS = ("is a Git LFS pointer, not the file itself", "run `git lfs install` and `git lfs pull`")
 

@@ -11,7 +11,7 @@ from cdk_apps import add_repository, flat, make_app, resources, statements, synt
 from cdk_apps import write_repository as write
 
 from constructs_triton import CompressionType, InstanceType, TritonEndpoint, TritonMultiModelEndpoint
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 KEY_ARN = "arn:aws:kms:us-east-1:123456789012:key/"
 NEW = f"{KEY_ARN}11111111-1111-1111-1111-111111111111"

@@ -21,9 +21,9 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
-from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.model_config import ModelConfig, ModelInstanceGroup
-from constructs_triton.model_repository import ModelRepository, pack
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from triton_model_check.model_config import ModelConfig, ModelInstanceGroup
+from triton_model_check.model_repository import ModelRepository, pack
 
 GPU = InstanceType.of("ml.g5.xlarge")
 

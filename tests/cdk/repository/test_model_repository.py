@@ -39,8 +39,8 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 from constructs_triton.cdk.repository.model_repository import contents_of
-from constructs_triton.custom_resource_handlers import PYTHON_VERSION
-from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from constructs_triton_functions import PYTHON_VERSION
 
 
 def test_all_errors_at_once_and_nothing_is_added(stack: cdk.Stack, path: Path) -> None:
@@ -322,7 +322,7 @@ def test_function_asset_contains_only_its_modules(path: Path, tmp_path: Path) ->
     (asset,) = (tmp_path / "cdk.out").glob("asset.*")
     names = {str(file.relative_to(asset)) for file in asset.rglob("*") if file.is_file()}
     all_share = ("__init__", "continuation", "endpoint_state", "response", "retries", "scaling", "variants")
-    shared = {f"custom_resource_handlers/{module}.py" for module in all_share}
+    shared = {f"constructs_triton_functions/{module}.py" for module in all_share}
     modules = (
         *(
             "__init__",
@@ -338,7 +338,7 @@ def test_function_asset_contains_only_its_modules(path: Path, tmp_path: Path) ->
         ),
         "file_placement",
     )
-    assert names == shared | {f"custom_resource_handlers/model_sync/{module}.py" for module in modules}
+    assert names == shared | {f"constructs_triton_functions/model_sync/{module}.py" for module in modules}
 
 
 def test_given_bucket_is_used(path: Path) -> None:

@@ -32,8 +32,8 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 from constructs_triton.cdk.repository.model_repository import contents_of
-from constructs_triton.errors import ArchiveError, InvalidValueError, RepositoryError
-from constructs_triton.model_repository import ModelRepository, pack
+from constructs_triton_core.errors import ArchiveError, InvalidValueError, RepositoryError
+from triton_model_check.model_repository import ModelRepository, pack
 
 MACHINE = "ml.g5.xlarge"
 

@@ -21,14 +21,14 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
-from constructs_triton.artifacts import PythonEnvironment
-from constructs_triton.artifacts.environments.placement import place_environments
 from constructs_triton.cdk.repository.downloads import environment_bytes
 from constructs_triton.cli import main
-from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.model_config import ModelConfig, ModelInput, ModelOutput, PythonBackend
-from constructs_triton.model_repository import ModelRepository, ModelRepositoryBuilder
-from constructs_triton.model_repository.temporary_folders import scratch_directory
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from triton_model_check.artifacts import PythonEnvironment
+from triton_model_check.artifacts.environments.placement import place_environments
+from triton_model_check.model_config import ModelConfig, ModelInput, ModelOutput, PythonBackend
+from triton_model_check.model_repository import ModelRepository, ModelRepositoryBuilder
+from triton_model_check.model_repository.temporary_folders import scratch_directory
 
 MACHINE = InstanceType.of("ml.m5.xlarge")
 

@@ -11,12 +11,13 @@ from check_examples import EXAMPLES, Example, code_of, write
 from constructs_triton.cdk.repository.contents import check_source_models
 from constructs_triton.cdk.repository.loaded_models import PackedModels
 from constructs_triton.cdk.repository.repository_check import RepositoryCheck
-from constructs_triton.cli import check, main
-from constructs_triton.errors import RepositoryError
-from constructs_triton.findings import Severity
-from constructs_triton.model_config.checks import RULES
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton.cli import main
+from constructs_triton_core.errors import RepositoryError
+from constructs_triton_core.findings import Severity
+from triton_model_check.cli import check
+from triton_model_check.model_config.checks import RULES
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
 
 WORDS = {
     "rejected": ("Triton rejects it",),

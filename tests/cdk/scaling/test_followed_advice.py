@@ -10,10 +10,10 @@ from aws_cdk import aws_s3 as s3
 from cdk_apps import ENVIRONMENT, add_repository
 
 from constructs_triton import AsyncInferenceConfig, InstanceType, TritonEndpoint
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.failures import fix_of
-from constructs_triton.operations import diagnose_log
 from constructs_triton.testing import rehearse
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.failures import fix_of
+from constructs_triton_tools.operations import diagnose_log
 
 REFUSED = (
     "The variant(s) \"['AllTraffic']\" must be deregistered as scalable targets with AWS Auto Scaling before "

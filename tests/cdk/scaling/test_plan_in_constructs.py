@@ -9,7 +9,7 @@ import aws_cdk as cdk
 from aws_cdk.assertions import Template
 
 from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
-from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements
+from constructs_triton_tools.planning import Plan, Requirement, cheapest, plan_all, read_measurements
 
 BENCHMARK = Path(__file__).parents[3] / "tests" / "unit" / "planning" / "bert_benchmark.csv"
 MODELS = Path(__file__).parents[3] / "assets" / "model_repositories" / "digits"

@@ -18,10 +18,10 @@ from constructs_triton import (
     TritonEnsembleEndpoint,
     TritonScalableInstanceCount,
 )
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import Fleet, Traffic, simulate
-from constructs_triton.planning.scaling import Scaling, TargetTracking
 from constructs_triton.testing import TritonTemplateExtension, stable_template
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning import Fleet, Traffic, simulate
+from constructs_triton_tools.planning.scaling import Scaling, TargetTracking
 
 CPU = InstanceType.of("ml.m5.xlarge")
 WAIT = cdk.Duration.millis(20)

@@ -11,7 +11,7 @@ from aws_cdk.assertions import Annotations, Match
 from cdk_apps import add_endpoint, flat, only, resources, synthesize
 
 from constructs_triton import InstanceType, TritonVariant
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 PUBLISHED_POLICY = {
     # The parameters of the call in AWS's Triton example for multi-model endpoints.

@@ -16,9 +16,9 @@ from cdk_apps import add_endpoint, add_repository, flat, make_stack, statements,
 
 from constructs_triton import AsyncInferenceConfig, InstanceType, TritonEndpoint
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import read_scaling
 from constructs_triton.testing import assert_scales
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning import read_scaling
 
 NATIVE = "AWS::ApplicationAutoScaling::"
 

@@ -14,7 +14,7 @@ from cdk_apps import add_endpoint, make_stack, only, resources, synthesize
 
 from constructs_triton import InstancePool, InstanceType, TritonDashboard, TritonEndpoint
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 L4 = InstanceType.of("ml.g6.2xlarge")
 A10G = InstanceType.of("ml.g5.2xlarge")

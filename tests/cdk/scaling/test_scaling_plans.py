@@ -12,9 +12,9 @@ from cdk_apps import add_repository, only, resources, synthesize, write_model
 from syrupy.assertion import SnapshotAssertion
 
 from constructs_triton import InstanceType, TritonEndpoint
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import Measurement, Plan, Requirement, plan_all
 from constructs_triton.testing import TritonTemplateExtension, stable_template
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning import Measurement, Plan, Requirement, plan_all
 
 POLICY, TARGET = "AWS::ApplicationAutoScaling::ScalingPolicy", "AWS::ApplicationAutoScaling::ScalableTarget"
 

@@ -19,7 +19,7 @@ from constructs_triton import (
 )
 from constructs_triton.cdk.metrics.metrics import variant_metric
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
 
 NAMES: Any = {"endpoint_name": "bert", "variant_name": "blue"}
 DIMENSIONS = [{"Name": "EndpointName", "Value": "bert"}, {"Name": "VariantName", "Value": "blue"}]

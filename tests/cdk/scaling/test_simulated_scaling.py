@@ -14,10 +14,10 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from cdk_apps import make_stack, synthesize
 
 from constructs_triton import InstanceType, TritonMultiModelEndpoint, TritonScalableInstanceCount
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import Fleet, Traffic, read_scaling, simulate
-from constructs_triton.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
-from constructs_triton.planning.template_scaling import scaling_of_resources
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning import Fleet, Traffic, read_scaling, simulate
+from constructs_triton_tools.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
+from constructs_triton_tools.planning.template_scaling import scaling_of_resources
 
 FLEET = Fleet(invocations_per_minute=1000, latency_ms=100)
 TRAFFIC = Traffic((500,) * 5)

@@ -22,7 +22,6 @@ from constructs_triton import (
     TritonImage,
     TritonMultiModelEndpoint,
 )
-from constructs_triton.errors import InvalidValueError, MissingDependencyError
 from constructs_triton.testing import (
     assert_endpoint,
     assert_no_replacement,
@@ -30,6 +29,7 @@ from constructs_triton.testing import (
     replacement_assertion,
     stable_template,
 )
+from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
 
 G5, ROLE = "ml.g5.xlarge", "arn:aws:iam::123456789012:role/triton"
 

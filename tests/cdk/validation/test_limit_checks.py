@@ -3,9 +3,9 @@
 import pytest
 
 from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts import limits
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.tokens import is_token
 
 TEXT_TOKEN = "${Token[TOKEN.12]}"
 NUMBER_TOKEN = -1.8881545897087533e289

@@ -18,7 +18,7 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
     TritonVariant,
 )
-from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
 
 GPU = InstanceType.of("ml.g5.xlarge")
 

@@ -11,8 +11,8 @@ from aws_cdk import aws_kms as kms
 from cdk_apps import add_repository, make_stack, only, resources, synthesize, write_repository
 
 from constructs_triton import InstanceType, TritonEnsembleEndpoint, TritonImage, TritonMultiModelEndpoint
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.tokens import is_token
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 
 import constructs_triton as library
-from constructs_triton import planning
 from constructs_triton.cdk.validation.properties import declared_properties
 from constructs_triton.cdk.validation.property_types import with_value
+from constructs_triton_tools import planning
 
 EXAMPLE = re.compile(r"[\w.\[]+\(|[A-Z]\w+\.[A-Z_]+$")
 FOLDER = Path(library.__file__).parent / "cdk"

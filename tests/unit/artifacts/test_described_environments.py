@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from handmade_wheels import write_wheels
 
-from constructs_triton.artifacts import PythonEnvironment
-from constructs_triton.artifacts.environments.placement import find_environments, with_environments
 from constructs_triton.cli import main
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.local.sources.sources import read_source
-from constructs_triton.measuring.tuning.candidates import Candidate, ModelSettings
-from constructs_triton.measuring.tuning.repositories import TunedRepository
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.local.sources.sources import read_source
+from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
+from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
+from triton_model_check.artifacts import PythonEnvironment
+from triton_model_check.artifacts.environments.placement import find_environments, with_environments
+from triton_model_check.model_repository import ModelRepository
 
 TENSOR = '[ { name: "%s" data_type: TYPE_FP32 dims: [ 1 ] } ]'
 CONFIG = f'backend: "python"\ninput {TENSOR % "X"}\noutput {TENSOR % "Y"}\n'

@@ -15,11 +15,11 @@ import pytest
 from handmade_wheels import write_wheel, write_wheels
 from uv import find_uv_bin
 
-from constructs_triton.artifacts.environments.archive import lock_of_archive, write_file
-from constructs_triton.artifacts.environments.building import BuiltEnvironment, build
-from constructs_triton.artifacts.environments.requirements import read_requirements
-from constructs_triton.artifacts.environments.target import EnvironmentTarget, image_target
-from constructs_triton.errors import InvalidValueError, MissingDependencyError
+from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
+from constructs_triton_tools.building.environments.archive import lock_of_archive, write_file
+from constructs_triton_tools.building.environments.building import BuiltEnvironment, build
+from triton_model_check.artifacts.environments.requirements import read_requirements
+from triton_model_check.artifacts.environments.target import EnvironmentTarget, image_target
 
 OFFLINE = "--no-index\n--find-links ./wheels\n"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from handmade_wheels import write_wheel
 
-from constructs_triton.artifacts.environments import layout
-from constructs_triton.artifacts.environments.building import build
-from constructs_triton.artifacts.environments.lock import EnvironmentLock
-from constructs_triton.artifacts.environments.requirements import read_requirements
-from constructs_triton.artifacts.environments.target import image_target
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.building.environments import layout
+from constructs_triton_tools.building.environments.building import build
+from triton_model_check.artifacts.environments.lock import EnvironmentLock
+from triton_model_check.artifacts.environments.requirements import read_requirements
+from triton_model_check.artifacts.environments.target import image_target
 
 SITE = "lib/python3.12/site-packages"
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from handmade_wheels import write_wheels
 
-from constructs_triton.artifacts import PythonEnvironment
-from constructs_triton.artifacts.environments.placement import Environments, place_environments
 from constructs_triton.cli import main
-from constructs_triton.errors import ArchiveError, InvalidValueError
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository, pack
-from constructs_triton.model_repository.composition import CompositionOptions
+from constructs_triton_core.errors import ArchiveError, InvalidValueError
+from triton_model_check.artifacts import PythonEnvironment
+from triton_model_check.artifacts.environments.placement import Environments, place_environments
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository, pack
+from triton_model_check.model_repository.composition import CompositionOptions
 
 TENSOR = '[ { name: "%s" data_type: TYPE_FP32 dims: [ 1 ] } ]'
 IO = f"input {TENSOR % 'X'}\noutput {TENSOR % 'Y'}\n"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.artifacts.environments.lock import lock_path, read_lock, read_lock_file
-from constructs_triton.artifacts.environments.requirements import read_requirements
-from constructs_triton.artifacts.environments.target import image_target, server_target
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.artifacts.environments.lock import lock_path, read_lock, read_lock_file
+from triton_model_check.artifacts.environments.requirements import read_requirements
+from triton_model_check.artifacts.environments.target import image_target, server_target
 
 HASH = "--hash=sha256:" + "0" * 64
 

@@ -14,12 +14,12 @@ import pytest
 from handmade_wheels import write_wheel
 from uv import find_uv_bin
 
-from constructs_triton.artifacts.environments import building, uv
-from constructs_triton.artifacts.environments.building import build, build_locked
-from constructs_triton.artifacts.environments.lock import EnvironmentLock, read_lock
-from constructs_triton.artifacts.environments.requirements import Requirements, read_requirements
-from constructs_triton.artifacts.environments.target import image_target
-from constructs_triton.errors import InvalidValueError, MissingDependencyError
+from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
+from constructs_triton_tools.building.environments import building, uv
+from constructs_triton_tools.building.environments.building import build, build_locked
+from triton_model_check.artifacts.environments.lock import EnvironmentLock, read_lock
+from triton_model_check.artifacts.environments.requirements import Requirements, read_requirements
+from triton_model_check.artifacts.environments.target import image_target
 
 PROJECT = Path(__file__).resolve().parents[3]
 OFFLINE = "--no-index\n--find-links ./wheels\n"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.artifacts.environments import contents
-from constructs_triton.artifacts.environments.contents import read_contents
-from constructs_triton.artifacts.environments.lock import LOCK_MEMBER
-from constructs_triton.errors import ArchiveError
-from constructs_triton.model_config import packed_environment
-from constructs_triton.model_config.packed_environment import read_environment
-from constructs_triton.untrusted.tar_reader import UnpackLimits
+from constructs_triton_core.errors import ArchiveError
+from triton_model_check.artifacts.environments import contents
+from triton_model_check.artifacts.environments.contents import read_contents
+from triton_model_check.artifacts.environments.lock import LOCK_MEMBER
+from triton_model_check.model_config import packed_environment
+from triton_model_check.model_config.packed_environment import read_environment
+from triton_model_check.untrusted.tar_reader import UnpackLimits
 
 SITE = "lib/python3.12/site-packages"
 METADATA = b"Metadata-Version: 2.1\nName: a\nVersion: 1\n"

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-import constructs_triton.artifacts.container_metrics as package
-from constructs_triton.artifacts.container_metrics.publisher import add_publisher
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository
-from constructs_triton.model_repository.packing import fingerprint
+import triton_model_check.artifacts.container_metrics as package
+from triton_model_check.artifacts.container_metrics.publisher import add_publisher
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
+from triton_model_check.model_repository.packing import fingerprint
 
 MODEL = Path(package.__file__).parent / "_metrics" / "1" / "model.py"
 ARGUMENTS = {"model_name": "_metrics"}

@@ -13,9 +13,9 @@ from check_examples.repositories import CLASS, HEAD, IO, ONE_STEP, ensemble, one
 from check_examples.torch_and_plan import plan
 
 from constructs_triton.cli import main
-from constructs_triton.local import server_check
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_tools.local import server_check
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
 
 PYTHON_CONFIG = """backend: "python"
 input [{ name: "x" data_type: TYPE_FP32 dims: [1] }]

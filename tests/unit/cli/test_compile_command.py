@@ -25,9 +25,9 @@ from constructs_triton import (
     TritonEndpoint,
     TritonModelRepository,
 )
-from constructs_triton.artifacts.plans import plan_job
 from constructs_triton.cli import main
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_tools.building.plans import plan_job
+from triton_model_check.model_repository import ModelRepository
 
 JOB = ["--role", ROLE, "--bucket", "plans", "--max-batch-size", "16"]
 

@@ -11,8 +11,8 @@ import pytest
 from policy_sentry.querying.all import get_all_actions
 from simulated_jobs import ROLE, write_onnx
 
+from cdk_rehearse.services.request_shapes import conform
 from constructs_triton.cli import main
-from constructs_triton.rehearsal.services.request_shapes import conform
 
 TYPE = ["--instance-type", "ml.g5.xlarge"]
 CONFIG = """name: "bert"

@@ -12,8 +12,8 @@ import pytest
 from check_examples.onnx_models import relu
 from check_examples.torch_and_plan import plan
 
-from constructs_triton.cli import config
-from constructs_triton.errors import ConstructsTritonError
+from constructs_triton_core.errors import ConstructsTritonError
+from triton_model_check.cli import config
 
 MODEL = """
 backend: "python"
@@ -143,7 +143,7 @@ def test_help_imports_nothing_heavy() -> None:
     """The arguments are declared without protobuf, rich or NumPy."""
     code = """
 import argparse, sys
-from constructs_triton.cli import config
+from triton_model_check.cli import config
 config.add_arguments(argparse.ArgumentParser())
 print(sorted({name.split(".")[0] for name in sys.modules} & {"google", "rich", "numpy", "grpc"}))
 """

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from botocore.hooks import HierarchicalEmitter
 
 from constructs_triton.cli import main
-from constructs_triton.cli.deployed import aws_arguments
+from constructs_triton_tools.cli.deployed import aws_arguments
 
 STACK = "arn:aws:cloudformation:us-east-1:111122223333:stack/Digits/1"
 VARIANT = {"VariantName": "AllTraffic", "CurrentInstanceCount": 1, "DesiredInstanceCount": 1}

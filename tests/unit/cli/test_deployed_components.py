@@ -8,8 +8,8 @@ import pytest
 from test_deployed_commands import Account, account
 
 from constructs_triton.cli import main
-from constructs_triton.cli.deployed import status
-from constructs_triton.operations.served_archives import ServedArchives
+from constructs_triton_tools.cli.deployed import status
+from constructs_triton_tools.operations.served_archives import ServedArchives
 
 __all__ = ["account"]  # a fixture
 

@@ -13,7 +13,7 @@ from check_examples.python_backend import packed
 from handmade_wheels import write_wheel, write_wheels
 
 from constructs_triton.cli import main
-from constructs_triton.cli.artifacts import env
+from constructs_triton_tools.cli import env
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.cli import facts
-from constructs_triton.errors import FactNotFoundError
-from constructs_triton.facts.compatibility import RULES
-from constructs_triton.facts.environment import variables
+from constructs_triton_core.errors import FactNotFoundError
+from triton_model_check.cli import facts
+from triton_model_check.facts.compatibility import RULES
+from triton_model_check.facts.environment import variables
 
 GUIDE = Path(__file__).parents[3] / "docs" / "reference" / "facts.md"
 

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from constructs_triton import cli
-from constructs_triton.cli import COMMAND_GROUPS, COMMANDS, Command, main
-from constructs_triton.errors import ArchiveError, InvalidValueError
+from constructs_triton.cli import COMMAND_GROUPS, COMMANDS, main
+from constructs_triton_core.errors import ArchiveError, InvalidValueError
+from constructs_triton_core.program.program import Command
 
 
 def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

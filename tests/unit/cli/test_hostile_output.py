@@ -9,19 +9,17 @@ import os
 from pathlib import Path
 
 import pytest
+from workspace import PACKAGES
 
 from constructs_triton.cli import COMMANDS, main
 
-PACKAGE = Path(__file__).resolve().parents[3] / "constructs_triton"
-#: The files of users' projects.
-TEMPLATES = {PACKAGE / "cli" / "project" / name for name in ("template", "examples")}
 #: The line of a running load test: numbers only, because drawing through rich would delay the generator.
 NUMBERS_ONLY = {"program/progress.py"}
 HOSTILE = "\x1b]0;T\x07\n::error::x\u202e"
 
 
 def _direct_output(path: Path) -> set[str]:
-    """Return the calls of a module that write without constructs_triton.untrusted.terminal."""
+    """Return the calls of a module that write without constructs_triton_core.untrusted.terminal."""
     calls = (
         ast.unparse(node) for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
     )
@@ -35,8 +33,12 @@ def _direct_output(path: Path) -> set[str]:
 
 def test_commands_print_through_one_module() -> None:
     """No module of the command line prints, writes to a standard stream or draws a table by itself."""
-    modules = [path for path in (PACKAGE / "cli").rglob("*.py") if TEMPLATES.isdisjoint(path.parents)]
-    found = {str(path.relative_to(PACKAGE / "cli")): _direct_output(path) for path in modules}
+    found = {
+        path.relative_to(each.root).as_posix(): _direct_output(path)
+        for each in PACKAGES.values()
+        for path in each.modules
+        if {"cli", "program"} & {*path.relative_to(each.root).parts}
+    }
     assert len(found) > len(COMMANDS)
     assert {path for path, calls in found.items() if calls} == NUMBERS_ONLY
 

@@ -16,7 +16,7 @@ from moto import mock_aws
 from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton.cli import main
-from constructs_triton.cli.deployed import aws_arguments, idle
+from constructs_triton_tools.cli.deployed import aws_arguments, idle
 
 REGION, TYPE = "eu-west-1", "ml.g4dn.xlarge"
 NOW = datetime.now(UTC) + timedelta(days=20)

@@ -16,9 +16,9 @@ from null_server import run_null_server
 
 import constructs_triton_client as client
 from constructs_triton.cli import main
-from constructs_triton.cli.input_values import read_input
-from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton_client.wire import decode_request, encode_response
+from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_tools.cli.input_values import read_input
 
 
 @pytest.fixture

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from null_server import NullServer, run_null_server
 
-from constructs_triton.cli import load_test
-from constructs_triton.cli.load_test import requests as load_requests
-from constructs_triton.cli.load_test.requests import BodyForm
-from constructs_triton.errors import InvalidValueError, InvocationError
-from constructs_triton.measuring.load_test.target import Target
-from constructs_triton.planning import read_measurements
 from constructs_triton_client import InMemoryTransport
+from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_tools.cli import load_test
+from constructs_triton_tools.cli.load_test import requests as load_requests
+from constructs_triton_tools.cli.load_test.requests import BodyForm
+from constructs_triton_tools.measuring.load_test.target import Target
+from constructs_triton_tools.planning import read_measurements
 
 INPUT = ("--input", "x=1.0,2.0:FP32")
 SHORT = ("--step-seconds", "1", "--warm-up-seconds", "0", "--latency-ms", "60000")
@@ -131,7 +131,7 @@ def test_interrupted_test_writes_what_it_has(
     server: NullServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """After Ctrl-C the finished steps are written, and the exit code is 130."""
-    from constructs_triton.measuring.load_test.step_runner import StepRunner
+    from constructs_triton_tools.measuring.load_test.step_runner import StepRunner
 
     measure = StepRunner.measure
 
@@ -151,7 +151,7 @@ def test_interrupted_test_writes_what_it_has(
 def described(monkeypatch: pytest.MonkeyPatch) -> list[Target]:
     """What AWS says about the endpoint; tests put it in."""
     targets: list[Target] = []
-    monkeypatch.setattr("constructs_triton.cli.load_test.describe_target", lambda *_, **__: targets[0])
+    monkeypatch.setattr("constructs_triton_tools.cli.load_test.describe_target", lambda *_, **__: targets[0])
     return targets
 
 

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from null_server import NullServer, run_null_server
 
-from constructs_triton.cli import load_test, plan
-from constructs_triton.cli.load_test.streams import read_limits
-from constructs_triton.errors import InvalidValueError, InvocationError
-from constructs_triton.local.gateway.event_stream import payload_part
-from constructs_triton.measuring.load_test.prepared_requests import prepare
-from constructs_triton.measuring.load_test.step import Limits, StepSettings
-from constructs_triton.measuring.load_test.step_runner import StepRunner
-from constructs_triton.measuring.load_test.stream_figures import StreamLimits
-from constructs_triton.planning import read_measurements
 from constructs_triton_client import HttpTransport, Invocation
+from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_tools.cli import load_test, plan
+from constructs_triton_tools.cli.load_test.streams import read_limits
+from constructs_triton_tools.local.gateway.event_stream import payload_part
+from constructs_triton_tools.measuring.load_test.prepared_requests import prepare
+from constructs_triton_tools.measuring.load_test.step import Limits, StepSettings
+from constructs_triton_tools.measuring.load_test.step_runner import StepRunner
+from constructs_triton_tools.measuring.load_test.stream_figures import StreamLimits
+from constructs_triton_tools.planning import read_measurements
 
 INPUTS = ("--input", "text_input=hi:BYTES", "--input", "max_tokens=2:INT32")
 SHORT = ("--stream", "--warm-up-seconds", "0", "--step-seconds", "1")

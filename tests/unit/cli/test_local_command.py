@@ -14,15 +14,15 @@ from typing import Any, cast
 import pytest
 
 from constructs_triton.cli import main
-from constructs_triton.local import run
-from constructs_triton.local.gateway.inference_components import LocalComponent
-from constructs_triton.local.gateway.local_variant import LocalVariant
-from constructs_triton.local.gateway.model_names import read_index
-from constructs_triton.local.gateway.multi_model import MultiModelContainer
-from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
-from constructs_triton.local.run import RunOptions
-from constructs_triton.local.server.server import TritonServer
-from constructs_triton.local.sources.specs import (
+from constructs_triton_tools.local import run
+from constructs_triton_tools.local.gateway.inference_components import LocalComponent
+from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.model_names import read_index
+from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
+from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
+from constructs_triton_tools.local.run import RunOptions
+from constructs_triton_tools.local.server.server import TritonServer
+from constructs_triton_tools.local.sources.specs import (
     AsyncInferenceSpec,
     ComponentSpec,
     ContainerSpec,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.cli.local_run.verification import LocalVerification
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
-from constructs_triton.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.cli.local_run.verification import LocalVerification
+from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
+from constructs_triton_tools.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec
 
 
 def test_several_components_are_verified_one_by_one(tmp_path: Path) -> None:

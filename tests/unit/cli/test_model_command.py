@@ -9,8 +9,8 @@ import pytest
 from check_examples.onnx_models import relu
 
 from constructs_triton.cli import main
-from constructs_triton.model_config import ModelConfig, ModelDynamicBatching
-from constructs_triton.model_files import onnx_shapes
+from triton_model_check.model_config import ModelConfig, ModelDynamicBatching
+from triton_model_check.model_files import onnx_shapes
 
 _LOADS, _RESNET = "0 errors, 0 warnings: Triton ", ' on a single-model endpoint of "resnet"'
 

@@ -9,7 +9,7 @@ import pytest
 from check_examples.onnx_models import relu
 
 from constructs_triton.cli import main
-from constructs_triton.model_config import ModelConfig
+from triton_model_check.model_config import ModelConfig
 
 NEW = ("model", "new")
 PYTHON = (*NEW, "--backend", "python")

@@ -13,12 +13,12 @@ import pytest
 from botocore.stub import Stubber
 from sample_repositories import MODEL_CODE, MODEL_CONFIG, write_models
 
-from constructs_triton.cli import models
-from constructs_triton.errors import ArchiveError, InvalidValueError, RepositoryError
-from constructs_triton.model_repository import ModelRepository, pack
-from constructs_triton.model_repository.packing import fingerprint
-from constructs_triton.operations import model_prefix
-from constructs_triton.operations.model_prefix import find_prefix
+from constructs_triton_core.errors import ArchiveError, InvalidValueError, RepositoryError
+from constructs_triton_tools.cli import models
+from constructs_triton_tools.operations import model_prefix
+from constructs_triton_tools.operations.model_prefix import find_prefix
+from triton_model_check.model_repository import ModelRepository, pack
+from triton_model_check.model_repository.packing import fingerprint
 
 Command = Callable[..., Any]
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from sample_repositories import ENSEMBLE_CONFIG, write_models
 
-from constructs_triton import model_repository
 from constructs_triton.cli import main
-from constructs_triton.model_repository import pack
-from constructs_triton.model_repository.archive_inspection import inspect_archive
+from triton_model_check import model_repository
+from triton_model_check.model_repository import pack
+from triton_model_check.model_repository.archive_inspection import inspect_archive
 
 
 @pytest.fixture

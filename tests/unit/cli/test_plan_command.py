@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.cli import plan
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.cli import plan
 
 BENCHMARK = Path(__file__).parents[1] / "planning" / "bert_benchmark.csv"
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "planning.md"
@@ -218,7 +218,7 @@ def test_json_imports_nothing_heavy() -> None:
     """Planning imports neither the CDK nor NumPy, boto3 or rich."""
     code = f"""
 import argparse, sys
-from constructs_triton.cli import plan
+from constructs_triton_tools.cli import plan
 parser = argparse.ArgumentParser()
 plan.add_arguments(parser)
 plan.run(parser.parse_args({[str(BENCHMARK), "--requests-per-second", "500", "--json", "--price", *PRICES]}))

@@ -11,9 +11,9 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from constructs_triton.cli import prices, recommender
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import read_measurements, read_prices
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.cli import prices, recommender
+from constructs_triton_tools.planning import read_measurements, read_prices
 
 ROLE = "arn:aws:iam::111122223333:role/recommender"
 MODEL = ("--role-arn", ROLE, "--model-name", "bert", "--instance-type", "ml.g4dn.xlarge")

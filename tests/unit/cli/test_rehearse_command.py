@@ -55,7 +55,7 @@ def test_text_and_json_have_the_steps(tmp_path: Path, capsys: pytest.CaptureFixt
     [
         (["missing", "none"], "missing: does not exist"),
         (["none", "none"], "OLD and NEW are both none"),
-        (["none"], "give OLD and NEW, got 1 paths"),
+        (["none"], "OLD NEW: must be two paths, got 1; write both, or `none`"),
         (["TEMPLATE", "none", "--stack", "Other"], "stack 'Other' is in neither version; pass one of old"),
     ],
 )
@@ -119,7 +119,7 @@ def _wait_for(read: Callable[[], list[int]], is_wanted: Callable[[list[int]], bo
 WITHOUT_PACKAGE = """
 import sys
 from constructs_triton.cli import main
-from constructs_triton.rehearsal.updates import rehearsing, worker
+from cdk_rehearse.updates import rehearsing, worker
 sys.modules[sys.argv.pop(1)] = None
 rehearsing._PROCESS.call = lambda request, **limits: worker.answer(request)
 raise SystemExit(main(sys.argv[1:]))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.template_parsing import parse_template
 from constructs_triton.cli import main
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.template_parsing import parse_template
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

@@ -14,10 +14,10 @@ import boto3
 import numpy as np
 import pytest
 
+from cdk_rehearse.cli.serve import _shell_lines
 from constructs_triton.cli import main
-from constructs_triton.cli.rehearse.serve import _shell_lines
 from constructs_triton_client import TritonClient
-from constructs_triton_client.errors import InvocationError
+from constructs_triton_core.errors import InvocationError
 
 COMMAND = [sys.executable, "-m", "constructs_triton.cli", "rehearse", "--serve", "--json"]
 TEMPLATE = {"Resources": {"Jobs": {"Type": "AWS::SQS::Queue"}, "News": {"Type": "AWS::SNS::Topic"}}}

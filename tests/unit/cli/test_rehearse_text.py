@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from constructs_triton.cli.rehearse.text import report_lines
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.rehearsal.updates.report import Failure, Instances, Leftover, Rehearsal, RehearsedStep
+from cdk_rehearse.cli.text import report_lines
+from cdk_rehearse.updates.report import Failure, Instances, Leftover, Rehearsal, RehearsedStep
+from constructs_triton_core.findings import Finding, Severity
 
 MODEL = "EndpointModel0F230181"
 ARN = f"arn:aws:sagemaker:us-east-1:123456789012:model/Shop-{MODEL}-7T5M0LKXXV08"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.cli import simulate
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.cli import simulate
 
 SPIKE = ("--pattern", "spike", "--low", "2000", "--high", "15000")
 POLICY = ("--target", "667.5", "--min-capacity", "2", "--max-capacity", "25")

@@ -78,6 +78,15 @@ def test_wrong_arguments_are_errors(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["--latency-ms", "100"], ["models"]])
+def test_repository_and_limit_are_required(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the repository or the limit, the error names what is missing."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["tune", *words])
+    missing = "--latency-ms" if words == ["models"] else "REPOSITORY"
+    assert f"the following arguments are required: {missing}" in capsys.readouterr().err
+
+
 def test_model_that_generates_is_refused_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With --json, a model that tune cannot search is a JSON error that names AIPerf."""
     models = write_model(tmp_path / "models", 'backend: "vllm"')

@@ -13,7 +13,7 @@ import pytest
 from cpu_limit import cpu_limit
 
 from constructs_triton_client.bounded_files import ArrayFolder, read_array, read_file
-from constructs_triton_client.bounded_json import parse_bounded_json
+from constructs_triton_core.bounded_json import parse_bounded_json
 
 
 def beginning(value: Any) -> str:

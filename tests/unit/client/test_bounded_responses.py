@@ -15,8 +15,6 @@ from hostile_answers import CHUNKED, EVENT, OK, answer, event_stream, frame
 from loopback_server import RawServer, run_raw_server
 
 from constructs_triton_client import HttpTransport, Invocation, TritonClient, default_config
-from constructs_triton_client.errors import InvalidValueError, InvocationError
-from constructs_triton_client.model_index import MAXIMUM_INDEX_BYTES, ModelIndex
 from constructs_triton_client.transports import bounded_connections
 from constructs_triton_client.transports.bounded_connections import (
     MAXIMUM_ERROR_BYTES,
@@ -26,6 +24,8 @@ from constructs_triton_client.transports.bounded_connections import (
 from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 from constructs_triton_client.wire.json_text import MAXIMUM_JSON_BYTES
+from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_core.model_index import MAXIMUM_INDEX_BYTES, ModelIndex
 
 REQUEST = Invocation(b"", "text/plain")
 TRANSPORTS = ["HTTP", "SageMaker"]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from constructs_triton_client.concurrency import map_concurrently
-from constructs_triton_client.errors import InvalidValueError
+from constructs_triton_core.concurrency import map_concurrently
+from constructs_triton_core.errors import InvalidValueError
 
 
 def test_at_most_the_limit_runs_at_a_time() -> None:

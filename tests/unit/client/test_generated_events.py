@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from constructs_triton_client.errors import ResponseDecodingError
 from constructs_triton_client.generated_events import GenerateEvent, GenerateStream
+from constructs_triton_core.errors import ResponseDecodingError
 
 # What Triton sends for an output of two elements, and of one.
 EVENTS = (

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import InMemoryTransport, TritonClient
-from constructs_triton_client.errors import InvocationError, RequestEncodingError, ResponseDecodingError
 from constructs_triton_client.generation import encode_generation, read_generation
+from constructs_triton_core.errors import InvocationError, RequestEncodingError, ResponseDecodingError
 
 
 def test_fields_become_flat_json() -> None:

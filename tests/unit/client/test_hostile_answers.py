@@ -23,9 +23,9 @@ from hostile_answers import (
 from loopback_server import RawServer, run_raw_server
 
 from constructs_triton_client import HttpTransport, PendingInference, TritonClient, default_config
-from constructs_triton_client.errors import ConstructsTritonError, InvocationError
 from constructs_triton_client.transports import bounded_connections
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
+from constructs_triton_core.errors import ConstructsTritonError, InvocationError
 
 INPUTS = {"X": np.arange(3, dtype="f4")}
 INFER = ("infer over HTTP", "infer over SageMaker")

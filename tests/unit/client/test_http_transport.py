@@ -13,14 +13,14 @@ import pytest
 from loopback_server import Answer, Server, binary_answer, run_server
 
 from constructs_triton_client import HttpTransport, Invocation, TritonClient
-from constructs_triton_client.errors import (
+from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES
+from constructs_triton_client.transports.http_transport import READ_TIMEOUT_SECONDS
+from constructs_triton_core.errors import (
     InvalidValueError,
     InvocationError,
     MissingDependencyError,
     ModelOutOfMemoryError,
 )
-from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES
-from constructs_triton_client.transports.http_transport import READ_TIMEOUT_SECONDS
 
 INPUTS = {"X": np.arange(3, dtype="f4")}
 EVENTS = b'data: {"a":1}\r\n\r\ndata: {"a":2}\n\n'

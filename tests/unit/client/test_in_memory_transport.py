@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from constructs_triton_client import InMemoryTransport, Invocation, RecordedCall, TritonClient
-from constructs_triton_client.errors import InvocationError
+from constructs_triton_core.errors import InvocationError
 
 
 def double(inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

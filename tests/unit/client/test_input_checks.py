@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import InMemoryTransport, TritonClient
-from constructs_triton_client.errors import InvalidValueError, RequestEncodingError
 from constructs_triton_client.input_checks import check_inputs
+from constructs_triton_core.errors import InvalidValueError, RequestEncodingError
 
 
 @dataclass

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from constructs_triton_client import ModelIndex
-from constructs_triton_client.errors import InvalidValueError
-from constructs_triton_client.model_index import split_s3_uri
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.model_index import split_s3_uri
 
 TEXT = '{"version": 1, "target_models": {"resnet": "resnet-3f.tar.gz"}}'
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import RecordedRequest, RecordedRequests
-from constructs_triton_client.errors import ConstructsTritonError, InvalidValueError
 from constructs_triton_client.wire import decode_response, encode_response
+from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
 
 ARRAYS: dict[str, Any] = {
     "small": np.array([[1.5, -2.0]], dtype=np.float32),

@@ -18,7 +18,8 @@ from botocore.stub import Stubber
 from loopback_server import Answer, Server, binary_answer, run_server
 
 from constructs_triton_client import Invocation, SageMakerTransport, TritonClient, default_config
-from constructs_triton_client.errors import (
+from constructs_triton_client.wire import decode_request
+from constructs_triton_core.errors import (
     EndpointThrottledError,
     InvalidValueError,
     InvocationError,
@@ -26,7 +27,6 @@ from constructs_triton_client.errors import (
     ModelNotReadyError,
     ModelOutOfMemoryError,
 )
-from constructs_triton_client.wire import decode_request
 
 INPUTS = {"X": np.arange(3, dtype="f4")}
 

@@ -6,8 +6,8 @@ import pytest
 from cpu_limit import cpu_limit
 
 from constructs_triton_client import server_sent_events
-from constructs_triton_client.errors import ResponseDecodingError
 from constructs_triton_client.server_sent_events import iterate_events
+from constructs_triton_core.errors import ResponseDecodingError
 
 STREAM = (
     b': a comment\n\ndata: {"text":"gr\xc3\xbc\xc3\x9f"}\r\n\r\n'

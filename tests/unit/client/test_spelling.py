@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 from cpu_limit import cpu_limit
 
-from constructs_triton_client.spelling import closest, did_you_mean, limited_suggestions, quoted
+from constructs_triton_core.spelling import closest, did_you_mean, limited_suggestions, quoted
 
 
 def test_closest_name_is_suggested() -> None:

@@ -30,8 +30,8 @@ from constructs_triton_client import (
     TritonClient,
     triton_client,
 )
-from constructs_triton_client.errors import InvalidValueError, InvocationError, RequestEncodingError
 from constructs_triton_client.wire import encode_response
+from constructs_triton_core.errors import InvalidValueError, InvocationError, RequestEncodingError
 
 
 def double(inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.cloud_assembly.assembly import Assembly
-from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
-from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.errors import TemplateError
+from constructs_triton_core.cloud_assembly.assembly import Assembly
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.errors import TemplateError
 
 TOPIC = {"Type": "AWS::SNS::Topic"}
 NEVER = {"Never": {"Fn::Equals": ["a", "b"]}, "Asked": {"Fn::Equals": [{"Ref": "Bare"}, "b"]}}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.cloud_assembly.intrinsics import Evaluator, number_of
-from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.errors import TemplateError
+from constructs_triton_core.cloud_assembly.intrinsics import Evaluator, number_of
+from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.errors import TemplateError
 
 BODY: dict[str, Any] = {
     "Parameters": {"Stage": {"Type": "String"}},

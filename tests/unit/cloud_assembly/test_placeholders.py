@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.cloud_assembly.placeholders import Placeholders
-from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.errors import TemplateError
+from constructs_triton_core.cloud_assembly.placeholders import Placeholders
+from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.errors import TemplateError
 
 BODY = {
     "Parameters": {

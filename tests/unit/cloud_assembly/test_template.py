@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.cloud_assembly.template import Template, references
-from constructs_triton.errors import TemplateError
+from constructs_triton_core.cloud_assembly.template import Template, references
+from constructs_triton_core.errors import TemplateError
 
 TOPIC = {"Type": "AWS::SNS::Topic"}
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.cloud_assembly.assembly import Assembly
-from constructs_triton.cloud_assembly.evaluation_budget import TemplateBudgetError
-from constructs_triton.cloud_assembly.s3_permissions import RolePermissions
-from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
-from constructs_triton.cloud_assembly.template import Template, references
-from constructs_triton.errors import TemplateError
-from constructs_triton.rehearsal.updates.versions import read_version
+from cdk_rehearse.updates.versions import read_version
+from constructs_triton_core.cloud_assembly.assembly import Assembly
+from constructs_triton_core.cloud_assembly.evaluation_budget import TemplateBudgetError
+from constructs_triton_core.cloud_assembly.s3_permissions import RolePermissions
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_core.cloud_assembly.template import Template, references
+from constructs_triton_core.errors import TemplateError
 
 MODEL, STACK = "AWS::SageMaker::Model", "AWS::CloudFormation::Stack"
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.facts.compatibility import RULES, VariantFacts, check_compatibility
-from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton_core.facts.instance_types import InstanceType
+from triton_model_check.facts.compatibility import RULES, VariantFacts, check_compatibility
 
 # code, values that break the rule, the one change that fixes it
 EXAMPLES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
-from constructs_triton.facts.encrypted_data import ENCRYPTED_DATA
+from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "encrypted_data.md"
 

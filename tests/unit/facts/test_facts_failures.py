@@ -11,12 +11,12 @@ import pytest
 
 from constructs_triton import EndpointOptions, TritonEndpoint, TritonEnvironment, VariantOptions
 from constructs_triton.cli import COMMANDS
-from constructs_triton.facts.failures import Failure, harmless_lines, known_failures, unknown_values
-from constructs_triton.model_config.checks import RULES
-from constructs_triton.model_config.schema import new_model_config
+from constructs_triton_core.facts.failures import Failure, harmless_lines, known_failures, unknown_values
+from triton_model_check.model_config.checks import RULES
+from triton_model_check.model_config.schema import new_model_config
 
 FAILURES = known_failures()
-PUBLIC = ("constructs_triton", "constructs_triton_client", "constructs_triton_client.errors")
+PUBLIC = ("constructs_triton", "constructs_triton_client", "constructs_triton_core.errors")
 
 
 def first_match(text: str) -> str | None:

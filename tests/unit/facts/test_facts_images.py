@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.errors import FactNotFoundError, InvalidValueError
-from constructs_triton.facts import images
-from constructs_triton.facts.versions import is_at_least, parse_version
+from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
+from constructs_triton_core.facts.versions import is_at_least, parse_version
+from triton_model_check.facts import images
 
 PUBLISHED = json.loads((Path(__file__).parent / "published_tritonserver_images.json").read_text())
 

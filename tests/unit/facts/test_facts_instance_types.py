@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.instance_types import InstanceType, instance_type_names
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType, instance_type_names
 
 PUBLISHED = json.loads((Path(__file__).parent / "published_instance_types.json").read_text())
 

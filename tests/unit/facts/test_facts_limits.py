@@ -6,15 +6,15 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from constructs_triton.facts import limits
+from workspace import PACKAGES
 
-PACKAGE = Path(limits.__file__).parents[1]
+from constructs_triton_core.facts import limits
 
 
 def names_used(path: Path) -> Iterator[str]:
     """Names that a module imports from ``facts.limits`` or reads as ``limits.NAME``."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module == "constructs_triton.facts.limits":
+        if isinstance(node, ast.ImportFrom) and node.module == limits.__name__:
             yield from (alias.name for alias in node.names)
         elif (
             isinstance(node, ast.Attribute)
@@ -25,7 +25,8 @@ def names_used(path: Path) -> Iterator[str]:
 
 
 def test_every_limit_is_used() -> None:
-    """Each constant of the table is used by a module of the package."""
-    used = {name for path in PACKAGE.rglob("*.py") for name in names_used(path)}
+    """Each constant of the table is used by a module."""
+    modules = (path for each in PACKAGES.values() for path in each.modules)
+    used = {name for path in modules for name in names_used(path)}
     constants = {name for name in vars(limits) if name.isupper() and not name.startswith("_")}
     assert constants - used == set()

@@ -62,7 +62,7 @@ def test_refresh_adds_a_release_and_lists_what_to_look_up() -> None:
     """A new release gets its Regions, facts that no package states are listed, and the rest is unchanged."""
     import facts_refresh
 
-    facts = json.loads((PROJECT / "constructs_triton" / "facts" / "images.json").read_text())
+    facts = json.loads(facts_refresh.IMAGES.read_text())
     before, theirs = copy.deepcopy(facts), _images()
     assert facts_refresh.refresh_images(facts, theirs) == []
     assert facts == before
@@ -79,13 +79,14 @@ def test_refresh_keeps_the_format_of_the_files() -> None:
     """Rendering an unchanged file gives the same bytes, so a diff shows only changes."""
     import facts_refresh
 
-    for name in ("images", "instance_types"):
-        text = (PROJECT / "constructs_triton" / "facts" / f"{name}.json").read_text(encoding="utf-8")
+    for path in (facts_refresh.IMAGES, facts_refresh.INSTANCE_TYPES):
+        text = path.read_text(encoding="utf-8")
         assert facts_refresh.render(json.loads(text)) + "\n" == text
 
 
 def test_tables_of_the_sdk_that_moved_are_reported(tmp_path: Path) -> None:
     """Tables with our values give no line; another account, a moved file and a missing name do."""
+    import facts_refresh
     import sdk_tables
 
     def lines(**files: str) -> list[str]:
@@ -95,7 +96,7 @@ def test_tables_of_the_sdk_that_moved_are_reported(tmp_path: Path) -> None:
                 archive.writestr(name, text)
         return list(sdk_tables.wheel_differences(wheel, sdk_tables.TABLES["sagemaker<3"]))
 
-    accounts = json.loads((PROJECT / "constructs_triton" / "facts" / "images.json").read_text())
+    accounts = json.loads(facts_refresh.IMAGES.read_text())
     legacy = f"{sdk_tables.LEGACY_NAME} = {accounts['legacy_accounts']!r}\n"
     table = _images()
     good = {sdk_tables.SDK_TABLE: json.dumps(table), sdk_tables.LEGACY_TABLE: legacy}

@@ -10,10 +10,10 @@ from textwrap import dedent
 import pytest
 from fake_container import fake_server
 
-from constructs_triton.local.call_example import call_example
-from constructs_triton.local.gateway.local_variant import LocalVariant
-from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
-from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton_tools.local.call_example import call_example
+from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
+from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
 STORY = """backend: "python"
 input [ { name: "text_input" data_type: TYPE_STRING dims: [ 1 ] },

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.cli import local as command
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local import LocalEndpoint
-from constructs_triton.local.options import LocalRunOptions, RunOptions, run_options
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.cli import local as command
+from constructs_triton_tools.local import LocalEndpoint
+from constructs_triton_tools.local.options import LocalRunOptions, RunOptions, run_options
 
 DEFAULTS = {
     "action": "up",

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local import interruptible
-from constructs_triton.local.interruptible import run_in_thread
-from constructs_triton.local.options import RunOptions
-from constructs_triton.local.run import LocalRun
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local import interruptible
+from constructs_triton_tools.local.interruptible import run_in_thread
+from constructs_triton_tools.local.options import RunOptions
+from constructs_triton_tools.local.run import LocalRun
 
 
 def _endless(folder: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.http_session import read_statistics
-from constructs_triton.local.model_statistics import (
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local.http_session import read_statistics
+from constructs_triton_tools.local.model_statistics import (
     Durations,
     ModelStatistics,
     decode_statistics,

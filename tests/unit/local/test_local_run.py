@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from fake_container import SETTINGS
 
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local import run
-from constructs_triton.local.gateway.local_variant import LocalVariant
-from constructs_triton.local.server.server import TritonServer
-from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local import run
+from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.server.server import TritonServer
+from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
 
 def started(container: ContainerSpec, folder: Path, monkeypatch: pytest.MonkeyPatch) -> LocalVariant:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.local import server_check
-from constructs_triton.local.server.installation import TritonInstallation
-from constructs_triton.local.server_check import CheckRun, CheckServer
+from constructs_triton_tools.local import server_check
+from constructs_triton_tools.local.server.installation import TritonInstallation
+from constructs_triton_tools.local.server_check import CheckRun, CheckServer
 
 NOWHERE = Path("/nowhere")
 INSTALLATION = TritonInstallation(NOWHERE, NOWHERE, NOWHERE, None)

@@ -10,12 +10,12 @@ import pytest
 from check_examples import write
 from check_examples.repositories import CLASS
 
-from constructs_triton.findings import Finding
-from constructs_triton.model_config.checks import RULES
-from constructs_triton.model_config.folder import ModelFolder
-from constructs_triton.model_config.model_under_check import RepositoryContext
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_core.findings import Finding
+from triton_model_check.model_config.checks import RULES
+from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model_config.model_under_check import RepositoryContext
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
 
 TENSOR = '{ name: "%s" data_type: TYPE_FP32 dims: [ 1048576 ] }'
 LARGE = (

@@ -15,11 +15,11 @@ from check_examples import EXAMPLES, Files, code_of, write
 from check_examples.python_backend import PYTHON, packed
 from check_examples.repositories import CLASS, ENVIRONMENT, HEAD, HERE, ONE_STEP, ensemble, one, pipe, step
 
-from constructs_triton.model_config import checks
-from constructs_triton.model_config.checks import RULES, layout
-from constructs_triton.model_config.report import Report
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository
+from triton_model_check.model_config import checks
+from triton_model_check.model_config.checks import RULES, layout
+from triton_model_check.model_config.report import Report
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
 
 PROJECT = Path(__file__).resolve().parents[3]
 CHECKS = Path(checks.__file__).parent

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from cpu_limit import cpu_limit
 
-from constructs_triton.errors import ModelConfigError
-from constructs_triton.model_config.locations import Locations
-from constructs_triton.model_config.schema import new_model_config
-from constructs_triton.model_config.text import format_model_config, parse_model_config
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_core.errors import ModelConfigError
+from triton_model_check.model_config.locations import Locations
+from triton_model_check.model_config.schema import new_model_config
+from triton_model_check.model_config.text import format_model_config, parse_model_config
+from triton_model_check.model_repository import ModelRepository
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_reading_a_configuration_imports_no_grpc() -> None:
     """Reading a configuration imports neither grpc nor NumPy."""
     program = (
         "import sys\n"
-        "from constructs_triton.model_config.text import parse_model_config\n"
+        "from triton_model_check.model_config.text import parse_model_config\n"
         "parse_model_config('max_batch_size: 3')\n"
         "bad = {'grpc', 'tritonclient', 'numpy', 'boto3', 'jsii', 'aws_cdk'} & set(sys.modules)\n"
         "assert not bad, bad\n"

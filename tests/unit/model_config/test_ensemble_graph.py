@@ -7,10 +7,10 @@ from pathlib import Path
 
 from cpu_limit import cpu_limit
 
-from constructs_triton.model_config.cycles import find_cycles
-from constructs_triton.model_config.ensemble import EnsembleGraph
-from constructs_triton.model_config.text import parse_model_config
-from constructs_triton.model_repository import ModelRepository
+from triton_model_check.model_config.cycles import find_cycles
+from triton_model_check.model_config.ensemble import EnsembleGraph
+from triton_model_check.model_config.text import parse_model_config
+from triton_model_check.model_repository import ModelRepository
 
 
 def step(model: str, reads: dict[str, str], writes: dict[str, str]) -> str:

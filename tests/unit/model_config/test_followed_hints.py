@@ -8,7 +8,7 @@ import pytest
 from check_examples import EXAMPLES, code_of
 from hint_cases import CASES, REASONS, left_after
 
-from constructs_triton.model_config.checks import RULES
+from triton_model_check.model_config.checks import RULES
 
 
 @pytest.mark.parametrize("key", sorted(CASES))

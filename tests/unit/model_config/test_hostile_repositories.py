@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from cpu_limit import cpu_limit
 
-from constructs_triton.findings import Finding
-from constructs_triton.model_config.python_source import is_over_budget
-from constructs_triton.model_config.report import Report
-from constructs_triton.model_repository import ModelRepository
-from constructs_triton.untrusted.budget import count_elements
+from constructs_triton_core.findings import Finding
+from constructs_triton_core.untrusted.budget import count_elements
+from triton_model_check.model_config.python_source import is_over_budget
+from triton_model_check.model_config.report import Report
+from triton_model_check.model_repository import ModelRepository
 
 PYTHON = 'backend: "python"\n'
 TENSORS = (

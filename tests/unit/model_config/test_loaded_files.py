@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from check_examples.torch_and_plan import plan, torchscript
 
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
 
 IO = (
     'input [ { name: "x" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'

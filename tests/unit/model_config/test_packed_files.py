@@ -11,11 +11,11 @@ from check_examples.onnx_models import model, node, tensor
 from check_examples.repositories import CLASS, ENVIRONMENT, HEAD, ONNX, Files, one, write
 from onnx import TensorProto, external_data_helper, helper
 
-from constructs_triton.findings import Severity
-from constructs_triton.model_config.folder import ModelFolder
-from constructs_triton.model_config.report import Report
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_core.findings import Severity
+from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model_config.report import Report
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
 
 LFS = "file-git-lfs-pointer"
 LABELS = HEAD.replace('"Y"', '"Y" label_filename: "labels.txt"')

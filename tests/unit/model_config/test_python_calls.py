@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.model_config.folder import ModelFolder
-from constructs_triton.model_config.python_calls import CallSite, ModelCalls, find_calls
+from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model_config.python_calls import CallSite, ModelCalls, find_calls
 
 HEAD = "import triton_python_backend_utils as pb_utils\n"
 

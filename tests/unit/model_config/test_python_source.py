@@ -6,7 +6,7 @@ from textwrap import indent
 
 import pytest
 
-from constructs_triton.model_config.python_source import PythonSource
+from triton_model_check.model_config.python_source import PythonSource
 
 MODEL = "class TritonPythonModel:\n    def execute(self, requests):\n{}\n"
 

@@ -10,8 +10,8 @@ import facts_refresh
 import pytest
 from google.protobuf import descriptor_pb2
 
-from constructs_triton.model_config import ModelConfig
-from constructs_triton.model_config.schema import data_type_name, field_names
+from triton_model_check.model_config import ModelConfig
+from triton_model_check.model_config.schema import data_type_name, field_names
 
 # Another version of the schema, as another tritonclient would register it.
 OTHER_SCHEMA = """
@@ -20,7 +20,7 @@ other = descriptor_pb2.FileDescriptorProto(name="model_config.proto", package="i
 other.message_type.add(name="ModelConfig").field.add(name="added", number=99, type=9, label=1)
 descriptor_pool.Default().Add(other)
 """
-SCHEMA_FIRST = "from constructs_triton.model_config.text import parse_model_config; parse_model_config('')\n"
+SCHEMA_FIRST = "from triton_model_check.model_config.text import parse_model_config; parse_model_config('')\n"
 
 
 def test_schema_is_that_of_tritonclient() -> None:
@@ -55,7 +55,7 @@ def test_schema_and_tritonclient_share_one_process(first: str, theirs: str) -> N
     """
     program = (
         f"{first}{theirs}"
-        "from constructs_triton.model_config.text import parse_model_config\n"
+        "from triton_model_check.model_config.text import parse_model_config\n"
         "assert parse_model_config('max_batch_size: 3').max_batch_size == 3\n"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)
@@ -65,7 +65,7 @@ def test_message_of_tritonclient_becomes_a_typed_value() -> None:
     """A configuration that tritonclient received, such as by ``get_model_config``, can be read."""
     program = (
         "from tritonclient.grpc import model_config_pb2\n"
-        "from constructs_triton.model_config import ModelConfig\n"
+        "from triton_model_check.model_config import ModelConfig\n"
         "received = model_config_pb2.ModelConfig(name='a', max_batch_size=3)\n"
         "received.input.add(name='x', data_type=11, dims=[4])\n"
         "received.parameters['key'].string_value = 'value'\n"

@@ -1,6 +1,6 @@
 """The endpoint that a model repository is checked for."""
 
-from constructs_triton.model_config.target import Target
+from triton_model_check.model_config.target import Target
 
 
 def test_nothing_known_is_the_default() -> None:

@@ -10,9 +10,9 @@ import pytest
 from check_examples.torch_and_plan import zipped
 from cpu_limit import cpu_limit
 
-from constructs_triton.model_files import describe
-from constructs_triton.model_files import torchscript as torchscript_reader
-from constructs_triton.model_files.model_file import ModelFile
+from triton_model_check.model_files import describe
+from triton_model_check.model_files import torchscript as torchscript_reader
+from triton_model_check.model_files.model_file import ModelFile
 
 
 def _described(content: bytes, name: str, folder: Path) -> ModelFile:

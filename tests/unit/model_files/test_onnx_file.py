@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from constructs_triton.model_files import describe, onnx_inference, onnx_shapes
-from constructs_triton.model_files.model_file import ModelFile, ModelTensor
-from constructs_triton.model_files.protobuf_wire import MessageFile, encode_varint
-from constructs_triton.untrusted.budget import OverBudgetError
+from constructs_triton_core.untrusted.budget import OverBudgetError
+from triton_model_check.model_files import describe, onnx_inference, onnx_shapes
+from triton_model_check.model_files.model_file import ModelFile, ModelTensor
+from triton_model_check.model_files.protobuf_wire import MessageFile, encode_varint
 
 
 def _described(content: bytes, folder: Path, image_version: str | None = None) -> ModelFile:

@@ -10,8 +10,8 @@ import pytest
 from check_examples.onnx_models import model, node, tensor
 from onnx import AttributeProto, NodeProto, TensorProto, helper, numpy_helper
 
-from constructs_triton.model_files import describe, onnx_shapes
-from constructs_triton.model_files.model_file import ModelFile
+from triton_model_check.model_files import describe, onnx_shapes
+from triton_model_check.model_files.model_file import ModelFile
 
 BALLAST = numpy_helper.from_array(np.zeros(1 << 17, np.float32), "B")
 UNKNOWN = helper.make_tensor_value_info("Y", TensorProto.FLOAT, None)

@@ -11,10 +11,10 @@ from check_examples.torch_and_plan import plan, torchscript, traced, zipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from constructs_triton.facts.tree_formats import unsupported_xgboost
-from constructs_triton.model_files import describe
-from constructs_triton.model_files.model_file import ModelFile
-from constructs_triton.model_files.wrong_content import recognize
+from triton_model_check.facts.tree_formats import unsupported_xgboost
+from triton_model_check.model_files import describe
+from triton_model_check.model_files.model_file import ModelFile
+from triton_model_check.model_files.wrong_content import recognize
 
 ARCHIVES = Path(__file__).parent / "torch_archives"
 

@@ -13,9 +13,10 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from constructs_triton.model_files import protobuf_wire
-from constructs_triton.model_files.onnx_graph import read_model
-from constructs_triton.model_files.protobuf_wire import (
+from constructs_triton_core.untrusted.budget import OverBudgetError
+from triton_model_check.model_files import protobuf_wire
+from triton_model_check.model_files.onnx_graph import read_model
+from triton_model_check.model_files.protobuf_wire import (
     Field,
     MessageFile,
     MessageReader,
@@ -23,7 +24,6 @@ from constructs_triton.model_files.protobuf_wire import (
     encode_varint,
     signed,
 )
-from constructs_triton.untrusted.budget import OverBudgetError
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.model_files.transformer import Transformer, read_transformer
+from triton_model_check.model_files.transformer import Transformer, read_transformer
 
 # Qwen3-8B: hidden size 4096, grouped-query attention.
 CONFIG = {

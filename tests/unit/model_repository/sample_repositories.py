@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from constructs_triton.model_repository import ModelRepository
+from triton_model_check.model_repository import ModelRepository
 
 __all__ = ["ENSEMBLE_CONFIG", "MODEL_CODE", "MODEL_CONFIG", "write_models", "write_repository"]
 

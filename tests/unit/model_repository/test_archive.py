@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from sample_repositories import write_repository
 
-from constructs_triton.errors import ArchiveError, InvalidValueError
-from constructs_triton.model_repository.archive import BLOCK_BYTES, write_archive
-from constructs_triton.model_repository.members import Member, collect_members
+from constructs_triton_core.errors import ArchiveError, InvalidValueError
+from triton_model_check.model_repository.archive import BLOCK_BYTES, write_archive
+from triton_model_check.model_repository.members import Member, collect_members
 
 
 @pytest.fixture

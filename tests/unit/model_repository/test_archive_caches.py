@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from sample_repositories import write_repository
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_repository import digest_cache
-from constructs_triton.model_repository.archive_cache import ArchiveCache, ArchiveKey
-from constructs_triton.model_repository.cache_location import cache_bytes, cache_directory
-from constructs_triton.model_repository.digest_cache import DigestCache
-from constructs_triton.model_repository.members import FileState, Member, collect_members
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.model_repository import digest_cache
+from triton_model_check.model_repository.archive_cache import ArchiveCache, ArchiveKey
+from triton_model_check.model_repository.cache_location import cache_bytes, cache_directory
+from triton_model_check.model_repository.digest_cache import DigestCache
+from triton_model_check.model_repository.members import FileState, Member, collect_members
 
 MARK = b"a digest that no content has...."
 LATER_NS = 10**10

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from sample_repositories import write_repository
 
-from constructs_triton.errors import ArchiveError
-from constructs_triton.model_repository import pack
-from constructs_triton.model_repository.archive_inspection import inspect_archive
+from constructs_triton_core.errors import ArchiveError
+from triton_model_check.model_repository import pack
+from triton_model_check.model_repository.archive_inspection import inspect_archive
 
 FILES = {"net/config.pbtxt": b'backend: "python"\n', "net/1/model.py": b"class TritonPythonModel: ...\n"}
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from sample_repositories import write_repository
 
-from constructs_triton.errors import ArchiveError
-from constructs_triton.model_repository import archive_outline as outline
-from constructs_triton.model_repository import pack
-from constructs_triton.model_repository.archive_outline import outline_archive
-from constructs_triton.model_repository.temporary_folders import partial_folder
+from constructs_triton_core.errors import ArchiveError
+from triton_model_check.model_repository import archive_outline as outline
+from triton_model_check.model_repository import pack
+from triton_model_check.model_repository.archive_outline import outline_archive
+from triton_model_check.model_repository.temporary_folders import partial_folder
 
 CONFIG = b'backend: "onnxruntime"\n'
 WEIGHTS = bytes(range(256)) * 4096 * 4  # 4 MiB, of which no check looks at more than the beginning

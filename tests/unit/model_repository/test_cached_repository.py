@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from sample_repositories import ENSEMBLE_CONFIG, write_repository
 
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository, pack, packing
-from constructs_triton.model_repository.cached_repository import CachedRepository
-from constructs_triton.model_repository.packing import find_packed
-from constructs_triton.untrusted.cache_contract import SMALL_BYTES
+from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository, pack, packing
+from triton_model_check.model_repository.cached_repository import CachedRepository
+from triton_model_check.model_repository.packing import find_packed
 
 REAL_CLOCK = time.time_ns
 

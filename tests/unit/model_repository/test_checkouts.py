@@ -13,8 +13,8 @@ import pytest
 from sample_repositories import MODEL_CODE, MODEL_CONFIG
 
 from constructs_triton.cli import main
-from constructs_triton.model_repository import ModelRepository
-from constructs_triton.model_repository.packing import fingerprint
+from triton_model_check.model_repository import ModelRepository
+from triton_model_check.model_repository.packing import fingerprint
 
 #: Bytes that Git takes for text, because they contain no NUL.
 TEXT_LIKE_MODEL = b"\x08\x0cline\nline\n"

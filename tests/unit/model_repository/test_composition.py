@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from sample_repositories import write_repository
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
 
 IO = "input [{ name: 'x' data_type: TYPE_FP32 dims: 1 }] output [{ name: 'y' data_type: TYPE_FP32 dims: 1 }]"
 PYTHON = f'backend: "python" {IO}'.encode()

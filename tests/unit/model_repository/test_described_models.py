@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from constructs_triton.cli import main
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_repository import ModelRepository, pack
-from constructs_triton.model_repository.composition import CompositionOptions
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.model_repository import ModelRepository, pack
+from triton_model_check.model_repository.composition import CompositionOptions
 
 CALLER = "import triton_python_backend_utils as pb_utils\nNAME = str(1)\n" + (
     "class TritonPythonModel:\n    def execute(self, requests):\n"

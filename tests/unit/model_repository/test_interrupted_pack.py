@@ -12,15 +12,15 @@ from pathlib import Path
 
 from sample_repositories import write_repository
 
-from constructs_triton.model_repository import pack
-from constructs_triton.model_repository.archive_inspection import inspect_archive
-from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
+from triton_model_check.model_repository import pack
+from triton_model_check.model_repository.archive_inspection import inspect_archive
+from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
 
 FILES = {"net/config.pbtxt": b'backend: "python"\n', "net/1/model.py": b""}
 
 PACK_ENDLESSLY = """
 import itertools, sys
-from constructs_triton.model_repository import ModelRepository, pack
+from triton_model_check.model_repository import ModelRepository, pack
 repository = ModelRepository.from_directory(sys.argv[1])
 for run in itertools.count():
     pack(repository, ["net"], sys.argv[2], archive_name="net.tar.gz", compression_level=run % 4)
@@ -29,7 +29,7 @@ for run in itertools.count():
 
 MEASURE_MEMORY = """
 import resource, sys
-from constructs_triton.model_repository import ModelRepository, pack
+from triton_model_check.model_repository import ModelRepository, pack
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 repository = ModelRepository.from_directory(sys.argv[1])
 pack(repository, ["small"], sys.argv[2], use_cache=False)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from sample_repositories import write_repository
 
-from constructs_triton.errors import ArchiveError
-from constructs_triton.model_repository.ignore import LeftOut
-from constructs_triton.model_repository.members import collect_members
+from constructs_triton_core.errors import ArchiveError
+from triton_model_check.model_repository.ignore import LeftOut
+from triton_model_check.model_repository.members import collect_members
 
 MODEL = {"m/config.pbtxt": b"", "m/1/model.py": b""}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.model_repository.new_model import NewModel
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from triton_model_check.model_repository.new_model import NewModel
 
 CONFIG = """name: "net"
 backend: "python"

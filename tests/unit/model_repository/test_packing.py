@@ -15,17 +15,17 @@ from pathlib import Path
 import pytest
 from sample_repositories import ENSEMBLE_CONFIG, write_repository
 
-from constructs_triton.errors import ArchiveError, InvalidValueError
-from constructs_triton.model_repository import (
+from constructs_triton_core.errors import ArchiveError, InvalidValueError
+from triton_model_check.model_repository import (
     ModelRepository,
     archive_cache,
     pack,
     packing,
     temporary_folders,
 )
-from constructs_triton.model_repository.archive import BLOCK_BYTES
-from constructs_triton.model_repository.archive_inspection import inspect_archive
-from constructs_triton.model_repository.packing import fingerprint
+from triton_model_check.model_repository.archive import BLOCK_BYTES
+from triton_model_check.model_repository.archive_inspection import inspect_archive
+from triton_model_check.model_repository.packing import fingerprint
 
 PYTHON_CONFIG = b"""
 backend: "python"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.model_repository import report_cache
-from constructs_triton.model_repository.report_cache import ReportCache
+from triton_model_check.model_repository import report_cache
+from triton_model_check.model_repository.report_cache import ReportCache
 
 
 def test_value_is_found_by_another_run(tmp_path: Path) -> None:

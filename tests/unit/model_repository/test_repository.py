@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from check_examples.onnx_models import relu
 
-from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
 
 ENSEMBLE = 'platform: "ensemble"\nensemble_scheduling {{ {} }}\n'
 PYTHON_MODEL = "class TritonPythonModel:\n  def auto_complete_config(c): ...\n  def execute(r): ...\n"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from check_examples.torch_and_plan import torchscript
 
-from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.model_config import (
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from triton_model_check.model_config import (
     Ensemble,
     FilBackend,
     ModelConfig,
@@ -20,7 +20,7 @@ from constructs_triton.model_config import (
     PythonBackend,
     PytorchBackend,
 )
-from constructs_triton.model_repository import ModelRepositoryBuilder
+from triton_model_check.model_repository import ModelRepositoryBuilder
 
 MODEL_PY = b"class TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
 DOUBLE = ModelConfig(

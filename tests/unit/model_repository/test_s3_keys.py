@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_repository.s3_keys import (
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.model_repository.s3_keys import (
     archive_pattern,
     check_folder_prefix,
     check_model_name,

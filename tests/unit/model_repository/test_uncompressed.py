@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from sample_repositories import ENSEMBLE_CONFIG, write_repository
 
-from constructs_triton.errors import ArchiveError
-from constructs_triton.model_repository import digest_cache
-from constructs_triton.model_repository.uncompressed import copying, staging
-from constructs_triton.model_repository.uncompressed.copying import copy_file
-from constructs_triton.model_repository.uncompressed.names import name_problems
-from constructs_triton.model_repository.uncompressed.staging import StagedModel, list_files, stage
+from constructs_triton_core.errors import ArchiveError
+from triton_model_check.model_repository import digest_cache
+from triton_model_check.model_repository.uncompressed import copying, staging
+from triton_model_check.model_repository.uncompressed.copying import copy_file
+from triton_model_check.model_repository.uncompressed.names import name_problems
+from triton_model_check.model_repository.uncompressed.staging import StagedModel, list_files, stage
 
 LARGE, OTHER_LARGE = b"L" * 2_000, b"l" * 2_000
 FILES = {"net/config.pbtxt": b"", "net/1/model.onnx": LARGE, "net/1/labels.txt": b"cat\ndog\n"}

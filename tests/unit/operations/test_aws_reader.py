@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.operations.aws_reader import AwsReader, make_session, missing_permission, reaching_aws
+from constructs_triton_core.aws.aws_reader import AwsReader, make_session, missing_permission, reaching_aws
+from constructs_triton_core.errors import InvalidValueError
 
 
 class Pages(AwsReader):

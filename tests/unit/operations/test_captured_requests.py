@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.operations import read_capture
-from constructs_triton_client.errors import ResponseDecodingError
 from constructs_triton_client.wire import encode_request, encode_response
 from constructs_triton_client.wire.requests import encode_raw_request
 from constructs_triton_client.wire.server_side import InferenceRequest
+from constructs_triton_core.errors import InvalidValueError, ResponseDecodingError
+from constructs_triton_tools.operations import read_capture
 
 #: The form of SageMaker's developer guide, "Capture data from real-time endpoint".
 PUBLISHED = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from constructs_triton.facts.failures import known_failures
-from constructs_triton.operations.diagnosis import Message, diagnose, diagnose_log, format_diagnoses
+from constructs_triton_core.facts.failures import known_failures
+from constructs_triton_tools.operations.diagnosis import Message, diagnose, diagnose_log, format_diagnoses
 
 MISSING = (
     "E1121 17:53:13.485099 2621 model_lifecycle.cc:642] \"failed to load 'm' version 1: Internal: "

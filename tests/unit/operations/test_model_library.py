@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from sample_repositories import write_models
 
-from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.operations import ModelLibrary
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from constructs_triton_tools.operations import ModelLibrary
 
 
 def test_files_of_models_are_no_archives(tmp_path: Path, s3: Any) -> None:

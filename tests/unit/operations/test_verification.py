@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from constructs_triton.cli.verify import result_lines
-from constructs_triton.errors import InvalidValueError, InvocationError
-from constructs_triton.operations.verification import verify_requests
 from constructs_triton.testing import assert_responses
 from constructs_triton_client import (
     InMemoryTransport,
@@ -20,6 +17,9 @@ from constructs_triton_client import (
     RecordedRequests,
     TritonClient,
 )
+from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_tools.cli.verify import result_lines
+from constructs_triton_tools.operations.verification import verify_requests
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from constructs_triton.errors import InvocationError, ModelNotReadyError
-from constructs_triton.operations.warming import calls_for_most_instances, expected_instances, warm_model
 from constructs_triton_client import Invocation, Reply
+from constructs_triton_core.errors import InvocationError, ModelNotReadyError
+from constructs_triton_tools.operations.warming import (
+    calls_for_most_instances,
+    expected_instances,
+    warm_model,
+)
 
 LOADED = "[request id: <id_unknown>] expected 1 inputs but got 0 inputs for model 'm'"
 

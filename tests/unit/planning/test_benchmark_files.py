@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import Measurement, read_measurements, read_prices
-from constructs_triton.planning.quantities import read_decimal
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning import Measurement, read_measurements, read_prices
+from constructs_triton_tools.planning.quantities import read_decimal
 
 HEADINGS = "configuration,instance_type,invocations_per_minute,latency_ms,price_per_hour"
 GOOD = "a,ml.g5.xlarge,600,50,1.41"

@@ -13,8 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import Measurement, Plan, Requirement, cheapest, plan_all, read_measurements
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning import (
+    Measurement,
+    Plan,
+    Requirement,
+    cheapest,
+    plan_all,
+    read_measurements,
+)
 
 BENCHMARK = Path(__file__).parent / "bert_benchmark.csv"
 PRICES = {"ml.g4dn.xlarge": 0.7364, "ml.g4dn.2xlarge": 0.94, "ml.g4dn.12xlarge": 4.89}

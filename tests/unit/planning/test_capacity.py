@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import Measurement, Plan, Requirement, cheapest, plan_all
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning import Measurement, Plan, Requirement, cheapest, plan_all
 
 TYPE = "ml.g5.xlarge"
 

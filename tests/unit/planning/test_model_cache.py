@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning.model_cache import CachedModel, CacheResult, _Fleet, simulate_cache
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning.model_cache import CachedModel, CacheResult, _Fleet, simulate_cache
 
 MODELS = [CachedModel(f"m{number}", 100, 2.0, latency_ms=10) for number in range(40)]
 

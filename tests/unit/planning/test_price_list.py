@@ -12,9 +12,9 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import read_prices
-from constructs_triton.planning.price_list import fetch_prices, write_prices
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning import read_prices
+from constructs_triton_tools.planning.price_list import fetch_prices, write_prices
 
 FILTERS = [
     {"Type": "TERM_MATCH", "Field": "regionCode", "Value": "eu-west-1"},

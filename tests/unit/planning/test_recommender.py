@@ -11,10 +11,10 @@ import botocore.session
 import pytest
 from botocore.validate import ParamValidator
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import Requirement, cheapest, plan_all, read_measurements
-from constructs_triton.planning.recommender import read_recommendations, write_measurements
-from constructs_triton.planning.recommender_request import Phase, RecommenderRequest
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning import Requirement, cheapest, plan_all, read_measurements
+from constructs_triton_tools.planning.recommender import read_recommendations, write_measurements
+from constructs_triton_tools.planning.recommender_request import Phase, RecommenderRequest
 
 ROLE = "arn:aws:iam::111122223333:role/recommender"
 TIME = "2026-01-05T00:00:00"

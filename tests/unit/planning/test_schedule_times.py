@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning.schedule_times import find_minutes
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning.schedule_times import find_minutes
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 DAY = 24 * 60

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import Assumptions, Fleet, Traffic, simulate
-from constructs_triton.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
-from constructs_triton.planning.simulation_result import Simulation
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning import Assumptions, Fleet, Traffic, simulate
+from constructs_triton_tools.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
+from constructs_triton_tools.planning.simulation_result import Simulation
 
 # trt-db on ml.g4dn.2xlarge in AWS's benchmark of BERT: what one instance serves, and its price.
 FLEET = Fleet(invocations_per_minute=1335, price_per_hour=0.94)

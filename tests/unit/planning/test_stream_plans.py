@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import Measurement, Plan, Requirement, cheapest, plan_all, read_measurements
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning import (
+    Measurement,
+    Plan,
+    Requirement,
+    cheapest,
+    plan_all,
+    read_measurements,
+)
 
 
 def measured(configuration: str = "a", **values: Any) -> Measurement:

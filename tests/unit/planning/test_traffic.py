@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import Traffic, read_traffic
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.planning import Traffic, read_traffic
 
 
 def csv(tmp_path: Path, text: str) -> Path:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 import called_functions
 import pytest
 
-from constructs_triton.processes import bounded_process
-from constructs_triton.processes.bounded_process import BoundedProcess
-from constructs_triton.processes.bounded_server import ANSWER, REQUEST, serve
-from constructs_triton.untrusted.budget import OverBudgetError
+from constructs_triton_core.processes import bounded_process
+from constructs_triton_core.processes.bounded_process import BoundedProcess
+from constructs_triton_core.processes.bounded_server import ANSWER, REQUEST, serve
+from constructs_triton_core.untrusted.budget import OverBudgetError
 
 MEMORY = 64 << 20
 

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.processes.async_children import start_child
-from constructs_triton.processes.children import PIPE, STDOUT, Child, forked, python_command, run_child
-from constructs_triton.processes.environments import foreign_environment, own_environment
+from constructs_triton_core.processes.async_children import start_child
+from constructs_triton_core.processes.children import PIPE, STDOUT, Child, forked, python_command, run_child
+from constructs_triton_core.processes.environments import foreign_environment, own_environment
 
 SHELL = ["/bin/sh", "-c"]
 # A parent that starts a child of a child, prints their IDs, and waits.
 PARENT = """
 import asyncio, sys, time
-from constructs_triton.processes.async_children import start_child
-from constructs_triton.processes.children import PIPE, Child, run_child
+from constructs_triton_core.processes.async_children import start_child
+from constructs_triton_core.processes.children import PIPE, Child, run_child
 command = ["/bin/sh", "-c", "trap '' HUP; sleep 100 & echo $$ $!; wait"]
 if sys.argv[1] == "Child":
     print(Child(command, environment={}, stdout=PIPE).stdout.readline().decode(), flush=True)
@@ -153,7 +153,7 @@ def test_package_in_the_current_folder_is_imported(monkeypatch: pytest.MonkeyPat
     """In a checkout of the project, the current folder is where this package is."""
     monkeypatch.chdir(Path(__file__).parents[3])
     monkeypatch.setattr(sys, "path", ["", *(each for each in sys.path if each != str(Path.cwd()))])
-    program = "import constructs_triton.processes.children as c; print(c.__file__)"
+    program = "import constructs_triton_core.processes.children as c; print(c.__file__)"
     assert run_child(python_command(program), seconds=60).stdout.startswith(str(Path.cwd()))
 
 
@@ -169,11 +169,11 @@ def test_fork_returns_the_exit_code_of_the_function() -> None:
     """The copy ends with the function's result, or with 1 after an exception."""
     program = """
 import os
-from constructs_triton.processes.children import forked
+from constructs_triton_core.processes.children import forked
 for function in (lambda: 5, lambda: 1 / 0):
     print(os.waitstatus_to_exitcode(os.waitpid(forked(function), 0)[1]), flush=True)
 """
     done = run_child(python_command(program), seconds=30)
     assert done.stdout == "5\n1\n"
     assert "ZeroDivisionError" in done.stderr
-    assert forked.__module__ == "constructs_triton.processes.children"
+    assert forked.__module__ == "constructs_triton_core.processes.children"

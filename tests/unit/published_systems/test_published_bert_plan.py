@@ -16,8 +16,8 @@ import pytest
 from article_calls import article_calls, differences, template_calls
 from published_examples import EXAMPLES, templates
 
-from constructs_triton.cli import recommender
-from constructs_triton.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.cli import recommender
 
 EXAMPLE = EXAMPLES / "bert_benchmark"
 

@@ -18,8 +18,8 @@ from onnx import TensorProto
 from published_examples import EXAMPLES
 from simulated_jobs import ROLE, write_onnx
 
+from cdk_rehearse.services.request_shapes import conform
 from constructs_triton.cli import main
-from constructs_triton.rehearsal.services.request_shapes import conform
 
 SCRIPTS = sorted(EXAMPLES.glob("*/compile_tensorrt.sh"))
 

@@ -11,8 +11,8 @@ from article_calls import Difference, article_calls, differences, explained, tem
 from published_examples import EXAMPLES, templates
 from syrupy.assertion import SnapshotAssertion
 
-from constructs_triton.cli import simulate
 from constructs_triton.testing import TritonTemplateExtension
+from constructs_triton_tools.cli import simulate
 
 STACKS = [
     ("dali_inception", "DaliInception"),

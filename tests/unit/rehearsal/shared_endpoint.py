@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.behaviour import CALM
-from constructs_triton.rehearsal.stacks.stack import Stack
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.behaviour import CALM
+from cdk_rehearse.stacks.stack import Stack
+from constructs_triton_core.cloud_assembly.template import Template
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:26.05-py3"
 ROLE = {"Fn::GetAtt": ["Role", "Arn"]}

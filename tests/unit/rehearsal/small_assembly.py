@@ -8,11 +8,11 @@ from typing import Any
 
 from shared_endpoint import TRUST
 
-from constructs_triton.rehearsal.updates.problems import CODES
-from constructs_triton.rehearsal.updates.report import Rehearsal
-from constructs_triton.rehearsal.updates.request import Failures, Request
-from constructs_triton.rehearsal.updates.simulation import simulate
-from constructs_triton.rehearsal.updates.versions import read_version
+from cdk_rehearse.updates.problems import CODES
+from cdk_rehearse.updates.report import Rehearsal
+from cdk_rehearse.updates.request import Failures, Request
+from cdk_rehearse.updates.simulation import simulate
+from cdk_rehearse.updates.versions import read_version
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:26.05-py3"
 BUCKET = "cdk-hnb659fds-assets-123456789012-us-east-1"

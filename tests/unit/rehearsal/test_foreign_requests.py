@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from botocore.exceptions import ClientError
 
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 
 pytestmark = pytest.mark.e2e
 FOREIGN = [

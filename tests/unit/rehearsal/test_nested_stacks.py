@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.stacks.stack import Stack
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.stacks.stack import Stack
+from constructs_triton_core.cloud_assembly.template import Template
 
 pytestmark = pytest.mark.e2e
 BUCKET = "templates"

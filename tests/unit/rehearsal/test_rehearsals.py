@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from small_assembly import codes, endpoint, rehearsal, write_assembly
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.processes import bounded_process
-from constructs_triton.rehearsal.updates import rehearsing
-from constructs_triton.rehearsal.updates.problems import CODES
-from constructs_triton.rehearsal.updates.request import Request
-from constructs_triton.rehearsal.updates.simulation import simulate
-from constructs_triton.rehearsal.updates.versions import read_version
+from cdk_rehearse.updates import rehearsing
+from cdk_rehearse.updates.problems import CODES
+from cdk_rehearse.updates.request import Request
+from cdk_rehearse.updates.simulation import simulate
+from cdk_rehearse.updates.versions import read_version
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.processes import bounded_process
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

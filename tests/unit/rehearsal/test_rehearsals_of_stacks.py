@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.rehearsal import rehearse
-from constructs_triton.rehearsal.updates.report import Rehearsal
-from constructs_triton.rehearsal.updates.request import Request
-from constructs_triton.rehearsal.updates.simulation import simulate
-from constructs_triton.rehearsal.updates.versions import StackVersion, Version
+from cdk_rehearse import rehearse
+from cdk_rehearse.updates.report import Rehearsal
+from cdk_rehearse.updates.request import Request
+from cdk_rehearse.updates.simulation import simulate
+from cdk_rehearse.updates.versions import StackVersion, Version
+from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.errors import InvalidValueError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from small_assembly import codes, endpoint, rehearsal, write_assembly
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.rehearsal import rehearse
+from cdk_rehearse import rehearse
+from constructs_triton_core.errors import InvalidValueError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

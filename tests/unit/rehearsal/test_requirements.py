@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from constructs_triton.errors import MissingDependencyError
-from constructs_triton.rehearsal.replacement import replaced
+from cdk_rehearse.replacement import replaced
+from constructs_triton_core.errors import MissingDependencyError
 
 
 @pytest.mark.parametrize("package", ["moto", "jsonschema"])
@@ -17,15 +17,15 @@ def test_missing_package_names_the_extra(package: str) -> None:
     code = f"""
 import sys
 sys.modules[{package!r}] = None
-import constructs_triton.rehearsal as rehearsal
-from constructs_triton.errors import MissingDependencyError
+import cdk_rehearse as rehearsal
+from constructs_triton_core.errors import MissingDependencyError
 try:
     rehearsal.SimulatedAccount
 except MissingDependencyError as error:
     print(error)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.startswith(f"constructs_triton.rehearsal: {package} is not installed")
+    assert run.stdout.startswith(f"cdk_rehearse: {package} is not installed")
     assert "run `pip install 'constructs-triton[rehearse]'`" in run.stdout
 
 

@@ -22,8 +22,8 @@ from shared_endpoint import (
     shared,
 )
 
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.behaviour import CALM
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.behaviour import CALM
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 __all__ = ["account", "aws"]  # fixtures

@@ -26,8 +26,8 @@ from shared_endpoint import (
     shared,
 )
 
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.errors import StackError
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.errors import StackError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 __all__ = ["account", "aws"]  # fixtures

@@ -9,10 +9,10 @@ import pytest
 from botocore.exceptions import ClientError
 from shared_endpoint import READS, TRUST, Resources, account, aws, deploy, model, policy
 
-from constructs_triton.rehearsal import Behaviour, SimulatedAccount
-from constructs_triton.rehearsal.failures import fail_each_change, fail_each_restore
-from constructs_triton.rehearsal.stacks.stack import Stack
-from constructs_triton.rehearsal.steps import Step
+from cdk_rehearse import Behaviour, SimulatedAccount
+from cdk_rehearse.failures import fail_each_change, fail_each_restore
+from cdk_rehearse.stacks.stack import Stack
+from cdk_rehearse.steps import Step
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

@@ -11,9 +11,9 @@ import pytest
 from botocore.exceptions import ClientError
 from shared_endpoint import trust
 
-from constructs_triton.custom_resource_handlers import CODE_DIRECTORY, CODE_FOLDER
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.custom_resources.library_code import library_handler
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.construct_libraries import library_handler
+from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_functions")]
 
@@ -90,7 +90,7 @@ def test_template_chooses_neither_handler_nor_variables(capfd: pytest.CaptureFix
     with SimulatedAccount() as aws:
         create(aws, library_code("adoption"), "this.s")
         assert invoke(aws)["FunctionError"] == "Unhandled"
-        assert "custom_resource_handlers/adoption/handler.py" in log(aws)
+        assert "constructs_triton_functions/adoption/handler.py" in log(aws)
     assert "Zen" not in "".join(capfd.readouterr())
 
 

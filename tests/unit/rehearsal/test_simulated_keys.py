@@ -9,8 +9,8 @@ import pytest
 from shared_endpoint import TRUST, account, aws
 from small_assembly import codes, endpoint, rehearsal
 
-from constructs_triton.findings import Severity
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
+from constructs_triton_core.findings import Severity
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

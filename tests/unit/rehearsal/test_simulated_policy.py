@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.rehearsal.permissions.policy import Decision, PolicyError, Service, decide
+from cdk_rehearse.permissions.policy import Decision, PolicyError, Service, decide
 
 READ = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::bucket/models/*"}
 

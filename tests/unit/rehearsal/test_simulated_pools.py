@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from moto.sagemaker.exceptions import ValidationError
 
-from constructs_triton.rehearsal.endpoints.instance_pools import check_pools
+from cdk_rehearse.endpoints.instance_pools import check_pools
 
 
 def pool(name: str, priority: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from shared_endpoint import READS, Resources, account, aws, deploy, endpoint_with_a_model, policy
 
-from constructs_triton.rehearsal import SimulatedAccount
+from cdk_rehearse import SimulatedAccount
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

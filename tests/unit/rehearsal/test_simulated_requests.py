@@ -11,10 +11,10 @@ import pytest
 from botocore.exceptions import ClientError
 from shared_endpoint import trust
 
-from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.rehearsal import Behaviour, SimulatedAccount
-from constructs_triton.rehearsal.behaviour import CALM
-from constructs_triton.rehearsal.stacks.stack import Stack
+from cdk_rehearse import Behaviour, SimulatedAccount
+from cdk_rehearse.behaviour import CALM
+from cdk_rehearse.stacks.stack import Stack
+from constructs_triton_core.cloud_assembly.template import Template
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.cloud_assembly.intrinsics import Evaluator
-from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.rehearsal.errors import TemplateError
-from constructs_triton.rehearsal.stacks.scope import Scope
+from cdk_rehearse.errors import TemplateError
+from cdk_rehearse.stacks.scope import Scope
+from constructs_triton_core.cloud_assembly.intrinsics import Evaluator
+from constructs_triton_core.cloud_assembly.template import Template
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import pytest
 from botocore.exceptions import ClientError
 from shared_endpoint import trust
 
-from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.errors import TemplateError
-from constructs_triton.rehearsal import SimulatedAccount
-from constructs_triton.rehearsal.stacks.stack import Stack
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.stacks.stack import Stack
+from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.errors import TemplateError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.cloud_assembly.template import Template
-from constructs_triton.rehearsal.errors import TemplateError
-from constructs_triton.rehearsal.services.request_shapes import conform
-from constructs_triton.rehearsal.services.resource_schemas import resource_schema
-from constructs_triton.rehearsal.stacks.template_text import check_template
-from constructs_triton.rehearsal.template_parsing import parse_template
+from cdk_rehearse.errors import TemplateError
+from cdk_rehearse.services.request_shapes import conform
+from cdk_rehearse.services.resource_schemas import resource_schema
+from cdk_rehearse.stacks.template_text import check_template
+from cdk_rehearse.template_parsing import parse_template
+from constructs_triton_core.cloud_assembly.template import Template
 
 TOPIC = {"Type": "AWS::SNS::Topic"}
 

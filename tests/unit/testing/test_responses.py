@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.local import LocalEndpoint
 from constructs_triton.testing import assert_responses
 from constructs_triton.testing.local_endpoints import client_of, local_endpoint
 from constructs_triton_client import (
@@ -23,6 +21,8 @@ from constructs_triton_client import (
     SageMakerTransport,
     TritonClient,
 )
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.local import LocalEndpoint
 
 Arrays = Mapping[str, NDArray[Any]]
 INPUTS = {"x": np.array([[1.0, 2.0]], np.float32)}

@@ -13,21 +13,21 @@ import pytest
 from handmade_wheels import write_wheels
 from sample_repositories import write_repository
 
-from constructs_triton.artifacts.environments.building import build
-from constructs_triton.artifacts.environments.cache import local_lock
-from constructs_triton.artifacts.environments.python_environment import PythonEnvironment
-from constructs_triton.artifacts.environments.requirements import read_requirements
-from constructs_triton.artifacts.environments.target import image_target
-from constructs_triton.artifacts.plans.plan_files import LOG_FILE, PLAN_FILE, PlanCache
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_files.plan_manifest import PlanManifest
-from constructs_triton.model_repository import ModelRepository, pack
-from constructs_triton.model_repository.archive_outline import outline_archive
-from constructs_triton.model_repository.cached_repository import CachedRepository
-from constructs_triton.model_repository.packing import fingerprint
-from constructs_triton.model_repository.temporary_folders import remove_abandoned
-from constructs_triton.untrusted import cache_contract
-from constructs_triton.untrusted.cache_contract import Seal, sha256_of, write_value
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted import cache_contract
+from constructs_triton_core.untrusted.cache_contract import Seal, sha256_of, write_value
+from constructs_triton_tools.building.environments.building import build
+from constructs_triton_tools.building.plans.plan_files import LOG_FILE, PLAN_FILE, PlanCache
+from triton_model_check.artifacts.environments.cache import local_lock
+from triton_model_check.artifacts.environments.python_environment import PythonEnvironment
+from triton_model_check.artifacts.environments.requirements import read_requirements
+from triton_model_check.artifacts.environments.target import image_target
+from triton_model_check.model_files.plan_manifest import PlanManifest
+from triton_model_check.model_repository import ModelRepository, pack
+from triton_model_check.model_repository.archive_outline import outline_archive
+from triton_model_check.model_repository.cached_repository import CachedRepository
+from triton_model_check.model_repository.packing import fingerprint
+from triton_model_check.model_repository.temporary_folders import remove_abandoned
 
 WEIGHTS = random.Random(0).randbytes(200_000)
 CONFIG = b"""

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from cpu_limit import cpu_limit
 
-from constructs_triton.errors import ArchiveError, InvalidValueError
-from constructs_triton.local.server.unpacking import _unpack_all, unpack
-from constructs_triton.model_repository.archive_inspection import inspect_archive
-from constructs_triton.model_repository.archive_outline import outline_archive
-from constructs_triton.untrusted.tar_reader import UnpackLimits
+from constructs_triton_core.errors import ArchiveError, InvalidValueError
+from constructs_triton_tools.local.server.unpacking import _unpack_all, unpack
+from triton_model_check.model_repository.archive_inspection import inspect_archive
+from triton_model_check.model_repository.archive_outline import outline_archive
+from triton_model_check.untrusted.tar_reader import UnpackLimits
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

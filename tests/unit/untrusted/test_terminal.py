@@ -8,9 +8,15 @@ import threading
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.findings import Finding, Severity
-from constructs_triton.untrusted.terminal import print_error, print_json, print_lines, print_note, print_table
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.untrusted.terminal import (
+    print_error,
+    print_json,
+    print_lines,
+    print_note,
+    print_table,
+)
 
 HOSTILE = "a\x1b]0;T\x07b\r\nc\u202ed\x9be\udcfff"
 SHOWN = "a\\x1b]0;T\\x07b\\r\\nc\\u202ed\\x9be\\xfff"

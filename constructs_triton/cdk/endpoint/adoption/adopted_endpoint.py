@@ -1,6 +1,6 @@
 """An endpoint that existed before the stack: a Lambda function updates it in place of CloudFormation.
 
-``constructs_triton.custom_resource_handlers.adoption.handler`` describes what it does, and what a rollback
+``constructs_triton_functions.adoption.handler`` describes what it does, and what a rollback
 and a deletion do.
 """
 
@@ -16,9 +16,9 @@ from constructs_triton.cdk.custom_resources.function import ContinuedFunction, F
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions
 from constructs_triton.cdk.scaling.scaling_guard import after_statements, look_at_scaling, scaling_statement
-from constructs_triton.custom_resource_handlers import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
-from constructs_triton.custom_resource_handlers.adoption import ADOPTED_TYPE, PARAMETER_FOLDER
-from constructs_triton.tokens import is_token
+from constructs_triton_core.tokens import is_token
+from constructs_triton_functions import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
+from constructs_triton_functions.adoption import ADOPTED_TYPE, PARAMETER_FOLDER
 
 __all__ = ["AdoptionFunction", "EndpointAdoption"]
 

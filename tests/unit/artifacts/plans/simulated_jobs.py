@@ -30,7 +30,7 @@ from moto.sagemaker.responses import SageMakerResponse
 from moto.server import ThreadedMotoServer
 from onnx import TensorProto, helper, numpy_helper
 
-from constructs_triton.rehearsal.services.request_shapes import conform
+from cdk_rehearse.services.request_shapes import conform
 
 TRTEXEC = Path(__file__).with_name("trtexec.py")
 ROLE = "arn:aws:iam::123456789012:role/PlanJobs"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.artifacts.plans.shapes import input_ranges, read_input_ranges, shape_arguments
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_config.text import parse_model_config
-from constructs_triton.model_files.model_file import ModelFile, ModelTensor
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.artifacts.plans.shapes import input_ranges, read_input_ranges, shape_arguments
+from triton_model_check.model_config.text import parse_model_config
+from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 
 TENSOR = '{{ name: "{}" data_type: TYPE_FP32 dims: [{}] }}'
 

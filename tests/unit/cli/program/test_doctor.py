@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.cli import COMMANDS, main
-from constructs_triton.cli.program import doctor
+from constructs_triton.cli import COMMANDS, doctor, main
 
 PROJECT = Path(__file__).resolve().parents[4]
 #: Extras of the project's own development, and the one that contains others.

@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.cli import Command, main
-from constructs_triton.cli.program.exit_codes import combined_code, exit_code_of
-from constructs_triton.errors import ConstructsTritonError
-from constructs_triton.untrusted.tar_reader import read_members
+from constructs_triton.cli import main
 from constructs_triton_client import HttpTransport, SageMakerTransport
 from constructs_triton_client.transports.transport import Invocation
+from constructs_triton_core.errors import ConstructsTritonError
+from constructs_triton_core.program.exit_codes import combined_code, exit_code_of
+from constructs_triton_core.program.program import Command
+from triton_model_check.untrusted.tar_reader import read_members
 
 INVOCATION = Invocation(b"{}", "application/json", {})
 CLOSED = "http://127.0.0.1:9"

@@ -7,12 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+from workspace import PACKAGES
 
-import constructs_triton.cli
 from constructs_triton.cli import COMMANDS, main
 
-FOLDER = Path(constructs_triton.cli.__file__).parent
-EXIT_CODES = FOLDER / "program" / "exit_codes.py"
+EXIT_CODES = PACKAGES["constructs_triton_core"].root / "program" / "exit_codes.py"
 MODEL = """\
 name: "m"
 backend: "python"
@@ -116,7 +115,13 @@ def test_what_is_wrong_has_another_code_than_what_is_absent(line: str) -> None:
 def test_codes_have_one_place() -> None:
     """No module but that of the exit codes gives a number a name."""
     own = re.compile(r"^_?EXIT_\w+.*= *\d", re.MULTILINE)
-    found = [path for path in sorted(FOLDER.rglob("*.py")) if own.search(path.read_text())]
+    modules = (path for each in PACKAGES.values() for path in each.modules)
+    found = [
+        path
+        for path in modules
+        if "cli" in path.parts or "program" in path.parts
+        if own.search(path.read_text())
+    ]
     assert found == [EXIT_CODES]
 
 

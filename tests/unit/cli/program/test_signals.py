@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.cli.program.signals import ending_with_signals
+from constructs_triton_core.program.signals import ending_with_signals
 
 _PROGRAM = [sys.executable, "-m", "constructs_triton.cli"]
 
@@ -43,11 +43,12 @@ def test_terminated_command_deletes_what_it_has_begun(tmp_path: Path) -> None:
     code = (
         "import signal, tempfile\n"
         "from constructs_triton import cli\n"
+        "from constructs_triton_core.program.program import Program\n"
         "signal.signal(signal.SIGTERM, signal.SIG_DFL)\n"  # the measurement of coverage has a handler
-        "def run(words):\n"
+        "def run(program, words):\n"
         f"    with tempfile.TemporaryDirectory(dir={str(tmp_path)!r}):\n"
         "        signal.raise_signal(signal.SIGTERM)\n"
-        "cli._run = run\n"
+        "Program._run = run\n"
         "raise SystemExit(cli.main(['check']))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

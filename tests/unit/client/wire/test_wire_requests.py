@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import RequestedOutput, SequencePosition
-from constructs_triton_client.errors import RequestEncodingError
 from constructs_triton_client.wire import decode_request, encode_request
 from constructs_triton_client.wire.requests import encode_raw_request
+from constructs_triton_core.errors import RequestEncodingError
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import Classification, InferenceResult
-from constructs_triton_client.errors import ResponseDecodingError
 from constructs_triton_client.wire import decode_response, encode_response, responses
 from constructs_triton_client.wire.content_type import BINARY_CONTENT_TYPE, JSON_CONTENT_TYPE
+from constructs_triton_core.errors import ResponseDecodingError
 
 
 def binary(header: dict[str, Any], tail: bytes = b"") -> tuple[bytes, str]:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import RequestedOutput
-from constructs_triton_client.errors import RequestEncodingError, ResponseDecodingError
 from constructs_triton_client.wire import (
     EncodedResponse,
     InferenceRequest,
@@ -21,6 +20,7 @@ from constructs_triton_client.wire import (
 )
 from constructs_triton_client.wire.content_type import BINARY_CONTENT_TYPE, JSON_CONTENT_TYPE
 from constructs_triton_client.wire.requests import encode_raw_request
+from constructs_triton_core.errors import RequestEncodingError, ResponseDecodingError
 
 
 def request(**members: Any) -> bytes:

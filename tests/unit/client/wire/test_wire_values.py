@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import Classification, InferenceResult
-from constructs_triton_client.datatypes import DATATYPES, by_datatype
-from constructs_triton_client.errors import RequestEncodingError, ResponseDecodingError
 from constructs_triton_client.wire import byte_strings, decode_response, encode_request, encode_response
 from constructs_triton_client.wire.byte_strings import (
     decode_byte_strings,
@@ -28,6 +26,8 @@ from constructs_triton_client.wire.dtypes import bfloat16, datatype_of, dtype_of
 from constructs_triton_client.wire.json_text import format_json, measure_json, parse_json
 from constructs_triton_client.wire.json_values import list_values, read_values
 from constructs_triton_client.wire.tensors import view_bytes
+from constructs_triton_core.datatypes import DATATYPES, by_datatype
+from constructs_triton_core.errors import RequestEncodingError, ResponseDecodingError
 
 
 def read(data: Any, datatype: str, shape: list[int], count: int) -> Any:

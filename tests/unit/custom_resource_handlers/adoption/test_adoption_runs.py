@@ -8,9 +8,9 @@ from typing import Any
 import boto3
 import pytest
 
-from constructs_triton.custom_resource_handlers import continuation
-from constructs_triton.custom_resource_handlers.adoption.update import Adopted
-from constructs_triton.custom_resource_handlers.response import CustomResourceError
+from constructs_triton_functions import continuation
+from constructs_triton_functions.adoption.update import Adopted
+from constructs_triton_functions.response import CustomResourceError
 
 OLD, NEW = "digits-1", "digits-2"
 

@@ -16,7 +16,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 
-from constructs_triton.custom_resource_handlers.model_sync import handler
+from constructs_triton_functions.model_sync import handler
 
 __all__ = [
     "DESTINATION",

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from sync_requests import DESTINATION, SOURCE, CloudFormation, Context, ShortRun, content, make_event
 
-from constructs_triton.custom_resource_handlers.model_sync import (
+from constructs_triton_functions.model_sync import (
     FILES_RESOURCE_TYPE,
     file_placement,
     handler,
     placement,
 )
-from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, ListedFile
+from constructs_triton_functions.model_sync.manifest import FileManifest, ListedFile
 
 PREFIX = "models/files/net/"
 SMALL = {"net/config.pbtxt": b"name", "net/1/labels.txt": b"cat", "net/1/empty.txt": b""}

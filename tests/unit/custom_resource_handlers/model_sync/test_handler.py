@@ -20,9 +20,9 @@ from sync_requests import (
     put_archive,
 )
 
-from constructs_triton.custom_resource_handlers import response, retries
-from constructs_triton.custom_resource_handlers.model_sync import handler, placement
-from constructs_triton.custom_resource_handlers.response import CustomResourceError
+from constructs_triton_functions import response, retries
+from constructs_triton_functions.model_sync import handler, placement
+from constructs_triton_functions.response import CustomResourceError
 
 
 def test_create_places_every_archive(s3: Any, cloudformation: CloudFormation) -> None:

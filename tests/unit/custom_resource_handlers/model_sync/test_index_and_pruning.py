@@ -22,12 +22,12 @@ from sync_requests import (
     put_archive,
 )
 
-from constructs_triton.custom_resource_handlers.model_sync import handler
-from constructs_triton.custom_resource_handlers.model_sync.index import Index, read_index, update_index
-from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
-from constructs_triton.custom_resource_handlers.model_sync.placement import SyncError
-from constructs_triton.custom_resource_handlers.model_sync.pruning import empty_prefix
-from constructs_triton_client.model_index import ModelIndex
+from constructs_triton_core.model_index import ModelIndex
+from constructs_triton_functions.model_sync import handler
+from constructs_triton_functions.model_sync.index import Index, read_index, update_index
+from constructs_triton_functions.model_sync.manifest import Manifest
+from constructs_triton_functions.model_sync.placement import SyncError
+from constructs_triton_functions.model_sync.pruning import empty_prefix
 
 
 def deploy(s3: Any, cloudformation: CloudFormation, *archives: dict[str, Any], **properties: Any) -> None:

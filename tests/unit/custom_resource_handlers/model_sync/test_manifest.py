@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from constructs_triton.custom_resource_handlers.model_sync.manifest import ListedArchive, Manifest
+from constructs_triton_functions.model_sync.manifest import ListedArchive, Manifest
 
 
 def test_values_that_are_not_known_are_left_out() -> None:

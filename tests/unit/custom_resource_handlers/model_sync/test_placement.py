@@ -10,8 +10,8 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from constructs_triton.custom_resource_handlers.model_sync import placement
-from constructs_triton.custom_resource_handlers.model_sync.placement import Placement, Source, SyncError
+from constructs_triton_functions.model_sync import placement
+from constructs_triton_functions.model_sync.placement import Placement, Source, SyncError
 
 SOURCE_HEAD = {"ContentLength": 5, "ETag": '"aa"', "Metadata": {}}
 

@@ -17,8 +17,8 @@ from sync_requests import (
     put_archive,
 )
 
-from constructs_triton.custom_resource_handlers import retries
-from constructs_triton.custom_resource_handlers.model_sync import handler, placement
+from constructs_triton_functions import retries
+from constructs_triton_functions.model_sync import handler, placement
 
 PART = 5 * 1024**2
 OPERATIONS = [

@@ -26,13 +26,13 @@ from sync_requests import (
     put_archive,
 )
 
-from constructs_triton.custom_resource_handlers.model_sync import handler, placement
+from constructs_triton_functions.model_sync import handler, placement
 
 PART = 5 * 1024**2
 
 RUN = """
 import json, sys, types
-from constructs_triton.custom_resource_handlers.model_sync import handler, placement
+from constructs_triton_functions.model_sync import handler, placement
 placement.MULTIPART_THRESHOLD_BYTES = placement.MULTIPART_CHUNK_BYTES = 5 * 1024**2
 placement.ABANDONED_SECONDS = 0
 context = types.SimpleNamespace(log_stream_name="x", get_remaining_time_in_millis=lambda: 900_000)

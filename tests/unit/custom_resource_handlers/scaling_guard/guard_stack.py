@@ -17,9 +17,9 @@ from unittest import mock
 
 from guard_account import ENDPOINT, Account, KilledError, UpdateRejectedError, failure
 
-from constructs_triton.custom_resource_handlers import response as responses
-from constructs_triton.custom_resource_handlers.scaling import DIMENSION, NAMESPACE
-from constructs_triton.custom_resource_handlers.scaling_guard import (
+from constructs_triton_functions import response as responses
+from constructs_triton_functions.scaling import DIMENSION, NAMESPACE
+from constructs_triton_functions.scaling_guard import (
     GATE_TYPE,
     POLICY_TYPE,
     SWEEPER_TYPE,

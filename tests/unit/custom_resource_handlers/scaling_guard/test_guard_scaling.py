@@ -9,13 +9,13 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from constructs_triton.custom_resource_handlers.scaling import (
+from constructs_triton_functions.scaling import (
     DIMENSION,
     NAMESPACE,
     Scaling,
     ScalingError,
 )
-from constructs_triton.custom_resource_handlers.scaling_guard import stack
+from constructs_triton_functions.scaling_guard import stack
 
 BLUE = "endpoint/digits/variant/blue"
 KEY = {"ServiceNamespace": NAMESPACE, "ResourceId": BLUE, "ScalableDimension": DIMENSION}

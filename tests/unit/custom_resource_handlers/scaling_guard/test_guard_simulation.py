@@ -13,8 +13,8 @@ import pytest
 from guard_account import ENDPOINT, Account
 from guard_stack import Behaviour, Resource, SimulatedStack, Template, target_id
 
-from constructs_triton.custom_resource_handlers import scaling, variants
-from constructs_triton.custom_resource_handlers.scaling_guard import (
+from constructs_triton_functions import scaling, variants
+from constructs_triton_functions.scaling_guard import (
     GATE_TYPE,
     POLICY_TYPE,
     SWEEPER_TYPE,

@@ -13,8 +13,8 @@ from guard_account import Account, KilledError
 from guard_stack import Behaviour, SimulatedStack
 from test_guard_simulation import ACCOUNTS, STATES, account, deploy_at_random, deployed, template_of
 
-from constructs_triton.custom_resource_handlers.scaling_guard import GATE_TYPE, SWEEPER_TYPE, guard
-from constructs_triton.custom_resource_handlers.scaling_guard.transitions import ACTIONS, Action, Phase
+from constructs_triton_functions.scaling_guard import GATE_TYPE, SWEEPER_TYPE, guard
+from constructs_triton_functions.scaling_guard.transitions import ACTIONS, Action, Phase
 
 __all__ = ["account"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from constructs_triton.custom_resource_handlers import response
-from constructs_triton.custom_resource_handlers.update_check import CHECK_TYPE, handler
+from constructs_triton_functions import response
+from constructs_triton_functions.update_check import CHECK_TYPE, handler
 
 OLD, NEW = "digits-1", "digits-2"
 

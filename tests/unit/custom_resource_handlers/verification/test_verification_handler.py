@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from constructs_triton.custom_resource_handlers.response import CustomResourceError
-from constructs_triton.custom_resource_handlers.verification import handler
 from constructs_triton_client.wire import encode_response
+from constructs_triton_functions.response import CustomResourceError
+from constructs_triton_functions.verification import handler
 
 PROPERTIES = {
     "EndpointName": "digits",

@@ -15,16 +15,21 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from fake_engine import FakeEngine
 
-from constructs_triton.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
-from constructs_triton.local.containers import container
-from constructs_triton.local.containers.container import TritonContainer
-from constructs_triton.local.containers.engine import ContainerEngine
-from constructs_triton.local.containers.engine_containers import EngineContainers
-from constructs_triton.local.containers.exec_relay import ExecRelay
-from constructs_triton.local.containers.run_arguments import run_arguments, shared_memory_bytes
-from constructs_triton.local.options import RunOptions
-from constructs_triton.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec, VariantSpec
-from constructs_triton.processes.children import python_command
+from constructs_triton_core.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
+from constructs_triton_core.processes.children import python_command
+from constructs_triton_tools.local.containers import container
+from constructs_triton_tools.local.containers.container import TritonContainer
+from constructs_triton_tools.local.containers.engine import ContainerEngine
+from constructs_triton_tools.local.containers.engine_containers import EngineContainers
+from constructs_triton_tools.local.containers.exec_relay import ExecRelay
+from constructs_triton_tools.local.containers.run_arguments import run_arguments, shared_memory_bytes
+from constructs_triton_tools.local.options import RunOptions
+from constructs_triton_tools.local.sources.specs import (
+    ComponentSpec,
+    ContainerSpec,
+    EndpointSpec,
+    VariantSpec,
+)
 
 ECR = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 IMAGE = f"{ECR}/sagemaker-tritonserver:26.05-py3"
@@ -295,9 +300,9 @@ def test_the_relay_passes_bytes_through_a_process_in_the_container(
 def test_containers_need_no_module_of_the_bundled_server() -> None:
     """macOS has no namespaces and no seccomp, so nothing that uses them is imported."""
     code = (
-        "import sys, constructs_triton.local.run\n"
+        "import sys, constructs_triton_tools.local.run\n"
         "names = ('namespaces', 'private_address', 'supervisor', 'server', 'connection')\n"
-        "print([name for name in names if f'constructs_triton.local.server.{name}' in sys.modules])"
+        "print([name for name in names if f'constructs_triton_tools.local.server.{name}' in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)

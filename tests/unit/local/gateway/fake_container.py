@@ -14,11 +14,11 @@ from typing import ParamSpec
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from constructs_triton.local.gateway.multi_model import MultiModelContainer
-from constructs_triton.local.server.installation import ModelPython, TritonInstallation
-from constructs_triton.local.server.server import TritonServer
-from constructs_triton.local.server.server_settings import ServerSettings
-from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec
+from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
+from constructs_triton_tools.local.server.installation import ModelPython, TritonInstallation
+from constructs_triton_tools.local.server.server import TritonServer
+from constructs_triton_tools.local.server.server_settings import ServerSettings
+from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec
 
 _Parameters = ParamSpec("_Parameters")
 CONFIG = b'backend: "identity"\n'

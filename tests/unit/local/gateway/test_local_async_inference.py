@@ -10,11 +10,11 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from constructs_triton.cloud_assembly.s3_permissions import RolePermissions
-from constructs_triton.local.gateway.async_inference import AsyncInvocations
-from constructs_triton.local.gateway.bucket_folder import BucketFolder
-from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
-from constructs_triton.local.sources.specs import AsyncInferenceSpec
+from constructs_triton_core.cloud_assembly.s3_permissions import RolePermissions
+from constructs_triton_tools.local.gateway.async_inference import AsyncInvocations
+from constructs_triton_tools.local.gateway.bucket_folder import BucketFolder
+from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
+from constructs_triton_tools.local.sources.specs import AsyncInferenceSpec
 
 PREFIX = "X-Amzn-SageMaker-"
 ROLE = RolePermissions(

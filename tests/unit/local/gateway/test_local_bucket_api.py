@@ -19,9 +19,9 @@ from fake_container import CONFIG, write_archive
 from test_local_gateway import echo, running
 from yarl import URL
 
-from constructs_triton.local.gateway import bucket_api
-from constructs_triton.operations import ModelLibrary
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
+from constructs_triton_tools.local.gateway import bucket_api
+from constructs_triton_tools.operations import ModelLibrary
 
 
 @pytest.fixture(autouse=True)

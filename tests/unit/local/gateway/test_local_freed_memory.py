@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from constructs_triton.local.gateway import freed_memory
+from constructs_triton_tools.local.gateway import freed_memory
 
 #: Receives bodies as asyncio does, into buffers of 256 KiB, and prints the page faults per body.
 PROGRAM = """

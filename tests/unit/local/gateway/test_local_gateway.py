@@ -25,16 +25,21 @@ from fake_container import (
     running_server,
 )
 
-from constructs_triton.local.gateway import gateway
-from constructs_triton.local.gateway.gateway import gateway_application
-from constructs_triton.local.gateway.listener import listen
-from constructs_triton.local.gateway.listener import serving as listener_serving
-from constructs_triton.local.gateway.local_variant import LocalVariant
-from constructs_triton.local.gateway.multi_model import MultiModelContainer
-from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
-from constructs_triton.local.http_session import open_session
-from constructs_triton.local.server.server import TritonServer
-from constructs_triton.local.sources.specs import AsyncInferenceSpec, ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton_tools.local.gateway import gateway
+from constructs_triton_tools.local.gateway.gateway import gateway_application
+from constructs_triton_tools.local.gateway.listener import listen
+from constructs_triton_tools.local.gateway.listener import serving as listener_serving
+from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
+from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
+from constructs_triton_tools.local.http_session import open_session
+from constructs_triton_tools.local.server.server import TritonServer
+from constructs_triton_tools.local.sources.specs import (
+    AsyncInferenceSpec,
+    ContainerSpec,
+    EndpointSpec,
+    VariantSpec,
+)
 
 CONTAINER = ContainerSpec("m", "", "s3://bucket/models/", archive=Path("m.tar.gz"))
 INVOCATIONS = "/endpoints/e/invocations"
@@ -385,7 +390,7 @@ async def test_bodies_above_the_limit_never_reach_the_container(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """413, with the limit; a body of exactly the limit is passed on."""
-    monkeypatch.setattr("constructs_triton.local.gateway.relay.INVOCATION_PAYLOAD_BYTES", 10)
+    monkeypatch.setattr("constructs_triton_tools.local.gateway.relay.INVOCATION_PAYLOAD_BYTES", 10)
     monkeypatch.setattr(gateway, "INVOCATION_PAYLOAD_BYTES", 10)
     async with running(tmp_path, echo) as run:
         status, body = await run.invoke(data=b"x" * 11)

@@ -12,9 +12,9 @@ from aiohttp import web
 from fake_container import connected, fake_server, in_loop, running_server
 from test_local_gateway import CONTAINER, PREFIX, Run, failing, running, serving
 
-from constructs_triton.local.gateway.inference_components import Copies, LocalComponent
-from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
-from constructs_triton.local.sources.specs import ComponentSpec, EndpointSpec
+from constructs_triton_tools.local.gateway.inference_components import Copies, LocalComponent
+from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
+from constructs_triton_tools.local.sources.specs import ComponentSpec, EndpointSpec
 
 NO_CAPACITY = "Inference Component has no capacity to process this request. ApplicationAutoScaling may be"
 

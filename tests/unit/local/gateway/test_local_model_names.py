@@ -9,13 +9,13 @@ import pytest
 from aiohttp.test_utils import TestServer
 from fake_container import FakeLoader, fake_server, in_loop, running_container
 
-from constructs_triton.errors import InvalidValueError, InvocationError
-from constructs_triton.local.gateway.gateway import gateway_application
-from constructs_triton.local.gateway.local_variant import LocalVariant
-from constructs_triton.local.gateway.model_names import hint_for, read_index
-from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
-from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 from constructs_triton_client import ModelIndex, TritonClient
+from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_tools.local.gateway.gateway import gateway_application
+from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.model_names import hint_for, read_index
+from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
+from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
 URL = "s3://bucket/models/"
 TENANTS = {f"tenant{number:03}": f"tenant{number:03}-3f9c2a1b.tar.gz" for number in range(1000)}

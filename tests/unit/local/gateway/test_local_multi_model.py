@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from fake_container import CONFIG, FakeLoader, fake_server, in_loop, running_container, write_archive
 
-from constructs_triton.local.gateway import multi_model
-from constructs_triton.local.gateway.multi_model import MultiModelContainer
-from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
-from constructs_triton.local.server.server import TritonServer
-from constructs_triton.local.server.unpacking import unpack
-from constructs_triton.local.sources.specs import ContainerSpec
+from constructs_triton_tools.local.gateway import multi_model
+from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
+from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
+from constructs_triton_tools.local.server.server import TritonServer
+from constructs_triton_tools.local.server.unpacking import unpack
+from constructs_triton_tools.local.sources.specs import ContainerSpec
 
 HANGING_MODEL = {"m/config.pbtxt": b'backend: "python"\n', "m/1/notes.txt": b"no model.py"}
 

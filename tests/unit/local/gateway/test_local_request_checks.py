@@ -22,11 +22,11 @@ from test_local_gateway import (
     serving,
 )
 
-from constructs_triton.local.gateway import listener as gateway_listener
-from constructs_triton.local.gateway.gateway import gateway_application
-from constructs_triton.local.gateway.local_variant import LocalVariant
-from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
-from constructs_triton.local.sources.specs import AsyncInferenceSpec, EndpointSpec, VariantSpec
+from constructs_triton_tools.local.gateway import listener as gateway_listener
+from constructs_triton_tools.local.gateway.gateway import gateway_application
+from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
+from constructs_triton_tools.local.sources.specs import AsyncInferenceSpec, EndpointSpec, VariantSpec
 
 TARGET_MODEL = f"{PREFIX}Target-Model"
 PATTERN = r"satisfy regular expression pattern: \A\S[\p{Print}]*\z"

@@ -11,11 +11,11 @@ import pytest
 from fake_container import connected, fake_server, in_loop, running_server
 from test_local_gateway import CONTAINER, INVOCATIONS, echo
 
-from constructs_triton.local.gateway.gateway import gateway_application
-from constructs_triton.local.gateway.listener import listen, serving
-from constructs_triton.local.gateway.local_variant import LocalVariant
-from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
-from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec
+from constructs_triton_tools.local.gateway.gateway import gateway_application
+from constructs_triton_tools.local.gateway.listener import listen, serving
+from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
+from constructs_triton_tools.local.sources.specs import EndpointSpec, VariantSpec
 
 HEAD = f"POST {INVOCATIONS} HTTP/1.1\r\nHost: localhost\r\n".encode()
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"

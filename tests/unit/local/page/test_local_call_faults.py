@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from constructs_triton.local.gateway.runtime_errors import (
+from constructs_triton_tools.local.gateway.runtime_errors import (
     RuntimeApiError,
     model_error,
     service_unavailable,
     validation_error,
 )
-from constructs_triton.local.page.call_faults import Fault, failed_step, fault_of
-from constructs_triton.local.sources.specs import EndpointSpec
+from constructs_triton_tools.local.page.call_faults import Fault, failed_step, fault_of
+from constructs_triton_tools.local.sources.specs import EndpointSpec
 
 ENDPOINT = EndpointSpec("e", "s", ())
 RAISED = (

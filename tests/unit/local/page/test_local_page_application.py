@@ -14,12 +14,17 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from fake_container import connected, fake_server, in_loop, running_server
 
-from constructs_triton.local.gateway.gateway import gateway_application
-from constructs_triton.local.gateway.local_variant import LocalVariant
-from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
-from constructs_triton.local.page.application import Page
-from constructs_triton.local.page.page_files import CONTENT_SECURITY_POLICY, event
-from constructs_triton.local.sources.specs import AsyncInferenceSpec, ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton_tools.local.gateway.gateway import gateway_application
+from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
+from constructs_triton_tools.local.page.application import Page
+from constructs_triton_tools.local.page.page_files import CONTENT_SECURITY_POLICY, event
+from constructs_triton_tools.local.sources.specs import (
+    AsyncInferenceSpec,
+    ContainerSpec,
+    EndpointSpec,
+    VariantSpec,
+)
 
 CONTAINER = ContainerSpec("m", "", "s3://bucket/m.tar.gz", archive=Path("m.tar.gz"))
 CONFIG = 'backend: "identity"\ninput [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]\n'
@@ -86,7 +91,7 @@ def test_the_policy_allows_only_this_host() -> None:
 
 def test_the_html_needs_no_exception_of_the_policy() -> None:
     """The page has no script or style inside the HTML, which the policy would block."""
-    import constructs_triton.local.page as package
+    import constructs_triton_tools.local.page as package
 
     html = (Path(str(package.__file__)).parent / "static" / "index.html").read_text()
     assert "style=" not in html

@@ -14,11 +14,11 @@ from aiohttp.test_utils import TestClient, TestServer
 from botocore.hooks import HierarchicalEmitter
 from fake_container import in_loop
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.local.page import deployed
-from constructs_triton.local.page.deployed import DeployedPage, cost_of, metric_rows
-from constructs_triton.operations.aws_reader import AwsReader
-from constructs_triton.operations.status import EndpointState, VariantState
+from constructs_triton_core.aws.aws_reader import AwsReader
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.local.page import deployed
+from constructs_triton_tools.local.page.deployed import DeployedPage, cost_of, metric_rows
+from constructs_triton_tools.operations.status import EndpointState, VariantState
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 VARIANT = VariantState("v", False, "ml.g5.xlarge", 3, 3, 1.0, None, None, None, None, None)

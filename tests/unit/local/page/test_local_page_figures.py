@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from constructs_triton.local.page.call_faults import original_message
-from constructs_triton.local.page.call_record import Call, CallRecord
-from constructs_triton.local.page.figures import Figures, percentile
+from constructs_triton_tools.local.page.call_faults import original_message
+from constructs_triton_tools.local.page.call_record import Call, CallRecord
+from constructs_triton_tools.local.page.figures import Figures, percentile
 
 
 def figures_of(*calls: Call, now: float = 1000.5) -> Figures:

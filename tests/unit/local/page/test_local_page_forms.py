@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.local.page.forms import describe_model, steps_of
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_tools.local.page.forms import describe_model, steps_of
+from triton_model_check.model_repository import ModelRepository
 
 PROJECT = Path(__file__).resolve().parents[4]
 SAMPLES = PROJECT / "assets" / "model_repositories"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from constructs_triton.local.page.log_tail import LogTail, Messages
+from constructs_triton_tools.local.page.log_tail import LogTail, Messages
 
 INFO = 'I1123 06:07:30.443561 16083 model.cc:1] "loaded: "\n'
 

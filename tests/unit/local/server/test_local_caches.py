@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from constructs_triton.local.server.serve_script import fit_caches
+from constructs_triton_tools.local.server.serve_script import fit_caches
 
 
 def test_a_cache_that_does_not_exist_is_left_out(tmp_path: Path) -> None:

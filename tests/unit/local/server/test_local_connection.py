@@ -13,9 +13,9 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from constructs_triton.local.server.connection import ServerConnection
-from constructs_triton.local.server.private_address import SOCKET_NAME
-from constructs_triton.local.server.unix_http import UnixHTTPConnection
+from constructs_triton_tools.local.server.connection import ServerConnection
+from constructs_triton_tools.local.server.private_address import SOCKET_NAME
+from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
 
 URL = "http://127.0.0.1:8080/ping"
 

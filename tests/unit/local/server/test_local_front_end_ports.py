@@ -7,9 +7,9 @@ import socket
 import pytest
 from local_network import free_port
 
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.gateway.listener import listen
-from constructs_triton.local.server.front_end_ports import FrontEndPorts, _wanted, reserve_port
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local.gateway.listener import listen
+from constructs_triton_tools.local.server.front_end_ports import FrontEndPorts, _wanted, reserve_port
 
 OFF = ("--allow-http=false", "--allow-grpc=false")
 

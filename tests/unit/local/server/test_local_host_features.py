@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.server import namespaces, private_address
-from constructs_triton.local.server.host_features import (
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local.server import namespaces, private_address
+from constructs_triton_tools.local.server.host_features import (
     has_network_isolation,
     has_private_addresses,
     has_private_mounts,

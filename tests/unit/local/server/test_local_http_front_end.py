@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from constructs_triton.local.server.http_front_end import HttpFrontEnd
+from constructs_triton_tools.local.server.http_front_end import HttpFrontEnd
 
 
 async def found(folder: Path, metadata: str) -> tuple[str | None, list[str], list[str]]:

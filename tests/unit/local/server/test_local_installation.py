@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.errors import LocalEndpointError, MissingDependencyError
-from constructs_triton.local.server import installation, libpython
-from constructs_triton.local.server.installation import ModelPython, find_installation, inspect_python
+from constructs_triton_core.errors import LocalEndpointError, MissingDependencyError
+from constructs_triton_tools.local.server import installation, libpython
+from constructs_triton_tools.local.server.installation import ModelPython, find_installation, inspect_python
 
 needs_wheel = pytest.mark.skipif(importlib.util.find_spec("pytriton") is None, reason="needs nvidia-pytriton")
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from constructs_triton.local.server.memory import available_bytes, session_bytes
+from constructs_triton_tools.local.server.memory import available_bytes, session_bytes
 
 PROGRAM = """
 import subprocess, sys

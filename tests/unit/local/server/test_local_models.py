@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.errors import ArchiveError, LocalEndpointError, MissingDependencyError
-from constructs_triton.local.server import local_model
-from constructs_triton.local.server.local_model import (
+from constructs_triton_core.errors import ArchiveError, LocalEndpointError, MissingDependencyError
+from constructs_triton_tools.local.server import local_model
+from constructs_triton_tools.local.server.local_model import (
     count_python_instances,
     models_to_load,
     prepare_models,
     require_backends,
 )
-from constructs_triton.local.server.memory import fit_shared_memory, fitted_environment
-from constructs_triton.local.server.unpacking import unpack
-from constructs_triton.local.stand_ins.stand_ins import StandIns
-from constructs_triton.model_config.text import parse_model_config
+from constructs_triton_tools.local.server.memory import fit_shared_memory, fitted_environment
+from constructs_triton_tools.local.server.unpacking import unpack
+from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
+from triton_model_check.model_config.text import parse_model_config
 
 GPU = 'backend: "python"\ninstance_group [ { count: 2 kind: KIND_GPU gpus: [ 0, 1 ] }, { gpus: [ 1 ] } ]\n'
 CPU = '# a comment\nbackend: "python"\ninstance_group [ { kind: KIND_CPU } ]\n'

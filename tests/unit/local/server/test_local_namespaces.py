@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.local.server import namespaces
-from constructs_triton.local.server.namespaces import why_no_network_isolation, why_no_private_mounts
-from constructs_triton.processes.children import python_command
+from constructs_triton_core.processes.children import python_command
+from constructs_triton_tools.local.server import namespaces
+from constructs_triton_tools.local.server.namespaces import why_no_network_isolation, why_no_private_mounts
 
 
 def _refusal(kind: str) -> str | None:

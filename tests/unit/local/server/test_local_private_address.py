@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from refused_seccomp import without_seccomp
 
-from constructs_triton.local.server import private_address
-from constructs_triton.local.server.private_address import (
+from constructs_triton_tools.local.server import private_address
+from constructs_triton_tools.local.server.private_address import (
     SOCKET_NAME,
     PrivateAddress,
     receive_listener,

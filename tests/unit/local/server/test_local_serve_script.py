@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.local.server.serve_script import ContainerExitError, server_command
+from constructs_triton_core.errors import ContainerExitError
+from constructs_triton_tools.local.server.serve_script import server_command
 
 ALWAYS = ["--allow-sagemaker=true", "--allow-http=false", "--model-control-mode=explicit"]
 SHM = "--backend-config=python,shm-"

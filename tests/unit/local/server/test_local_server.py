@@ -14,11 +14,11 @@ import pytest
 from fake_container import SETTINGS
 from local_network import free_port
 
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.server.front_end_ports import FrontEndPorts
-from constructs_triton.local.server.server import TritonServer
-from constructs_triton.local.server.server_settings import ServerSettings
-from constructs_triton.local.sources.specs import ContainerSpec
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local.server.front_end_ports import FrontEndPorts
+from constructs_triton_tools.local.server.server import TritonServer
+from constructs_triton_tools.local.server.server_settings import ServerSettings
+from constructs_triton_tools.local.sources.specs import ContainerSpec
 
 
 def request_of(

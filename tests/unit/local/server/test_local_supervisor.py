@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.local.server import supervisor
-from constructs_triton.local.server.private_address import SOCKET_NAME, why_unavailable
-from constructs_triton.local.server.supervisor_process import SupervisorProcess
+from constructs_triton_tools.local.server import supervisor
+from constructs_triton_tools.local.server.private_address import SOCKET_NAME, why_unavailable
+from constructs_triton_tools.local.server.supervisor_process import SupervisorProcess
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor needs Linux")
 

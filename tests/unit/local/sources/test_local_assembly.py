@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.custom_resource_handlers.model_sync.manifest import ListedArchive, Manifest
-from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.sources.assembly import read_endpoints
-from constructs_triton.local.sources.specs import AsyncInferenceSpec
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_functions.model_sync.manifest import ListedArchive, Manifest
+from constructs_triton_functions.model_sync.properties import SyncProperties
+from constructs_triton_tools.local.sources.assembly import read_endpoints
+from constructs_triton_tools.local.sources.specs import AsyncInferenceSpec
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.sources.bucket_archives import with_archives_of
-from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local.sources.bucket_archives import with_archives_of
+from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
 
 def _place(folder: Path, indexed: Mapping[str, Mapping[str, str]]) -> Any:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from test_local_assembly import _template, _write
 
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.sources.assembly import read_endpoints
-from constructs_triton.local.sources.specs import label_of, variants_of
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local.sources.assembly import read_endpoints
+from constructs_triton_tools.local.sources.specs import label_of, variants_of
 
 Resources = dict[str, Any]
 

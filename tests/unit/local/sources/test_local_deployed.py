@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.sources.deployed import _Objects, read_deployed_endpoints
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local.sources.deployed import _Objects, read_deployed_endpoints
 
 
 class Bucket:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.local.sources.inference_type import (
+from constructs_triton_tools.local.sources.inference_type import (
     is_decoupled,
     report_inference_type,
     used_inference_type,
 )
-from constructs_triton.local.sources.specs import ContainerSpec
+from constructs_triton_tools.local.sources.specs import ContainerSpec
 
 NEW = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:25.04-py3"
 OLD = "nvcr.io/nvidia/tritonserver:24.10-py3"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.errors import LocalEndpointError, RepositoryError
-from constructs_triton.local.sources.sources import read_source
-from constructs_triton.local.sources.specs import ContainerSpec
-from constructs_triton.model_repository.archive_inspection import inspect_archive
+from constructs_triton_core.errors import LocalEndpointError, RepositoryError
+from constructs_triton_tools.local.sources.sources import read_source
+from constructs_triton_tools.local.sources.specs import ContainerSpec
+from triton_model_check.model_repository.archive_inspection import inspect_archive
 
 IDENTITY = """
 backend: "identity"

@@ -11,10 +11,10 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from constructs_triton.model_config.completion import complete_core
-from constructs_triton.model_config.folder import ModelFolder
-from constructs_triton.model_config.model_under_check import ModelUnderCheck
-from constructs_triton.model_config.schema import new_model_config
+from triton_model_check.model_config.completion import complete_core
+from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model_config.model_under_check import ModelUnderCheck
+from triton_model_check.model_config.schema import new_model_config
 
 
 class Tensor:

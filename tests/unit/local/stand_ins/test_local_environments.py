@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from handmade_wheels import write_wheel, write_wheels
 
-from constructs_triton.artifacts.environments.archive import lock_of_archive
 from constructs_triton.cli import main
-from constructs_triton.errors import InvalidValueError, LocalEndpointError
-from constructs_triton.local.stand_ins.environments import replace_environments
+from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
+from constructs_triton_tools.building.environments.archive import lock_of_archive
+from constructs_triton_tools.local.stand_ins.environments import replace_environments
 
 MINOR = "{}.{}".format(*sys.version_info[:2])
 PARAMETER = 'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{}" }} }}\n'

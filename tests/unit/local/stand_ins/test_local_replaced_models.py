@@ -10,14 +10,14 @@ import pytest
 from local_assembly import write_archive
 from onnx_samples import linear_model
 
-from constructs_triton.errors import InvalidValueError, LocalEndpointError
-from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
-from constructs_triton.local.sources.uncompressed import FileContent
-from constructs_triton.local.stand_ins.replaced_models import find_stand_ins, put_in_place
-from constructs_triton.local.stand_ins.replaced_names import check_replaced_names
-from constructs_triton.local.stand_ins.stand_ins import StandIns
-from constructs_triton.model_config.folder import ModelFolder
-from constructs_triton.model_config.text import parse_model_config
+from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
+from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton_tools.local.sources.uncompressed import FileContent
+from constructs_triton_tools.local.stand_ins.replaced_models import find_stand_ins, put_in_place
+from constructs_triton_tools.local.stand_ins.replaced_names import check_replaced_names
+from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
+from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model_config.text import parse_model_config
 
 
 @pytest.mark.parametrize("path", ["absent.onnx", "/tmp"])

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 fake_backend.install()
-from constructs_triton.local.stand_ins.served import fil_model, pytorch_model  # noqa: E402
-from constructs_triton.local.stand_ins.served.model_config import boolean, integer, parameter  # noqa: E402
-from constructs_triton.local.stand_ins.served.onnxruntime_model import TritonPythonModel  # noqa: E402
-from constructs_triton.local.stand_ins.served.stand_in import Arrays, StandIn  # noqa: E402
+from constructs_triton_tools.local.stand_ins.served import fil_model, pytorch_model  # noqa: E402
+from constructs_triton_tools.local.stand_ins.served.model_config import boolean, integer, parameter  # noqa: E402
+from constructs_triton_tools.local.stand_ins.served.onnxruntime_model import TritonPythonModel  # noqa: E402
+from constructs_triton_tools.local.stand_ins.served.stand_in import Arrays, StandIn  # noqa: E402
 
 CONFIG = {"name": "m", "max_batch_size": 4, "default_model_filename": "", "input": [], "output": []}
 

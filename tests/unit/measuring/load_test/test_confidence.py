@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from constructs_triton.measuring.load_test.confidence import (
+from constructs_triton_tools.measuring.load_test.confidence import (
     Decision,
     allowed_over,
     decide,

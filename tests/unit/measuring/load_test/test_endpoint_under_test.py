@@ -9,9 +9,9 @@ import pytest
 from botocore.stub import Stubber
 from null_server import run_null_server
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.load_test.target import describe_target, find_stand_ins
 from constructs_triton_client import SageMakerTransport
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.measuring.load_test.target import describe_target, find_stand_ins
 
 TIME = "2026-01-05T00:00:00"
 

@@ -15,14 +15,18 @@ from aiohttp.test_utils import TestServer
 from botocore.credentials import Credentials
 from null_server import NullServer, run_null_server
 
-from constructs_triton.errors import InvalidValueError, MissingDependencyError
-from constructs_triton.local.gateway.event_stream import payload_part
-from constructs_triton.measuring.load_test import http_sender
-from constructs_triton.measuring.load_test.http_sender import HttpSender, Signer
-from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest, SigningScope, prepare
-from constructs_triton.measuring.load_test.step import Limits, StepSettings
-from constructs_triton.measuring.load_test.step_runner import StepRunner
 from constructs_triton_client import HttpTransport, Invocation, SageMakerTransport
+from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
+from constructs_triton_tools.local.gateway.event_stream import payload_part
+from constructs_triton_tools.measuring.load_test import http_sender
+from constructs_triton_tools.measuring.load_test.http_sender import HttpSender, Signer
+from constructs_triton_tools.measuring.load_test.prepared_requests import (
+    PreparedRequest,
+    SigningScope,
+    prepare,
+)
+from constructs_triton_tools.measuring.load_test.step import Limits, StepSettings
+from constructs_triton_tools.measuring.load_test.step_runner import StepRunner
 
 OPTIONS = {"TargetModel": "cats and dogs.tar.gz", "InferenceComponentName": "pets"}
 INVOCATION = Invocation(b'{"inputs": []}', "application/json", OPTIONS)

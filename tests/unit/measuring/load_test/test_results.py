@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.load_test.locust_file import format_locustfile
-from constructs_triton.measuring.load_test.results_file import BenchmarkMetadata, write_results
-from constructs_triton.measuring.load_test.samples import Recording, Sample
-from constructs_triton.measuring.load_test.step import (
+from constructs_triton_client import Invocation
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.measuring.load_test.locust_file import format_locustfile
+from constructs_triton_tools.measuring.load_test.results_file import BenchmarkMetadata, write_results
+from constructs_triton_tools.measuring.load_test.samples import Recording, Sample
+from constructs_triton_tools.measuring.load_test.step import (
     Limits,
     StepResult,
     StepSettings,
     evaluate,
 )
-from constructs_triton.planning import read_measurements
-from constructs_triton_client import Invocation
+from constructs_triton_tools.planning import read_measurements
 
 STARTED = datetime(2026, 1, 5, 8, tzinfo=UTC)
 LIMITS = Limits(latency_ms=100)

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.load_test.arrivals import due_times
-from constructs_triton.measuring.load_test.samples import Recording, Sample
-from constructs_triton.measuring.load_test.search import (
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.measuring.load_test.arrivals import due_times
+from constructs_triton_tools.measuring.load_test.samples import Recording, Sample
+from constructs_triton_tools.measuring.load_test.search import (
     GENERATOR_WAS_BUSY,
     NO_HIGHER_RATE,
     HeldSteps,
     Search,
 )
-from constructs_triton.measuring.load_test.step import (
+from constructs_triton_tools.measuring.load_test.step import (
     Limits,
     StepResult,
     StepSettings,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from constructs_triton.errors import InvocationError, ResponseDecodingError
-from constructs_triton.local.gateway.event_stream import model_stream_error, payload_part
-from constructs_triton.measuring.load_test.stream_reader import StreamReader
+from constructs_triton_core.errors import InvocationError, ResponseDecodingError
+from constructs_triton_tools.local.gateway.event_stream import model_stream_error, payload_part
+from constructs_triton_tools.measuring.load_test.stream_reader import StreamReader
 
 FRAMED, EVENTS, JSON = "application/vnd.amazon.eventstream", "text/event-stream", "application/json"
 FIRST, SECOND = b'data: {"text_output":"a","model_name":"m"}\n\n', b'data: {"n":[1,2],"model_name":"m"}\n\n'

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from virtual_time import run
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.load_test.open_loop import NoteEvent, OpenLoop, SendStream
-from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest
-from constructs_triton.measuring.load_test.samples import count_tokens
-from constructs_triton.measuring.load_test.step import Limits, StepResult, StepSettings, evaluate
-from constructs_triton.measuring.load_test.stream_figures import StreamFigures, StreamLimits
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.measuring.load_test.open_loop import NoteEvent, OpenLoop, SendStream
+from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest
+from constructs_triton_tools.measuring.load_test.samples import count_tokens
+from constructs_triton_tools.measuring.load_test.step import Limits, StepResult, StepSettings, evaluate
+from constructs_triton_tools.measuring.load_test.stream_figures import StreamFigures, StreamLimits
 
 REQUEST = PreparedRequest("http://127.0.0.1/invocations", {}, b"")
 #: 0.3 s to the first token, and 0.05 s to each of the four further events, of two tokens each.

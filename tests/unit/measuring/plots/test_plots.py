@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.load_test.samples import Recording, Sample, StreamTimes
-from constructs_triton.measuring.load_test.step import (
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.measuring.load_test.samples import Recording, Sample, StreamTimes
+from constructs_triton_tools.measuring.load_test.step import (
     Limits,
     StepResult,
     StepSettings,
     evaluate,
 )
-from constructs_triton.measuring.load_test.stream_figures import StreamLimits
-from constructs_triton.measuring.plots import plot_measurements, plot_plans
-from constructs_triton.measuring.plots.load_test_plot import plot_load_test
-from constructs_triton.planning import Measurement, Plan, Requirement, cheapest, plan_all
-from constructs_triton.planning.capacity import pareto_front
+from constructs_triton_tools.measuring.load_test.stream_figures import StreamLimits
+from constructs_triton_tools.measuring.plots import plot_measurements, plot_plans
+from constructs_triton_tools.measuring.plots.load_test_plot import plot_load_test
+from constructs_triton_tools.planning import Measurement, Plan, Requirement, cheapest, plan_all
+from constructs_triton_tools.planning.capacity import pareto_front
 
 
 def measured(name: str, per_minute: float, latency: float) -> Measurement:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError, MissingDependencyError
-from constructs_triton.measuring.plots import plot_simulation
-from constructs_triton.planning import Fleet, Traffic, simulate
-from constructs_triton.planning.scaling import Scaling, TargetTracking
-from constructs_triton.planning.simulation_result import Simulation
+from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
+from constructs_triton_tools.measuring.plots import plot_simulation
+from constructs_triton_tools.planning import Fleet, Traffic, simulate
+from constructs_triton_tools.planning.scaling import Scaling, TargetTracking
+from constructs_triton_tools.planning.simulation_result import Simulation
 
 
 def simulation(pattern: str = "spike") -> Simulation:

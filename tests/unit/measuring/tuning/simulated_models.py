@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from constructs_triton.measuring.load_test.arrivals import due_times
-from constructs_triton.measuring.tuning.candidates import Candidate, ModelSettings
-from constructs_triton.measuring.tuning.racing import CandidateRefusedError, MeasuredStep
+from constructs_triton_tools.measuring.load_test.arrivals import due_times
+from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
+from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError, MeasuredStep
 
 LATENCY_MS = 150.0
 _LEAD = 1.0

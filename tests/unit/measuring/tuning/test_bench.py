@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from constructs_triton.measuring.load_test.samples import OK, Recording, Sample
-from constructs_triton.measuring.load_test.step import Limits
-from constructs_triton.measuring.tuning.bench import MissDetector
+from constructs_triton_tools.measuring.load_test.samples import OK, Recording, Sample
+from constructs_triton_tools.measuring.load_test.step import Limits
+from constructs_triton_tools.measuring.tuning.bench import MissDetector
 
 LIMITS = Limits(latency_ms=100)
 

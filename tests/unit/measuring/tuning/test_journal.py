@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.tuning.journal import Journal
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.measuring.tuning.journal import Journal
 
 INPUTS = {"model": "m 1", "machine": "2 CPUs"}
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.tuning.candidates import ModelSettings
-from constructs_triton.measuring.tuning.model_settings import (
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.measuring.tuning.candidates import ModelSettings
+from constructs_triton_tools.measuring.tuning.model_settings import (
     find_space,
     read_settings,
     write_settings,
 )
-from constructs_triton.model_config.folder import ModelFolder
-from constructs_triton.model_config.text import format_model_config
+from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model_config.text import format_model_config
 
 TENSORS = 'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }'
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from tuned_models import write_ensemble, write_model
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.tuning.candidates import ModelSettings
-from constructs_triton.measuring.tuning.preparation import (
-    Machine,
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.measuring.tuning.candidates import ModelSettings
+from constructs_triton_tools.measuring.tuning.machine import Machine
+from constructs_triton_tools.measuring.tuning.preparation import (
     TuneOptions,
     draw_requests,
     find_only_model,
     find_spaces,
 )
-from constructs_triton.model_repository import ModelRepository
+from triton_model_check.model_repository import ModelRepository
 
 MACHINE = Machine(4, "a CPU", ())
 OPTIONS = TuneOptions(latency_ms=100)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.measuring.tuning.candidates import Candidate, ModelSettings
-from constructs_triton.measuring.tuning.repositories import TunedRepository
-from constructs_triton.model_config.text import parse_model_config
-from constructs_triton.model_repository import ModelRepository
+from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
+from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
+from triton_model_check.model_config.text import parse_model_config
+from triton_model_check.model_repository import ModelRepository
 
 CONFIG = '# kept\nbackend: "python" max_batch_size: 8 response_cache { enable: true }\n'
 PRESENT = Candidate.of(m=ModelSettings())

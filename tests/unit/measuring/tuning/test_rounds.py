@@ -7,9 +7,9 @@ from math import log
 import pytest
 from simulated_models import LATENCY_MS, SimulatedModels, fixed_per_batch, per_item
 
-from constructs_triton.measuring.tuning.candidates import Candidate, ModelSettings
-from constructs_triton.measuring.tuning.racing import MeasuredStep, Outcome, Race, Trial
-from constructs_triton.measuring.tuning.rounds import choose_finalists, find_crossing, measure_rounds
+from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
+from constructs_triton_tools.measuring.tuning.racing import MeasuredStep, Outcome, Race, Trial
+from constructs_triton_tools.measuring.tuning.rounds import choose_finalists, find_crossing, measure_rounds
 
 PRESENT, BATCHED = Candidate.of(m=ModelSettings()), Candidate.of(m=ModelSettings(1, 32))
 

@@ -14,9 +14,9 @@ from simulated_models import (
     threaded,
 )
 
-from constructs_triton.measuring.tuning.axes import count_candidates, search
-from constructs_triton.measuring.tuning.candidates import Candidate, ModelSettings, SearchSpace
-from constructs_triton.measuring.tuning.racing import (
+from constructs_triton_tools.measuring.tuning.axes import count_candidates, search
+from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings, SearchSpace
+from constructs_triton_tools.measuring.tuning.racing import (
     CandidateRefusedError,
     Outcome,
     Race,

@@ -11,28 +11,28 @@ from typing import Any
 import pytest
 from simulated_models import LATENCY_MS, Cost, SimulatedModels, fixed_per_batch, per_item
 
-from constructs_triton.measuring.load_test.step import Limits, StepResult, Verdict
-from constructs_triton.measuring.tuning.axes import search
-from constructs_triton.measuring.tuning.bench import BenchStep
-from constructs_triton.measuring.tuning.candidates import Candidate, ModelSettings, SearchSpace
-from constructs_triton.measuring.tuning.outcome import (
+from constructs_triton_tools.measuring.load_test.step import Limits, StepResult, Verdict
+from constructs_triton_tools.measuring.tuning.axes import search
+from constructs_triton_tools.measuring.tuning.bench import BenchStep
+from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings, SearchSpace
+from constructs_triton_tools.measuring.tuning.outcome import (
     Facts,
     TuneResult,
     choose,
     compare_finalists,
     find_notes,
 )
-from constructs_triton.measuring.tuning.racing import (
+from constructs_triton_tools.measuring.tuning.racing import (
     CandidateRefusedError,
     MeasuredStep,
     Outcome,
     Race,
 )
-from constructs_triton.measuring.tuning.repositories import TunedRepository
-from constructs_triton.measuring.tuning.results import write_tuning
-from constructs_triton.measuring.tuning.rounds import choose_finalists, measure_rounds
-from constructs_triton.model_repository import ModelRepository
-from constructs_triton.planning import read_measurements
+from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
+from constructs_triton_tools.measuring.tuning.results import write_tuning
+from constructs_triton_tools.measuring.tuning.rounds import choose_finalists, measure_rounds
+from constructs_triton_tools.planning import read_measurements
+from triton_model_check.model_repository import ModelRepository
 
 PRESENT = Candidate.of(m=ModelSettings())
 FACTS = Facts(machine="2 CPUs", server="nvidia-pytriton", data="32 random requests", shares_cpus=True)

@@ -9,8 +9,8 @@ from statistics import stdev
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.tuning.comparison import ComparisonVerdict, compare_rounds
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.measuring.tuning.comparison import ComparisonVerdict, compare_rounds
 
 
 @pytest.mark.parametrize(("rounds", "value"), [(2, 12.706205), (5, 2.776445), (10, 2.262157), (21, 2.085963)])

@@ -10,8 +10,8 @@ import pytest
 from check_examples.onnx_models import model, node, relu, tensor, with_default
 from onnx import TensorProto, helper
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_config import (
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.model_config import (
     FilBackend,
     ModelConfig,
     ModelDynamicBatching,
@@ -19,9 +19,9 @@ from constructs_triton.model_config import (
     ModelInstanceGroup,
     ModelOutput,
 )
-from constructs_triton.model_config.builder.derived_config import DerivedConfig, derive
-from constructs_triton.model_config.completion import complete_from_onnx
-from constructs_triton.model_files import describe, onnx_shapes
+from triton_model_check.model_config.builder.derived_config import DerivedConfig, derive
+from triton_model_check.model_config.completion import complete_from_onnx
+from triton_model_check.model_files import describe, onnx_shapes
 
 Write = Callable[..., Path]
 TORCH_ARCHIVES = Path(__file__).parents[2] / "model_files" / "torch_archives"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_config import (
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.model_config import (
     Ensemble,
     ModelConfig,
     ModelInput,

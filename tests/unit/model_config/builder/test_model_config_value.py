@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from constructs_triton import model_config
-from constructs_triton.errors import InvalidValueError, ModelConfigError
-from constructs_triton.model_config import (
+from constructs_triton_core.errors import InvalidValueError, ModelConfigError
+from triton_model_check import model_config
+from triton_model_check.model_config import (
     DaliBackend,
     FilBackend,
     ModelConfig,
@@ -30,8 +30,8 @@ from constructs_triton.model_config import (
     TensorrtllmBackend,
     VllmBackend,
 )
-from constructs_triton.model_config.builder.backend import Backend
-from constructs_triton.model_config.text import parse_model_config
+from triton_model_check.model_config.builder.backend import Backend
+from triton_model_check.model_config.text import parse_model_config
 
 # For values whose types are wrong on purpose, out of a type checker's sight.
 untyped: Any = model_config
@@ -270,7 +270,7 @@ def test_backend_refuses_what_it_cannot_use(make: Callable[[], object], message:
 def test_import_loads_no_protobuf() -> None:
     """Importing the builder imports neither protobuf nor the rules, and has all public names."""
     code = (
-        "import sys, constructs_triton.model_config as m; m.ModelConfig; "
+        "import sys, triton_model_check.model_config as m; m.ModelConfig; "
         "print('google.protobuf' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

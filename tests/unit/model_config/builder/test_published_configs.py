@@ -7,7 +7,7 @@ from typing import Any
 import published_configs as published
 import pytest
 
-from constructs_triton.model_config import (
+from triton_model_check.model_config import (
     DaliBackend,
     Ensemble,
     ModelConfig,
@@ -21,7 +21,7 @@ from constructs_triton.model_config import (
     TensorflowBackend,
     TensorrtBackend,
 )
-from constructs_triton.model_config.text import parse_model_config
+from triton_model_check.model_config.text import parse_model_config
 
 IMAGE = [3, 224, 224]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from constructs_triton import model_config
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_config import (
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check import model_config
+from triton_model_check.model_config import (
     ModelDynamicBatching,
     ModelInput,
     ModelOptimizationPolicy,
@@ -19,7 +19,7 @@ from constructs_triton.model_config import (
     ModelTensorReshape,
     ModelWarmup,
 )
-from constructs_triton.model_config.schema import message_class
+from triton_model_check.model_config.schema import message_class
 
 # Values whose types are wrong on purpose, out of a type checker's sight.
 wrong: Any = model_config

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from constructs_triton.operations.adopting.python_text import Call, assignment, literal, render
+from constructs_triton_tools.operations.adopting.python_text import Call, assignment, literal, render
 
 VALUES = st.recursive(
     st.text() | st.integers() | st.booleans() | st.none(),

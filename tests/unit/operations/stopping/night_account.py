@@ -15,7 +15,7 @@ from moto.applicationautoscaling.models import applicationautoscaling_backends
 from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton.cli import main
-from constructs_triton.cli.deployed import aws_arguments
+from constructs_triton_tools.cli.deployed import aws_arguments
 
 REGION, ACCOUNT_ID, NAME = "eu-west-1", "123456789012", "digits"
 FILE = Path("digits.stopped.json")

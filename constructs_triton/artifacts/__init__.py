@@ -1,8 +1,0 @@
-"""Builds what models need besides their own files: Python environments and TensorRT plans.
-
-``__init__.pyi`` lists the public names. Each is imported on first use.
-"""
-
-from constructs_triton.public_names import attach
-
-__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,0 +1,56 @@
+"""``constructs-triton completion``: the script with which a shell completes commands and options."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import shtab
+
+from constructs_triton_core.untrusted.terminal import print_lines
+
+__all__ = ["add_arguments", "run"]
+
+_SHELLS = "bash", "zsh", "fish"
+_EPILOG = """\
+To load it in each new shell:
+
+  bash   echo 'eval "$(constructs-triton completion bash)"' >> ~/.bashrc
+
+  zsh    echo 'autoload -U compinit; compinit' >> ~/.zshrc
+         echo 'eval "$(constructs-triton completion zsh)"' >> ~/.zshrc
+
+  fish   echo 'constructs-triton completion fish | source' \\
+           >> ~/.config/fish/config.fish
+"""
+#: The values that are paths, where the argument itself is read as a string.
+_PATHS = {"BENCHMARK", "DIR", "FILE", "MODELS", "OLD NEW", "PATH", "TRAFFIC"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = "Print a script that completes commands, options and file names with the Tab key."
+    parser.epilog = _EPILOG
+    parser.add_argument("shell", choices=_SHELLS, metavar="SHELL", help=f"one of {', '.join(_SHELLS)}")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the script."""
+    from constructs_triton.cli import complete_parser  # which has the table with this module
+
+    parser = complete_parser()
+    _prepare(parser)
+    print_lines(*shtab.complete(parser, shell=arguments.shell).splitlines())
+    return 0
+
+
+def _prepare(parser: argparse.ArgumentParser) -> None:
+    """Let the shell offer files for each path, and describe each command by its line in the help."""
+    for action in parser._actions:
+        if action.type is Path or action.metavar in _PATHS:
+            action.complete = shtab.FILE  # type: ignore[attr-defined] # shtab's own attribute
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action._choices_actions:
+                command = action.choices[each.dest]
+                command.description = each.help
+                _prepare(command)

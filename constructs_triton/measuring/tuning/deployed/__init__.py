@@ -1,1 +1,0 @@
-"""Runs the search of ``tune`` on instances of SageMaker, in stacks that end by themselves."""

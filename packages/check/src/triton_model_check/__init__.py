@@ -1,0 +1,1 @@
+"""Is this model repository right? Reads, checks and packs model repositories of NVIDIA Triton."""

@@ -1,0 +1,105 @@
+"""Refuses lines of requirements that would run code of a package, read other files, or contain a password.
+
+The lines may come from another person: from a file, from the lock file in an archive, or from uv's export of
+a ``uv.lock``. uv also gets the option to build nothing; this does not rely on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from constructs_triton_core.errors import InvalidValueError
+
+__all__ = ["check_exported", "check_lines", "check_pins"]
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")  # a line break would begin another line
+_EDITABLE = re.compile(r"-e|--editable")
+_FILE_OPTION = re.compile(r"-[rc]|--(?:requirement|constraint)")
+_URL_WITH_PASSWORD = re.compile(r"://[^/\s@]*:[^/\s@]*[^/\s@}]@")
+_MARKER = re.compile(r"\s;|\s--hash\b")
+_NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*@\s*(.+)")
+_VERSION_ONLY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9._, -]*\])?\s*==[^\s/\\;@]+(?:\s*;.*)?")
+_HASHES = re.compile(r"\s--hash=\w+:[0-9a-f]+(?=\s|$)")
+
+
+def check_lines(place: str, lines: Iterable[str]) -> None:
+    """Check lines of a requirements file, whose own ``-r`` and ``-c`` have been replaced by their content.
+
+    Raises:
+        InvalidValueError: a line is not accepted.
+    """
+    for line in lines:
+        if _CONTROL.search(line):
+            raise InvalidValueError(f"{place}: contains a control character, got {line!r}; remove it")
+        if _EDITABLE.match(line):
+            raise InvalidValueError(
+                f"{place}: editable packages cannot be packed, got {line!r}; build a wheel with "
+                "`uv build --wheel`, and write the path of the wheel"
+            )
+        if _FILE_OPTION.match(line):
+            raise InvalidValueError(
+                f"{place}: names another file where only packages can be, got {line!r}; write the packages "
+                "of that file into a requirements.txt"
+            )
+        if _URL_WITH_PASSWORD.search(line):
+            shown = re.sub(r"://[^@]*@", "://***@", line)
+            raise InvalidValueError(
+                f"{place}: contains a password, which the lock file and the archive would contain too, got "
+                f"{shown!r}; remove it from the URL, and put it into ~/.netrc or an environment variable: "
+                "https://${USER}:${PASSWORD}@host/simple"
+            )
+        if (source := _source(line)) is not None and not source.endswith(".whl"):
+            raise InvalidValueError(
+                f"{place}: only a wheel can be named by a path or URL, got {line!r}; build one with "
+                "`uv build --wheel`, or `pip wheel --no-deps`, and write its path"
+            )
+
+
+def _source(line: str) -> str | None:
+    """Return the path or URL that a line names in place of a version, without fragment and extras."""
+    if line.startswith("-"):
+        return None
+    requirement = _MARKER.split(line, maxsplit=1)[0]
+    named = _NAMED.fullmatch(requirement)
+    if named is None and not re.search(r"[/\\]|\.(?:whl|zip|gz)\b", requirement.partition(";")[0]):
+        return None
+    source = (named[1] if named is not None else requirement).partition("#")[0].strip()
+    return re.sub(r"\[[^\]]*\]$", "", source)
+
+
+def check_exported(place: str, lines: Iterable[str]) -> None:
+    """Check the lines that uv has exported from a ``uv.lock``: packages of an index with their versions.
+
+    Raises:
+        InvalidValueError: a line is something else.
+    """
+    for line in lines:
+        if not _VERSION_ONLY.fullmatch(line):
+            raise InvalidValueError(
+                f"{place}: can contain only packages with a version, got {line!r}; build a wheel of it with "
+                "`uv build --wheel`, name the folder of the wheel in find-links of [tool.uv], remove the "
+                "package from [tool.uv.sources], and run `uv lock`"
+            )
+
+
+def check_pins(place: str, pins: str) -> None:
+    """Check the packages of a lock file, which uv downloads as they are.
+
+    Raises:
+        InvalidValueError: a line is not a package with a version, or a wheel, and its hashes.
+    """
+    for line in _pins(pins):
+        requirement = _HASHES.sub("", line).strip()
+        if requirement.startswith("-") or " --" in requirement:
+            raise InvalidValueError(
+                f"{place}: its lock file contains {requirement!r}, which `constructs-triton env build` does "
+                "not write; delete the lock file, and run the command again"
+            )
+        check_lines(place, [requirement])
+
+
+def _pins(pins: str) -> Iterator[str]:
+    for line in pins.replace("\\\n", " ").splitlines():
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield " ".join(line.split())

@@ -1,0 +1,124 @@
+"""``constructs-triton facts``: what AWS and NVIDIA publish about images, instance types and variables."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.facts.versions import is_at_least, parse_version
+from constructs_triton_core.findings import Finding, Severity, format_findings
+from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton_core.untrusted.terminal import print_json, print_note, print_table
+from triton_model_check.facts import images
+from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
+from triton_model_check.facts.environment import variables
+from triton_model_check.facts.inference_ami import default_inference_ami
+
+__all__ = ["add_arguments", "run"]
+
+_WIDE = 200  # width of a table in a pipe, where lines must not be broken
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``facts image``, ``facts instance`` and ``facts environment``."""
+    parser.description = "Look up what AWS and NVIDIA publish. Works without a network and an account."
+    topics = parser.add_subparsers(dest="topic", required=True, metavar="TOPIC")
+    image = _add_topic(
+        topics, "image", "show the image URIs of a Triton release in a Region, and its versions"
+    )
+    image.add_argument("--region", required=True, metavar="REGION", help="AWS Region, for example eu-west-1")
+    image.add_argument(
+        "--version", default=images.DEFAULT_VERSION, metavar="V", help="Triton release (default: %(default)s)"
+    )
+    image.add_argument(
+        "--instance-type",
+        metavar="TYPE",
+        help="show only the image for this type and check that they are compatible",
+    )
+    instance = _add_topic(topics, "instance", "show the hardware of an instance type")
+    instance.add_argument("name", metavar="TYPE", help="for example ml.g5.xlarge")
+    environment = _add_topic(topics, "environment", "list the environment variables that the container reads")
+    environment.add_argument("--version", metavar="V", help="list only variables of this Triton release")
+    for topic in (image, instance, environment):
+        topic.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def _add_topic(topics: Any, name: str, summary: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = topics.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+    )
+    return parser
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the facts; return 1 if the image and the instance type are not compatible."""
+    if arguments.topic == "environment":
+        return _run_environment(arguments)
+    answer, findings = _image(arguments) if arguments.topic == "image" else _instance(arguments)
+    if arguments.json:
+        print_json({**answer, "findings": [finding.to_dict() for finding in findings]})
+    else:
+        print_table(("fact", "value"), ((name, _shown(value)) for name, value in answer.items()))
+        if findings:
+            print_note(*format_findings(findings).split("\n"))
+    return EXIT_WRONG if any(finding.severity is Severity.ERROR for finding in findings) else EXIT_SUCCESS
+
+
+def _image(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Finding]]:
+    version = arguments.version
+    held = asdict(images.image_version(version))
+    answer: dict[str, Any] = {
+        key: held[key]
+        for key in ("version", "python", "cuda", "tensorrt", "released_on", "min_compute_capability")
+    }
+    answer["backends"] = sorted(held["backends"])
+    answer["removed_backends"] = sorted(held["removed_backends"])
+    answer["newest_version_in_region"] = images.newest_version(arguments.region)
+    uris = {
+        f"{kind}_uri": images.image_uri(arguments.region, version, cpu=kind == "cpu")
+        for kind in ("gpu", "cpu")
+    }
+    if arguments.instance_type is None:
+        return {**uris, **answer}, []
+    instance = InstanceType.of(arguments.instance_type)
+    choice = default_inference_ami(version, instance)
+    answer["inference_ami"] = choice.ami.version if choice.ami else None
+    answer["inference_ami_certainty"] = choice.certainty
+    findings = check_compatibility(VariantFacts(instance_type=instance, image_version=version))
+    findings += [choice.finding] if choice.finding else []
+    return {"uri": uris["gpu_uri" if instance.has_gpu else "cpu_uri"], **answer}, findings
+
+
+def _instance(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Finding]]:
+    instance = InstanceType.of(arguments.name)
+    answer = {**asdict(instance), "supports_volume_size": instance.supports_volume_size}
+    return answer, check_compatibility(VariantFacts(instance_type=instance))
+
+
+def _run_environment(arguments: argparse.Namespace) -> int:
+    if arguments.version is not None:
+        parse_version(arguments.version, "--version")
+    rows = [asdict(row) for row in variables().values() if _reads(asdict(row), arguments.version)]
+    if arguments.json:
+        print_json(rows)
+        return 0
+    columns = ("keyword", "name", "since", "default", "meaning")
+    print_table(columns, ([_shown(row[column]) for column in columns] for row in rows))
+    return 0
+
+
+def _reads(row: Mapping[str, Any], version: str | None) -> bool:
+    if version is None:
+        return True
+    return is_at_least(version, row["since"]) and not (row["until"] and is_at_least(version, row["until"]))
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, list) else str(value)

@@ -1,0 +1,157 @@
+"""Writes a first ``model.py`` for a configuration: it runs, and answers with zeros or streams them."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from constructs_triton_core.datatypes import Datatype, by_data_type
+from constructs_triton_core.errors import InvalidValueError
+
+__all__ = ["first_code"]
+
+_CODE = '''\
+"""Triton model {name}: answers with zeros. Replace them in respond()."""
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    """Triton creates one object of this class for each instance of the model."""
+
+    def initialize(self, args):
+        """Load what the model needs, for example from the folder args["model_repository"]."""
+
+    def execute(self, requests):
+        """Return one response for each request, in the same order."""
+        return [self.respond(request) for request in requests]
+
+    def respond(self, request):
+        """Return the response to one request."""
+{body}
+        outputs = [
+{tensors}
+        ]
+        return pb_utils.InferenceResponse(outputs)
+'''
+_DECOUPLED_CODE = '''\
+"""Triton model {name}: streams zeros. Replace them in respond()."""
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+FINAL = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
+
+
+class TritonPythonModel:
+    """Triton creates one object of this class for each instance of the model."""
+
+    def initialize(self, args):
+        """Load what the model needs, for example from the folder args["model_repository"]."""
+
+    def execute(self, requests):
+        """Send the responses to each request. A decoupled model returns nothing here."""
+        for request in requests:
+            sender = request.get_response_sender()
+            try:
+                for response in self.respond(request):
+                    if sender.is_cancelled():  # the caller has left
+                        break
+                    sender.send(response)
+            except Exception as error:
+                sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error))))
+            finally:
+                sender.send(flags=FINAL)  # ends the stream, also after an error
+
+    def respond(self, request):
+        """Yield the responses to one request, one after the other."""
+{body}
+        for _ in range(3):
+            outputs = [
+{tensors}
+            ]
+            yield pb_utils.InferenceResponse(outputs)
+'''
+_INDENT = " " * 8
+_OTHER_NAMES = ("_", "len", "np", "outputs", "pb_utils", "range", "request", "self")
+
+
+def first_code(config: Any) -> str:
+    """Return a ``model.py`` that answers each request with zeros of the data types and dims in ``config``.
+
+    The code of a decoupled model sends several responses to each request, and then the final flag. A size
+    of -1 becomes 1. ``config`` is a ``ModelConfig`` with inputs and outputs.
+
+    Raises:
+        InvalidValueError: NumPy does not have the data type of a tensor.
+    """
+    tensors = (*config.input, *config.output)
+    for tensor in tensors:
+        _refuse_bfloat16(tensor)
+    variables = _variables(tensor.name for tensor in tensors)
+    inputs = list(zip(config.input, variables, strict=False))
+    outputs = list(zip(config.output, variables[len(inputs) :], strict=True))
+    lines = [*_read_inputs(inputs), *_zeros(outputs, inputs[0][1] if config.max_batch_size else None)]
+    is_decoupled = config.model_transaction_policy is not None and config.model_transaction_policy.decoupled
+    indent = _INDENT + " " * (8 if is_decoupled else 4)
+    return (_DECOUPLED_CODE if is_decoupled else _CODE).format(
+        name=_quoted(config.name),
+        body="\n".join(f"{_INDENT}{line}" for line in lines),
+        tensors="\n".join(f"{indent}{line}" for line in _responses(outputs)),
+    )
+
+
+def _refuse_bfloat16(tensor: Any) -> None:
+    if tensor.data_type == "TYPE_BF16":
+        raise InvalidValueError(
+            f'tensor "{tensor.name}": NumPy has no BF16, so no model.py can be written; use FP32, or pass '
+            "your own FILE.py in place of the name"
+        )
+
+
+def _read_inputs(inputs: list[tuple[Any, str]]) -> Iterator[str]:
+    for tensor, variable in inputs:
+        yield f"{variable} = pb_utils.get_input_tensor_by_name(request, {_quoted(tensor.name)}).as_numpy()"
+
+
+def _zeros(outputs: list[tuple[Any, str]], batched: str | None) -> Iterator[str]:
+    """The size of the batch is that of the first input."""
+    for tensor, variable in outputs:
+        sizes = [] if batched is None else [f"len({batched})"]
+        sizes += [str(max(size, 1)) for size in tensor.dims]
+        shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+        datatype = by_data_type(tensor.data_type)
+        assert datatype is not None
+        yield f"{variable} = {_zeros_of(datatype, shape)}"
+
+
+def _responses(outputs: list[tuple[Any, str]]) -> Iterator[str]:
+    for tensor, variable in outputs:
+        yield f"pb_utils.Tensor({_quoted(tensor.name)}, {variable}),"
+
+
+def _zeros_of(datatype: Datatype, shape: str) -> str:
+    if datatype.item_size is None:
+        return f'np.full({shape}, b"", "object")'
+    return f'np.zeros({shape}, "{datatype.datatype.lower().replace("fp", "float")}")'
+
+
+def _variables(names: Iterable[str]) -> list[str]:
+    """Return a name of Python for each tensor, which is the tensor's own name if possible."""
+    taken: list[str] = []
+    for name in names:
+        variable = re.sub(r"\W", "_", name, flags=re.ASCII)
+        if not variable.isidentifier():
+            variable = f"tensor_{variable}"
+        while keyword.iskeyword(variable) or variable in (*_OTHER_NAMES, *taken):
+            variable += "_"
+        taken.append(variable)
+    return taken
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text)

@@ -1,0 +1,122 @@
+"""Runs every rule on every model of a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.spelling import limited_suggestions
+from triton_model_check.model_config.checks import RULES
+from triton_model_check.model_config.checks.packing.files import POINTER_CODE, pointers_of
+from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.model_config.report import Report
+from triton_model_check.model_config.rules import Problem, Rule
+
+__all__ = ["RULES", "RepositoryContext", "run_checks"]
+
+# People fix the first ones, and a generated file can have a hundred thousand.
+_MOST_PROBLEMS = 100
+_MORE = Problem(
+    f"there are more errors of this check, of which the first {_MOST_PROBLEMS} are listed",
+    hint="fix those that are listed, and check again",
+)
+_LONGEST_MESSAGE = 1000
+
+
+@cache
+def _rules_for(scopes: tuple[str, ...], fields: frozenset[str], local_files: bool) -> tuple[Rule, ...]:
+    """The rules for a model of these scopes with these fields; a repository has few combinations."""
+    return tuple(
+        rule
+        for rule in RULES.values()
+        if rule.scope in scopes
+        and (local_files or not rule.needs_files)
+        and (not rule.when or not fields.isdisjoint(rule.when))
+    )
+
+
+def run_checks(context: RepositoryContext, repository: str) -> Report:
+    """Return all findings of a repository, sorted by place.
+
+    An error in a model that the endpoint does not load becomes a warning: the endpoint starts without it.
+    """
+    findings = list(_repository_findings(context))
+    for model in context.models.values():
+        is_loaded = model.name in context.loaded
+        found = _limited_model_findings(model)
+        findings += found if is_loaded else map(_as_not_loaded, found)
+    pointers = {path for model in context.models.values() for path in pointers_of(model)}
+    if pointers:
+        findings = _with_one_of_each(pointers, findings)
+    findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))
+    not_checked = tuple(line for name in sorted(context.loaded) for line in _not_checked(context, name))
+    return Report(repository, tuple(dict.fromkeys(findings)), not_checked)
+
+
+def _with_one_of_each(pointers: Collection[str], findings: Iterable[Finding]) -> list[Finding]:
+    """Return what was found without what the rules say of the text of a pointer, which would mislead.
+
+    Triton rejects a pointer if it rejects its text.
+    """
+    kept, rejected = [], set()
+    for each in findings:
+        if each.path not in pointers or each.code == POINTER_CODE:
+            kept.append(each)
+        elif each.rejects:
+            rejected.add(each.path)
+    return [replace(each, rejects=each.rejects or each.path in rejected) for each in kept]
+
+
+def _not_checked(context: RepositoryContext, name: str) -> tuple[str, ...]:
+    model = context.models.get(name)
+    return model.not_checked if model is not None else ()
+
+
+def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
+    for rule in _rules_for(("repository",), frozenset(), context.target.local_files):
+        problems = list(islice(rule.function(context), _MOST_PROBLEMS + 1))
+        problems[_MOST_PROBLEMS:] = [_MORE] * (len(problems) > _MOST_PROBLEMS)
+        for problem in problems:
+            yield _finding(rule, problem, problem.path or ".", None)
+
+
+def _limited_model_findings(model: ModelUnderCheck) -> list[Finding]:
+    with limited_suggestions():
+        found = list(_model_findings(model))
+    model.forget_sources()
+    return found
+
+
+def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:
+    for rule in _rules_for(model.scopes, model.fields, model.target.local_files):
+        for number, problem in enumerate(rule.function(model)):
+            if number == _MOST_PROBLEMS:
+                yield _finding_of(model, rule, _MORE)
+                break
+            yield _finding_of(model, rule, problem)
+
+
+def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding:
+    if problem.path is not None:
+        return _finding(rule, problem, problem.path, None)
+    return _finding(rule, problem, model.config_place, model.folder.locate(problem.field))
+
+
+def _finding(rule: Rule, problem: Problem, path: str, place: tuple[int, int] | None) -> Finding:
+    line, column = place or (problem.line, problem.column)
+    message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem))
+    return Finding(rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
+
+
+def _as_not_loaded(finding: Finding) -> Finding:
+    if finding.severity is Severity.WARNING:
+        return finding
+    message = f"{finding.message} (this endpoint does not load it)"
+    return replace(finding, severity=Severity.WARNING, message=message, rejects=False)

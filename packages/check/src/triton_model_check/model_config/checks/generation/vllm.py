@@ -1,0 +1,151 @@
+"""The engine arguments of a vLLM model. Source: triton vllm_backend r26.01, src/model.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from constructs_triton_core.findings import Severity
+from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.facts.vllm import engine_arguments
+from triton_model_check.model_config.checks.generation.engine_arguments import (
+    ENGINE_FILE,
+    MODEL_ROOT,
+    EngineArguments,
+    engine_arguments_of,
+    read_arguments,
+)
+from triton_model_check.model_config.checks.instances import groups, resolved_kind
+from triton_model_check.model_config.model_under_check import ModelUnderCheck
+from triton_model_check.model_config.rules import Problem, rule
+
+__all__: list[str] = []
+
+_SOURCE = "triton vllm_backend, src/model.py"
+_ENGINE = "vllm 0.19.0 and 0.33.0, vllm/engine/arg_utils.py"
+_LORA_FILE = "multi_lora.json"
+_GPU = 1
+
+
+@rule("vllm-engine-file", "vllm", needs_files=True, source=_SOURCE)
+def engine_file(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Each version has a ``model.json`` with the arguments of the engine, a JSON object."""
+    for version in model.versions_to_load:
+        path = model.folder.relative(version, ENGINE_FILE)
+        if not model.folder.exists(version, ENGINE_FILE):
+            hint = f'write {path}, for example {{"model": "{MODEL_ROOT}/{model.name}/{version}/weights"}}'
+            yield Problem(f"{ENGINE_FILE} is missing", hint=hint, path=model.folder.relative(version))
+        elif not isinstance(read_arguments(model, version), dict):
+            message, hint = f"{ENGINE_FILE} is not a JSON object", "write the engine arguments as {...}"
+            yield Problem(message, hint=hint, path=path)
+
+
+@rule("vllm-engine-argument", "vllm", needs_files=True, severity=Severity.WARNING, source=_ENGINE)
+def engine_argument(model: ModelUnderCheck) -> Iterator[Problem]:
+    """vLLM knows each key of ``model.json``.
+
+    An unknown key is a ``TypeError``, and the server ends. The names change with each release; the check
+    knows those of two, and reports a name that is in neither.
+    """
+    for arguments in engine_arguments_of(model):
+        for key in sorted(arguments.values.keys() - engine_arguments()):
+            otherwise = "remove it, or acknowledge this if the vLLM of your image has it"
+            hint = did_you_mean(key, engine_arguments(), otherwise)
+            yield Problem(f'vLLM has no engine argument "{key}"', hint=hint, path=arguments.path)
+
+
+@rule("vllm-instance-kind", "vllm", needs_files=True, source=_SOURCE)
+def instance_kind(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A model on several GPUs has an instance group of ``KIND_MODEL``.
+
+    Otherwise Triton assigns one GPU to the instance, and the backend refuses to use others.
+    """
+    spread = next((each for each in engine_arguments_of(model) if each.gpus > 1), None)
+    if spread is None or model.config is None:
+        return
+    place = next((place for place, group in groups(model) if _is_gpu(model, group)), None)
+    if place is None and model.config.instance_group:
+        return
+    message = f"the engine uses {spread.gpus} GPUs, and an instance of KIND_GPU has one"
+    yield Problem(message, place or (), "write instance_group [ { count: 1 kind: KIND_MODEL } ]")
+
+
+def _is_gpu(model: ModelUnderCheck, group: object) -> bool:
+    return resolved_kind(group, model.target.gpu_count or 1) == _GPU
+
+
+@rule("vllm-parallel-size", "vllm", needs_files=True, source="vllm 0.19.0, vllm/config/parallel.py")
+def parallel_size(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The instance has the GPUs that tensor and pipeline parallelism need."""
+    available = model.target.gpu_count
+    for arguments in engine_arguments_of(model) if available is not None else ():
+        if arguments.gpus > max(1, available or 0):
+            message = (
+                f"world size ({arguments.gpus}) is larger than the number of available GPUs ({available}): "
+                f"tensor_parallel_size {arguments.tensor_parallel} times pipeline_parallel_size "
+                f"{arguments.pipeline_parallel}"
+            )
+            hint = "use an instance type with more GPUs, or lower tensor_parallel_size"
+            yield Problem(message, hint=hint, path=arguments.path)
+
+
+@rule(
+    "vllm-weights", "vllm", needs_files=True, source="vllm: EngineArgs.model is a folder or the id of a hub"
+)
+def weights(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``model`` is a folder below ``/opt/ml/model`` that is in the repository, or the id of a model on a hub.
+
+    A relative path is relative to the process, not to ``model.json``. With network isolation nothing can be
+    downloaded. A model behind a licence also needs the environment variable ``HF_TOKEN``.
+    """
+    for arguments in engine_arguments_of(model):
+        fault = _fault_of_weights(arguments)
+        if fault is not None:
+            yield Problem(fault[0], hint=fault[1], path=arguments.path)
+
+
+def _fault_of_weights(arguments: EngineArguments) -> tuple[str, str] | None:
+    model, source = arguments.model, arguments.source
+    beside = f"{MODEL_ROOT}/{model.name}/{arguments.version}"
+    if not source:
+        return 'no "model"', f'add "model", for example "{beside}/weights"'
+    local = arguments.local_folder
+    if local is not None and not local.is_dir():
+        return f'the repository has no folder for "{source}"', f"copy the weights below {beside}"
+    if source[0] == "/":
+        return None
+    parts = [part for part in source.split("/") if part != "."]
+    if ".." not in parts and model.folder.exists(arguments.version, *parts):
+        return f'"{source}" is relative to the server\'s process', f'write "{"/".join((beside, *parts))}"'
+    if model.target.has_network_isolation:
+        hint = "copy the weights into the repository, or remove enable_network_isolation"
+        return f'"{source}" cannot be downloaded with network isolation', hint
+    return None
+
+
+@rule("vllm-lora", "vllm", needs_files=True, source=_SOURCE)
+def lora(model: ModelUnderCheck) -> Iterator[Problem]:
+    """With ``enable_lora`` a version has a ``multi_lora.json`` with the folder of each adapter."""
+    for arguments in engine_arguments_of(model):
+        if str(arguments.values.get("enable_lora", "")).lower() != "true":
+            continue
+        if not model.folder.exists(arguments.version, _LORA_FILE):
+            adapter = f"{MODEL_ROOT}/{model.name}/{arguments.version}/adapter"
+            hint = f'write {{"name": "{adapter}"}}, or remove enable_lora'
+            yield Problem(f"enable_lora is true, and {_LORA_FILE} is missing", hint=hint, path=arguments.path)
+
+
+@rule(
+    "vllm-lora-rank", "vllm", needs_files=True, severity=Severity.WARNING, source="vllm 0.33.0, MaxLoRARanks"
+)
+def lora_rank(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``max_lora_rank`` is one of the values that vLLM accepts."""
+    ranks = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+    for arguments in engine_arguments_of(model):
+        rank = arguments.values.get("max_lora_rank", 16)
+        if rank not in ranks:
+            hint = f"use one of {quoted(map(str, ranks))}"
+            yield Problem(
+                f"max_lora_rank must be one of vLLM's ranks, got {str(rank)[:20]}",
+                hint=hint,
+                path=arguments.path,
+            )

@@ -1,0 +1,119 @@
+"""A rule: a function that looks at one model or one repository and yields its problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from constructs_triton_core.findings import Severity
+from triton_model_check.model_config.locations import FieldPath
+
+__all__ = ["RULES", "Problem", "Rule", "rule"]
+
+Scope = Literal[
+    "model",
+    "fault",
+    "config",
+    "ensemble",
+    "sequence",
+    "python",
+    "onnxruntime",
+    "pytorch",
+    "tensorrt",
+    "fil",
+    "vllm",
+    "tensorrtllm",
+    "repository",
+]
+"""What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that does;
+ensembles; models with ``sequence_batching``; models of one of the named backends; the repository
+as a whole."""
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong.
+
+    ``field`` is the place in ``config.pbtxt``. ``path`` names another file or folder instead. ``hint``
+    replaces the hint of the rule.
+    """
+
+    message: str
+    field: FieldPath = ()
+    hint: str | None = None
+    path: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+
+RuleFunction = Callable[[Any], Iterable[Problem]]
+"""Takes a ``ModelUnderCheck``, or a ``RepositoryContext`` if the scope is ``"repository"``."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule, as the documentation lists it.
+
+    ``rejects``: whether Triton rejects to load the model. ``needs_files``: whether the rule looks at files
+    beside ``config.pbtxt``; it is skipped if the weights are stored elsewhere. ``when``: the rule runs only
+    if one of these fields of the configuration is set; empty means always.
+    """
+
+    code: str
+    severity: Severity
+    scope: Scope
+    source: str
+    hint: str
+    rejects: bool
+    needs_files: bool
+    when: tuple[str, ...]
+    function: RuleFunction
+
+    @property
+    def summary(self) -> str:
+        """The rule in one sentence."""
+        return (self.function.__doc__ or "").split("\n\n")[0].replace("\n    ", " ").strip()
+
+    @property
+    def reason(self) -> str:
+        """The reason for the rule."""
+        return " ".join((self.function.__doc__ or "").split("\n\n", 1)[-1].split())
+
+    @property
+    def group(self) -> str:
+        """The module of the rule, which is its chapter in the documentation."""
+        return self.function.__module__.rsplit(".", 1)[-1]
+
+    def hint_for(self, problem: Problem) -> str:
+        """The hint of a problem: its own, or the rule's."""
+        return self.hint if problem.hint is None else problem.hint
+
+
+RULES: dict[str, Rule] = {}
+"""Every rule by its code, in the order of the modules."""
+
+
+def rule(
+    code: str,
+    scope: Scope = "config",
+    *,
+    source: str,
+    hint: str = "",
+    severity: Severity = Severity.ERROR,
+    rejects: bool | None = None,
+    needs_files: bool = False,
+    when: tuple[str, ...] = (),
+) -> Callable[[RuleFunction], RuleFunction]:
+    """Register a function as the rule ``code``.
+
+    By default Triton rejects to load what breaks a rule of severity error.
+    """
+
+    def register(function: RuleFunction) -> RuleFunction:
+        if code in RULES:
+            raise ValueError(f'{code}: two rules have this code; rename "{function.__name__}"\'s')
+        server_rejects = severity is Severity.ERROR if rejects is None else rejects
+        RULES[code] = Rule(code, severity, scope, source, hint, server_rejects, needs_files, when, function)
+        return function
+
+    return register

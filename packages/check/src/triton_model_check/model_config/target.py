@@ -1,0 +1,127 @@
+"""The endpoint that a model repository is checked for: machine, image and mode.
+
+It is a plain value, so a repository can be checked without any construct. ``None`` means unknown, and the
+checks that depend on it are skipped. With ``Target()`` nothing is known except that the endpoint has a single
+model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from constructs_triton_core.facts.instance_types import InstanceType
+
+__all__ = ["ArchiveContent", "Mode", "Target"]
+
+Mode = Literal["single", "multi-model"]
+
+
+class ArchiveContent(NamedTuple):
+    """One archive of a multi-model endpoint: the model it is meant to serve, and all folders in it.
+
+    ``is_given``: whether the user supplied the archive, instead of packing making it for that model.
+    """
+
+    model: str
+    folders: tuple[str, ...]
+    is_given: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The endpoint that will run a model repository.
+
+    ``mode``
+        ``"single"``: one archive, unpacked into ``/opt/ml/model``. ``"multi-model"``: one archive for each
+        model, loaded by name on its first request.
+    ``gpu_count``
+        Number of NVIDIA GPUs of one instance; ``0`` is a CPU instance.
+    ``gpu_memory_mib``
+        Memory of **each** GPU, in MiB.
+    ``gpu_model``, ``compute_capability``
+        Model of the GPUs, such as ``"A10G"``, and their CUDA compute capability, such as ``"8.6"``.
+    ``memory_gib``
+        Main memory of one instance, in GiB; up to half of it becomes ``/dev/shm``.
+    ``storage_gb``
+        Size of the disk for the unpacked models, in GB.
+    ``image_version``
+        Triton image version such as ``"26.05"``.
+    ``default_model``
+        Value of ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``: the model that ``/invocations`` calls.
+    ``local_files``
+        ``False`` if weights and version folders are stored elsewhere, so that only the model configurations
+        can be checked.
+    ``is_prebuilt_image``
+        Whether the image is AWS's own, so that its backends are known.
+    ``shm_default_byte_size``
+        Value of ``SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE``: shared memory of each instance of a Python model,
+        in bytes; ``None`` is the default of the image.
+    ``inference_type``
+        Value of ``SAGEMAKER_TRITON_INFERENCE_TYPE``: ``"infer"``, ``"generate"`` or ``"generate_stream"``.
+    ``has_response_cache``
+        Whether the server is started with a response cache, by ``--cache-config``.
+    ``has_network_isolation``
+        Whether the containers have no network, so that a model cannot download its weights.
+    ``gpus``
+        Model and compute capability of each GPU that loads the repository, on an endpoint with several
+        instance types.
+    ``is_uncompressed``
+        Whether the models are stored as files in S3, which has no modes and no links.
+    ``python_path``
+        Value of ``PYTHONPATH`` in the containers, if it is set.
+    ``has_orchestrator``
+        Whether TensorRT-LLM starts its own processes, by ``TRTLLM_ORCHESTRATOR``.
+    """
+
+    mode: Mode = "single"
+    gpu_count: int | None = None
+    gpu_memory_mib: int | None = None
+    memory_gib: float | None = None
+    storage_gb: int | None = None
+    image_version: str | None = None
+    default_model: str | None = None
+    local_files: bool = True
+    inference_type: str | None = None
+    is_prebuilt_image: bool = True
+    shm_default_byte_size: int | None = None
+    has_response_cache: bool | None = None
+    has_network_isolation: bool | None = None
+    has_orchestrator: bool | None = None
+    is_uncompressed: bool = False
+    python_path: str | None = None
+    gpu_model: str | None = None
+    compute_capability: str | None = None
+    gpus: tuple[tuple[str | None, str | None], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        instance_type: InstanceType | str,
+        image_version: str | None = None,
+        mode: Mode = "single",
+        default_model: str | None = None,
+        volume_size_gb: int | None = None,
+        local_files: bool = True,
+    ) -> Target:
+        """Return a target with the published hardware of an instance type.
+
+        ``volume_size_gb`` is the EBS volume of an instance type without local NVMe storage.
+
+        Raises:
+            InvalidValueError: ``instance_type`` is not an instance type.
+        """
+        instance = InstanceType.of(instance_type) if isinstance(instance_type, str) else instance_type
+        return cls(
+            mode=mode,
+            gpu_count=instance.gpus,
+            gpu_memory_mib=instance.gpu_memory_mib,
+            memory_gib=instance.memory_gib,
+            storage_gb=instance.local_storage_gb or volume_size_gb,
+            image_version=image_version,
+            default_model=default_model,
+            local_files=local_files,
+            gpu_model=instance.gpu_model,
+            compute_capability=instance.compute_capability,
+        )

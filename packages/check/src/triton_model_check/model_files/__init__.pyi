@@ -1,0 +1,5 @@
+# The names of this package. Python imports each on first use, type checkers read this file.
+
+__all__: list[str]
+
+from .description import describe as describe

@@ -1,0 +1,165 @@
+"""Describes a model file: chooses the reader by the format."""
+
+# os.path says False of a name that no file can have; pathlib raises an error for a long one.
+# ruff: noqa: PTH110, PTH112, PTH113, PTH114
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from triton_model_check.model_files.git_lfs import pointer_fault
+from triton_model_check.model_files.model_file import FaultCode, FileFault, ModelFile, ModelFormat
+from triton_model_check.model_files.onnx_faults import not_a_model
+from triton_model_check.model_files.onnx_file import describe_onnx
+from triton_model_check.model_files.other_formats import (
+    describe_by_content,
+    describe_openvino,
+    describe_saved_model,
+)
+from triton_model_check.model_files.tensorrt_plan import describe_plan
+from triton_model_check.model_files.torchscript import describe_torchscript
+from triton_model_check.model_files.trees import describe_tree
+
+__all__ = ["describe", "format_of"]
+
+_ONNX_FILE = "model.onnx"
+_READERS: dict[ModelFormat, Callable[[Path, BinaryIO], ModelFile]] = {
+    "torchscript": describe_torchscript,
+    "openvino": describe_openvino,
+    "tree": describe_tree,
+}
+_NOT_THE_FORMAT: dict[ModelFormat, FaultCode] = {
+    "onnx": "onnx-not-a-model",
+    "ort": "onnx-not-a-model",
+    "tensorrt_plan": "plan-not-a-plan",
+    "torchscript": "torchscript-not-a-model",
+}
+_SUFFIXES: dict[str, ModelFormat] = {
+    ".onnx": "onnx",
+    ".ort": "ort",
+    ".plan": "tensorrt_plan",
+    ".engine": "tensorrt_plan",
+    ".trt": "tensorrt_plan",
+    ".pt": "torchscript",
+    ".pth": "torchscript",
+    ".pt2": "torchscript",
+    ".xml": "openvino",
+    ".model": "tree",
+    ".json": "tree",
+    ".ubj": "tree",
+    ".txt": "tree",
+    ".tl": "tree",
+    ".savedmodel": "savedmodel",
+    ".dali": "dali",
+}
+
+
+def format_of(path: Path) -> ModelFormat:
+    """Return the format that the name of a file says, or ``"unknown"``.
+
+    Args:
+        path: Path of the file; it is not read.
+    """
+    return _SUFFIXES.get(path.suffix, "unknown")
+
+
+def describe(
+    path: Path,
+    image_version: str | None = None,
+    *,
+    model_format: ModelFormat | None = None,
+    has_op_library: bool = False,
+    on_cpu: bool = False,
+) -> ModelFile:
+    """Describe a model file, as an image loads it.
+
+    A file that cannot be opened is a fault of the result, not an exception.
+
+    Args:
+        path: Path of the file, or of the folder of a SavedModel.
+        image_version: Version of the Triton image, such as ``"26.05"``. Default: the newest.
+        model_format: Format of the file. Default: what its name says.
+        has_op_library: Whether the configuration of an ONNX model names a library of custom operators.
+        on_cpu: Whether an ONNX model runs on the CPU only, which implements fewer operators than a GPU.
+    """
+    used_format = model_format or format_of(path)
+    if used_format == "savedmodel" and os.path.exists(path):
+        return describe_saved_model(path)
+    file_path = path / _ONNX_FILE if used_format == "onnx" and os.path.isdir(path) else path
+    with _opened(file_path) as file:
+        if file is None:
+            return ModelFile(file_path, used_format, faults=(_missing(file_path, used_format),))
+        pointer = pointer_fault(file, _NOT_THE_FORMAT.get(used_format, "model-file-format"))
+        reader = _READERS.get(used_format)
+        if pointer is not None:
+            described = ModelFile(file_path, used_format, faults=(pointer,))
+        elif used_format in ("onnx", "ort"):
+            described = _describe_onnx(file_path, file, image_version, has_op_library, on_cpu)
+        elif used_format == "tensorrt_plan":
+            described = describe_plan(file_path, file, image_version)
+        elif reader is not None:
+            described = reader(file_path, file)
+        else:
+            described = describe_by_content(file_path, file, used_format)
+        return described
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO | None]:
+    descriptor = _descriptor(path)
+    if descriptor is None:
+        yield None
+        return
+    with os.fdopen(descriptor, "rb") as file:
+        yield file
+
+
+def _descriptor(path: Path) -> int | None:
+    try:
+        # O_NONBLOCK: opening a named pipe must not wait for its writer.
+        return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)) if os.path.isfile(path) else None
+    except (OSError, ValueError):
+        return None
+
+
+def _describe_onnx(
+    path: Path, file: BinaryIO, image_version: str | None, has_op_library: bool, on_cpu: bool
+) -> ModelFile:
+    """F3: the runtime reads a file with the suffix .ort in its own format, a flatbuffer."""
+    if path.suffix != ".ort":
+        return describe_onnx(path, file, image_version, has_op_library=has_op_library, on_cpu=on_cpu)
+    if file.read(8)[4:] == b"ORTM":
+        return ModelFile(path, "ort", not_checked=("content not checked",))
+    return ModelFile(path, "ort", faults=(not_a_model("ORT model verification failed"),))
+
+
+def _missing(path: Path, used_format: ModelFormat) -> FileFault:
+    message = f'failed to stat file "{path.name}": it {_why_missing(path)}'
+    return FileFault("model-file-missing", message, _hint(path, used_format))
+
+
+def _why_missing(path: Path) -> str:
+    if os.path.exists(path):
+        return "is a folder" if os.path.isdir(path) else "is not a regular file that can be read"
+    return "is a link to a file that does not exist" if os.path.islink(path) else "does not exist"
+
+
+def _hint(path: Path, used_format: ModelFormat) -> str:
+    others = [
+        name for name in _names(path.parent) if format_of(Path(name)) == used_format and name != path.name
+    ]
+    if not others:
+        return f'copy the model to "{path.parent.name}/{path.name}"'
+    shown = next((name for name in others if name.lower() == path.name.lower()), others[0])
+    return f'rename "{shown}" to "{path.name}", or set default_model_filename: "{shown}"'
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError:
+        return []

@@ -1,0 +1,338 @@
+"""Judges an ONNX model with the ``onnx`` package: its operators, types and output shapes.
+
+It runs in a process with limits, because the package's C++ code may take any time and memory. It imports the
+C++ code and the messages, not the package itself, which would import NumPy.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from onnx import onnx_ml_pb2 as proto
+from onnx.onnx_cpp2py_export import checker, defs, shape_inference
+
+from triton_model_check.model_files.onnx_kernels import missing_kernel
+
+__all__ = ["infer_shapes"]
+
+Shape = tuple[int, ...] | None
+_Shapes = Mapping[str, Shape]
+_LONGEST_REASON = 300
+_MOST_VALUES_OF_A_SHAPE = 128
+# These contain graphs, which the check of one operator does not know the names of.
+_WITH_GRAPHS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+_NOT_CHECKED = _WITH_GRAPHS | {"Constant"}
+# Those whose operators the check finds under the name that the node has.
+_STANDARD_DOMAINS = frozenset({"", "ai.onnx.ml"})
+_CONTRADICT_EACH_OTHER = "the shapes of the model contradict each other"
+_DEPEND_ON_WEIGHTS = "they depend on weights, which are not read"
+_NOT_READ = "external tensors"  # in the error if inference needs elements that are in a file or were not read
+# Errors of strict inference that the runtime does not report: it sorts the operators, merges shapes that
+# contradict each other, and has an older onnx, which checks less.
+_CONTRADICTION = "Inferred shape and existing shape differ"
+_ACCEPTED = re.compile(
+    r"expected to have type but instead is null|external tensors|one-sided DFT"
+    r"|Dimension mismatch in unification|Input 1 expected to have rank 2|One and only one of the attributes"
+    r"|dilations must only contain positive"
+    r"|^(Conv|ConvInteger|QLinearConv)\b.*Input tensor must have at least 3"
+    r"|^(ConvTranspose|GreaterOrEqual|LessOrEqual|MeanVarianceNormalization)\b"
+)
+# Operators whose shapes the runtime infers less precisely than the package.
+_LESS_PRECISE = frozenset(
+    {
+        "CenterCropPad",
+        "Einsum",
+        "GreaterOrEqual",
+        "GroupNormalization",
+        "LessOrEqual",
+        "MeanVarianceNormalization",
+        "NegativeLogLikelihoodLoss",
+        "OneHotEncoder",
+        "Optional",
+        "PRelu",
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceLogSumExp",
+        "SequenceMap",
+    }
+)
+# The fields of a tensor that have its elements.
+_ELEMENTS = tuple(f"{kind}_data" for kind in ("double", "float", "int32", "int64", "raw", "string", "uint64"))
+# The runtime takes its newest operator set, and it reads sparse tensors.
+_UNKNOWN = re.compile(r"No opset import|sparse_tensor")
+_ERROR = re.compile(r"\[(?:Shape|Type)InferenceError\]")
+
+
+def infer_shapes(request: bytes) -> bytes:
+    """Return an ``Inference`` as JSON.
+
+    ``request`` is a line, and the model. The line is the release of ONNX Runtime if the model runs on the
+    CPU, else it is empty.
+
+    Raises:
+        MemoryError: the package needs more memory than there is.
+    """
+    release, _, content = request.partition(b"\n")
+    try:
+        answer = _judged(_parsed(content), release.decode())
+    except MemoryError:
+        raise
+    except Exception as error:  # the package and its C++ code raise errors of many types
+        answer = {"not_checked": _shortened(error)}
+    return json.dumps(answer).encode()
+
+
+def _shortened(error: Exception) -> str:
+    return " ".join(str(error).split())[:_LONGEST_REASON]
+
+
+def _judged(model: Any, release: str) -> dict[str, Any]:
+    if any(each.version > _newest_opset(each.domain) for each in model.opset_import):
+        return {"not_checked": "the installed onnx is older than the model; upgrade it"}
+    for node in model.graph.node:
+        if node.op_type == "Constant":
+            del node.attribute[1:]  # the runtime reads the first only
+    fault = _invalid_operator(model)
+    return {"fault": fault} if fault else _inferred(model, release)
+
+
+def _parsed(content: bytes) -> Any:
+    model = proto.ModelProto()
+    model.ParseFromString(content)
+    return model
+
+
+@cache
+def _newest_opset(domain: str) -> float:
+    """Return the newest operator set that the package knows; any in a domain that it does not know."""
+    _, newest = defs.schema_version_map().get(domain if domain != "ai.onnx" else "", (0, math.inf))
+    return newest
+
+
+# Operators and types.
+
+
+def _invalid_operator(model: Any) -> str | None:
+    """Return why an operator of the model is not valid, or ``None``."""
+    context = checker.CheckerContext()
+    context.ir_version = model.ir_version or proto.IR_VERSION_2017_11_3
+    context.opset_imports = {each.domain: each.version for each in model.opset_import}
+    scope = checker.LexicalScopeContext()
+    for node in _nodes_to_check(model):
+        try:
+            checker.check_node(_with_elements(node).SerializeToString(), context, scope)
+        except checker.ValidationError as error:
+            return str(error).split("\n", 1)[0]
+    return _missing_attribute(model)
+
+
+def _missing_attribute(model: Any) -> str | None:
+    """Return which attribute an operator with graphs lacks; the check of one operator covers the others."""
+    opset = next((each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), 0)
+    for node in model.graph.node:
+        if node.op_type in _WITH_GRAPHS and not node.domain and opset:
+            given = {each.name for each in node.attribute}
+            schema = defs.get_schema(node.op_type, opset)
+            for name, attribute in schema.attributes.items():
+                if attribute.required and name not in given:
+                    return f"Required attribute '{name}' is missing in operator {node.op_type}"
+    return None
+
+
+def _nodes_to_check(model: Any) -> Iterator[Any]:
+    """Yield the operators that the package knows; the runtime has further ones in the same domains.
+
+    It does not check a Constant, but turns it into an initializer, which the check of a sparse one resembles.
+    """
+    functions = {(each.domain, each.name) for each in model.functions}
+    imported = {each.domain: each.version for each in model.opset_import}
+    for node in model.graph.node:
+        is_checked = node.op_type not in _NOT_CHECKED or any(map(_is_sparse, node.attribute))
+        is_known = node.domain in _STANDARD_DOMAINS & imported.keys() and is_checked
+        is_function = (node.domain, node.op_type) in functions
+        if not is_known or is_function:
+            continue
+        if defs.has_schema(node.op_type, imported[node.domain], node.domain):
+            yield node
+
+
+def _with_elements(node: Any) -> Any:
+    """Return the operator with an element in each tensor whose own are in another file or were not read.
+
+    The check looks at them, and at the shape that they must fit.
+    """
+    if not any(_is_elsewhere(each) for each in node.attribute):
+        return node
+    filled = proto.NodeProto()
+    filled.CopyFrom(node)
+    for attribute in filled.attribute:
+        for tensor in filter(_is_external, (attribute.t, *attribute.tensors)):
+            _fill(tensor)
+        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+            if _is_external(sparse.values) or _is_external(sparse.indices):
+                _fill(sparse.values)
+                dims, data_type = sparse.values.dims, sparse.indices.data_type
+                first = proto.TensorProto(data_type=data_type, dims=dims[:1], int64_data=[0][: dims[0]])
+                sparse.indices.CopyFrom(first)
+    return filled
+
+
+def _is_sparse(attribute: Any) -> bool:
+    return bool(attribute.type == proto.AttributeProto.SPARSE_TENSOR)
+
+
+def _is_elsewhere(attribute: Any) -> bool:
+    sparse = (attribute.sparse_tensor, *attribute.sparse_tensors)
+    parts = (part for each in sparse for part in (each.values, each.indices))
+    return any(map(_is_external, (attribute.t, *attribute.tensors, *parts)))
+
+
+def _fill(tensor: Any) -> None:
+    """Give a tensor one element if a field has any, else none."""
+    size = int(any(getattr(tensor, name) for name in _ELEMENTS) and 0 not in tensor.dims)
+    tensor.dims[:] = [size] * (len(tensor.dims) or 1)
+    tensor.ClearField("data_location")
+    tensor.ClearField("external_data")
+
+
+# Shapes.
+
+
+def _inferred(model: Any, release: str) -> dict[str, Any]:
+    """Infer the shapes; a type that an operator does not allow or does not produce is a fault."""
+    declared = {each.name: _shape(each) for each in model.graph.output}
+    types = {each.name: each.type.tensor_type.elem_type for each in model.graph.output}
+    for each in model.graph.output:
+        each.ClearField("type")
+    inner = [each for each in model.graph.value_info if not types.get(each.name)]
+    del model.graph.value_info[:]
+    model.graph.value_info.extend(inner)
+    try:
+        inferred, doubt = _infer(model)
+    except shape_inference.InferenceError as error:
+        if _UNKNOWN.search(str(error)):
+            raise
+        return {"fault": _shortened(error)}
+    fault = _wrong_type(inferred, types)
+    if fault is not None:
+        return {"fault": fault}
+    found = {each.name: each.type.tensor_type.elem_type for each in inferred.graph.output}
+    missing = missing_kernel(inferred, release) if release else None
+    answer = {"types": {name: found[name] for name in found if not types[name]}, "missing_kernel": missing}
+    shapes = {each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output}
+    reason = _unclear(model, declared, shapes, doubt)
+    if reason is None:
+        return {**answer, "shapes": shapes}
+    unclear = [name for name in shapes if shapes[name] != declared[name]]
+    return {**answer, "not_checked": reason, "unclear": unclear}
+
+
+def _unclear(model: Any, declared: _Shapes, merged: _Shapes, doubt: str) -> str | None:
+    """Return why the runtime may infer other shapes, or ``None``."""
+    if any(_may_be_a_shape(each) for each in model.graph.initializer):
+        return "they may depend on external data"
+    if doubt or _has_contradicted_rank(model, declared, merged):
+        return doubt or _CONTRADICT_EACH_OTHER
+    imprecise = {node.op_type for node in model.graph.node} & _LESS_PRECISE
+    if imprecise and (merged != declared or None in merged.values()):
+        return f"ONNX Runtime infers other shapes of {min(imprecise)} than onnx"
+    return None
+
+
+def _has_contradicted_rank(model: Any, declared: _Shapes, merged: _Shapes) -> bool:
+    """Return whether an output may have the inferred rank, and not the rank 0 of a contradiction.
+
+    The runtime infers it again if it has optimized the graph, which it does not where there is one operator.
+    """
+    is_optimized = len(model.graph.node) > 1
+    return is_optimized and any(declared[name] is not None and merged[name] is None for name in merged)
+
+
+def _may_be_a_shape(tensor: Any) -> bool:
+    """Return whether shape inference may need the values of a tensor, which are in another file."""
+    is_small = math.prod(tensor.dims) <= _MOST_VALUES_OF_A_SHAPE
+    return is_small and bool(_is_external(tensor) and tensor.external_data)
+
+
+def _is_external(tensor: Any) -> bool:
+    return bool(tensor.data_location == proto.TensorProto.EXTERNAL)
+
+
+def _wrong_type(inferred: Any, types: Mapping[str, int]) -> str | None:
+    # The runtime turns a Constant into an initializer before it compares types.
+    constants = {name for node in inferred.graph.node if node.op_type == "Constant" for name in node.output}
+    for each in inferred.graph.output:
+        produced = each.type.tensor_type.elem_type
+        if types[each.name] and each.type.WhichOneof("value") not in (None, "tensor_type"):
+            return f"Type Error: the output {each.name} is declared as a tensor, but is none"
+        if types[each.name] and produced not in (0, types[each.name]) and each.name not in constants:
+            return _type_fault(each.name, types[each.name], produced)
+    return None
+
+
+def _infer(model: Any) -> tuple[Any, str]:
+    """Return the model with inferred shapes, and why the runtime may infer others or ""."""
+    try:
+        return _with_shapes(model), ""
+    except shape_inference.InferenceError as error:
+        text = str(error)
+    doubt = _DEPEND_ON_WEIGHTS if _NOT_READ in text else _CONTRADICT_EACH_OTHER
+    if _CONTRADICTION in text:
+        # A wrong shape between two operators is no error of the runtime.
+        del model.graph.value_info[:]
+        doubt = _CONTRADICT_EACH_OTHER
+        try:
+            return _with_shapes(model), doubt
+        except shape_inference.InferenceError as error:
+            text = str(error)
+    if _CONTRADICTION not in text and _is_fault(text):
+        raise shape_inference.InferenceError(text)
+    return _with_shapes(model, is_strict=False), doubt
+
+
+def _with_shapes(model: Any, *, is_strict: bool = True) -> Any:
+    content = model.SerializeToString()
+    inferred = shape_inference.infer_shapes(content, check_type=True, strict_mode=is_strict, data_prop=True)
+    return _parsed(inferred)
+
+
+def _is_fault(text: str) -> bool:
+    """Return whether the runtime reports one of the errors of strict inference, too."""
+    is_nested = text.count("Inference error(s)") > 1  # in an operator that is a function
+    errors = text.split("(op_type:")
+    return not is_nested and any(_ERROR.search(each) and not _ACCEPTED.search(each) for each in errors[1:])
+
+
+def _type_fault(name: str, declared: int, produced: int) -> str:
+    given, wanted = (proto.TensorProto.DataType.Name(each).lower() for each in (declared, produced))
+    return (
+        f"Type Error: Type (tensor({given})) of output arg ({name}) does not match "
+        f"expected type (tensor({wanted}))"
+    )
+
+
+def _shape(value: Any) -> Shape:
+    if not value.type.tensor_type.HasField("shape"):
+        return None
+    dims = value.type.tensor_type.shape.dim
+    return tuple(max(each.dim_value, -1) if each.HasField("dim_value") else -1 for each in dims)
+
+
+def _merged(declared: Shape, inferred: Shape) -> Shape:
+    """Combine two shapes as the runtime does; a contradiction gives -1, or ``None`` for the rank."""
+    if declared is None or inferred is None:
+        return inferred if declared is None else declared
+    if len(declared) != len(inferred):
+        return None
+    return tuple(_merged_size(*sizes) for sizes in zip(declared, inferred, strict=True))
+
+
+def _merged_size(declared: int, inferred: int) -> int:
+    if inferred in (declared, -1):
+        return declared
+    return inferred if declared == -1 else -1

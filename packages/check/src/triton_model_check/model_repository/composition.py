@@ -1,0 +1,67 @@
+"""Which models of a repository need which others: steps of ensembles, and models that a model calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model_config.python_calls import ModelCalls, find_calls
+from triton_model_check.model_repository.declarations.options import CompositionOptions
+
+__all__ = ["Composition", "CompositionOptions"]
+
+
+class Composition:
+    """The models of a repository and what each of them needs."""
+
+    def __init__(self, models: Mapping[str, ModelFolder], options: CompositionOptions) -> None:
+        self._models = models
+        self._options = options
+
+    @cached_property
+    def calls(self) -> Mapping[str, ModelCalls]:
+        """The calls of each model that calls others."""
+        declared = self._options.calls
+        found = {name: find_calls(folder, declared.get(name)) for name, folder in self._models.items()}
+        return {name: calls for name, calls in found.items() if calls.models or calls.unknown}
+
+    def closure(self, names: Iterable[str]) -> list[str]:
+        """Return models with all models that they need, at any depth, in alphabetical order."""
+        return sorted(self._reach(names, with_calls=True))
+
+    def loaded_by_name(self, name: str) -> list[str]:
+        """Return the models that a server must load besides ``name``: those that are called.
+
+        Triton loads the steps of an ensemble together with it, but not the models that a model calls.
+        """
+        reached = self._reach([name], with_calls=True)
+        called = {each for caller in reached & set(self.calls) for each in self.calls[caller].models}
+        return sorted((called & reached) - self._reach([name], with_calls=False))
+
+    def top_level(self) -> list[str]:
+        """Return the models that no other model needs, and those to serve alone, in alphabetical order."""
+        needed = {
+            step for name, folder in self._models.items() for step in folder.step_models if step != name
+        }
+        needed |= {called for caller in self.calls for called in self._called_only(caller)}
+        served = self._options.also_served
+        return [name for name in self._models if name not in needed or name in served]
+
+    def _called_only(self, name: str) -> Iterator[str]:
+        """Yield the models that a model calls and that do not need it themselves."""
+        for called in self.calls[name].models:
+            if name not in self._reach([called], with_calls=True):
+                yield called
+
+    def _reach(self, names: Iterable[str], *, with_calls: bool) -> set[str]:
+        reached: set[str] = set()
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name in self._models and name not in reached:
+                reached.add(name)
+                waiting.extend(self._models[name].step_models)
+                if with_calls and name in self.calls:
+                    waiting.extend(self.calls[name].models)
+        return reached

@@ -1,0 +1,160 @@
+"""``triton-models.toml``: what a user declares about the models of a folder, for the app and the commands.
+
+The file may come from others, so it and the requirements that it names must be inside the folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.versions import parse_version
+from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.model_repository.declarations.options import CompositionOptions
+from triton_model_check.untrusted.toml_files import TomlFile, is_inside
+
+__all__ = ["ALL_MODELS", "DESCRIPTION_FILE", "DescribedEnvironment", "ModelDescription"]
+
+DESCRIPTION_FILE = "triton-models.toml"
+ALL_MODELS = "*"
+"""Stands for all models of the Python backend in ``python_environments``."""
+_CALLS, _ALSO_SERVED, _ENVIRONMENTS = "calls", "also_served", "python_environments"
+_KEYS = (_ALSO_SERVED, _CALLS, _ENVIRONMENTS)
+_REQUIREMENTS, _IMAGE_VERSION = "requirements", "image_version"
+_EXAMPLES = {
+    _ALSO_SERVED: 'also_served = ["MODEL"]',
+    _CALLS: 'CALLER = ["MODEL"] below [calls]',
+    _ENVIRONMENTS: 'MODEL = { requirements = "requirements.txt" } below [python_environments]',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedEnvironment:
+    """The packages of one model, or of all Python models.
+
+    Args:
+        requirements: The file with the requirements.
+        image_version: Triton release of the image. Default: the default of ``PythonEnvironment``.
+    """
+
+    requirements: Path
+    image_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDescription:
+    """The content of the file, with the names of the same arguments in an app.
+
+    Args:
+        file: The file.
+        composition: ``calls`` and ``also_served``.
+        environments: ``python_environments`` by model, or by ``ALL_MODELS`` alone.
+    """
+
+    file: TomlFile
+    composition: CompositionOptions
+    environments: Mapping[str, DescribedEnvironment]
+
+    @classmethod
+    def read(cls, folder: Path) -> ModelDescription:
+        """Read the file in a folder of models.
+
+        Raises:
+            InvalidValueError: it cannot be read, or has an unknown key or a malformed value.
+        """
+        file = TomlFile.read(folder / DESCRIPTION_FILE)
+        file.refuse_unknown((), file.document, _KEYS)
+        calls = {
+            name: _names(file, (_CALLS, name), models) for name, models in _table(file, (_CALLS,)).items()
+        }
+        also_served = _names(file, (_ALSO_SERVED,), file.document.get(_ALSO_SERVED, []))
+        environments = {name: _environment(file, name) for name in _table(file, (_ENVIRONMENTS,))}
+        if ALL_MODELS in environments and len(environments) > 1:
+            raise file.error(
+                (_ENVIRONMENTS, ALL_MODELS),
+                "stands for all models of the Python backend; remove it, or the other models",
+            )
+        return cls(file, CompositionOptions(calls, also_served), environments)
+
+    def refuse_unknown(self, models: Iterable[str]) -> None:
+        """Check that the models which the file names exist; a check reports called models that do not.
+
+        Raises:
+            InvalidValueError: there is no such model.
+        """
+        known = list(models)
+        named = [(_CALLS, name) for name in self.composition.calls]
+        named += [(_ENVIRONMENTS, name) for name in self.environments if name != ALL_MODELS]
+        named += [(_ALSO_SERVED, name) for name in self.composition.also_served]
+        for keyword, name in named:
+            if name in known:
+                continue
+            hint = did_you_mean(name, known, f"its models are {quoted(known)}")
+            if name in _KEYS:  # it is below the header of a table
+                hint = "move this key above the first [table]"
+            raise InvalidValueError(
+                f"{self.file.place(keyword, name)}: {keyword}: the folder has no model of that name, got "
+                f'"{name}"; {hint}'
+            )
+
+    def combine(self, given: CompositionOptions) -> CompositionOptions:
+        """Return the options of the file and those of the code or the command.
+
+        Raises:
+            InvalidValueError: the code or the command has another value.
+        """
+        own = self.composition
+        calls, called = ({name: sorted(set(to)) for name, to in each.calls.items()} for each in (given, own))
+        if calls and called and calls != called:
+            raise self.differs(f"{_CALLS} (--called-models)", _CALLS, calls, called)
+        also_served, served = sorted(set(given.also_served)), sorted(set(own.also_served))
+        if also_served and served and also_served != served:
+            raise self.differs(_ALSO_SERVED, _ALSO_SERVED, also_served, served)
+        return CompositionOptions(given.calls or own.calls, given.also_served or own.also_served)
+
+    def differs(self, argument: str, key: str, given: object, own: object) -> InvalidValueError:
+        """Return the error for an argument that has another value than the file."""
+        return InvalidValueError(
+            f"{argument}: must equal {key} of {self.file.place(key)}, got {given} for the argument and {own} "
+            "in the file; remove the argument, or correct the file"
+        )
+
+
+def _table(file: TomlFile, keys: Sequence[str]) -> dict[str, Any]:
+    value: Any = file.document
+    for key in keys:
+        value = value.get(key, {})
+    if not isinstance(value, dict):
+        raise file.malformed(keys, value, "a table", _EXAMPLES[keys[0]])
+    return value
+
+
+def _names(file: TomlFile, keys: Sequence[str], value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise file.malformed(keys, value, "a list of names of models", _EXAMPLES[keys[0]])
+    return tuple(value)
+
+
+def _environment(file: TomlFile, name: str) -> DescribedEnvironment:
+    keys = (_ENVIRONMENTS, name)
+    table = _table(file, keys)
+    file.refuse_unknown(keys, table, (_REQUIREMENTS, _IMAGE_VERSION))
+    place, version = (*keys, _IMAGE_VERSION), table.get(_IMAGE_VERSION)
+    if not (version is None or isinstance(version, str)):
+        raise file.malformed(place, version, "a string", 'image_version = "26.05"')
+    if version is not None:
+        parse_version(version, f"{file.place(*place)}: {'.'.join(place)}")
+    place, given = (*keys, _REQUIREMENTS), table.get(_REQUIREMENTS)
+    if not isinstance(given, str):
+        raise file.malformed(place, given, "the path of a file", _EXAMPLES[_ENVIRONMENTS])
+    folder = file.path.parent
+    if "\0" in given or not is_inside(folder / given, folder):
+        raise file.error(
+            place,
+            f'must be a file in the folder of {DESCRIPTION_FILE}, got "{given}"; move it there, or set '
+            f"{_ENVIRONMENTS} in the app",
+        )
+    return DescribedEnvironment(folder / given, version)

@@ -1,0 +1,114 @@
+"""A model folder that is created from a configuration and model files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from triton_model_check.model_config.folder import CONFIG_FILE
+from triton_model_check.model_repository.repository import ModelRepository
+from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
+
+__all__ = ["NewModel"]
+
+_VERSION = "1"
+_FICLONE = 0x40049409
+"""The request of Linux that lets two files share their blocks until one of them changes (ioctl_ficlone)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewModel:
+    """The folder of a model that does not exist yet.
+
+    ``files`` maps paths in the folder of version 1 to the files or folders to copy, or to content as bytes.
+    """
+
+    name: str
+    config_text: str
+    files: Mapping[str, Path | bytes]
+
+    def write_to(self, repository: Path, *, check: bool = True) -> Path:
+        """Check the model, create its folder in ``repository`` and return the folder.
+
+        The folder is created complete or not at all. The model files are copied. ``check`` is whether the
+        model is checked as the only one of a repository.
+
+        Raises:
+            InvalidValueError: the folder exists already, or cannot be written.
+            RepositoryError: the checks found errors; nothing is written.
+        """
+        target = repository / self.name
+        if os.path.lexists(target):
+            raise InvalidValueError(f"{target}: already exists; choose another name, or delete the folder")
+        try:
+            with _created(repository), partial_folder(repository) as draft:
+                remove_abandoned(repository)
+                self.fill(draft, _copy)
+                if check:
+                    _check(draft, target)
+                (draft / self.name).rename(target)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise InvalidValueError(
+                f"{target}: cannot be written ({reason}); choose a folder that you may write"
+            ) from error
+        return target
+
+    def fill(self, repository: Path, place: Callable[[Path, Path], None]) -> None:
+        """Write the folder into ``repository``; ``place`` copies or links a file to its destination."""
+        folder = repository / self.name
+        for path, source in self.files.items():
+            destination = folder / _VERSION / path
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(source, bytes):
+                destination.write_bytes(source)
+            else:
+                place(source, destination)
+        (folder / CONFIG_FILE).write_text(self.config_text, encoding="utf-8", newline="\n")
+
+
+class _created:  # noqa: N801 - used like a function
+    """Creates a folder and its parents, and deletes those that are new if an error is raised."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._new: list[Path] = []
+
+    def __enter__(self) -> None:
+        self._new = [path for path in (self._folder, *self._folder.parents) if not path.exists()]
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is not None:
+            with suppress(OSError):  # no longer empty: another program has written into it
+                for path in self._new:
+                    path.rmdir()
+
+
+def _check(draft: Path, target: Path) -> None:
+    errors = ModelRepository.from_directory(draft).check().errors
+    if errors:
+        raise RepositoryError(str(target), errors)
+
+
+def _copy(source: Path, destination: Path) -> None:
+    if source.is_dir():
+        shutil.copytree(source, destination, copy_function=_copy_file)
+    else:
+        _copy_file(source, destination)
+
+
+def _copy_file(source: str | Path, destination: str | Path) -> None:
+    """Copy the content of a file; on file systems that support it, without using more disk space."""
+    with open(source, "rb") as reader, open(destination, "xb") as writer:  # noqa: PTH123 - strings or paths
+        try:
+            import fcntl
+
+            fcntl.ioctl(writer.fileno(), _FICLONE, reader.fileno())
+        except (ImportError, OSError):
+            shutil.copyfileobj(reader, writer, 16 << 20)

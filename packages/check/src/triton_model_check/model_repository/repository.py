@@ -1,0 +1,316 @@
+"""A folder on disk as a repository of Triton models."""
+
+# os is several times faster than pathlib, and a thousand folders a second are wanted.
+# ruff: noqa: PTH118
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder, is_directory
+from triton_model_check.model_config.packing.packed_files import PackedFiles
+from triton_model_check.model_config.target import ArchiveContent, Target
+from triton_model_check.model_repository.composition import Composition, CompositionOptions
+from triton_model_check.model_repository.declarations.description import DESCRIPTION_FILE, ModelDescription
+from triton_model_check.model_repository.ignore import LeftOut
+
+if TYPE_CHECKING:
+    from constructs_triton_core.findings import Finding
+    from triton_model_check.model_config.report import Report
+
+__all__ = ["ModelRepository"]
+
+_NO_VERSION = "layout-no-version"
+_OF_A_FILE = "; for a model file, run `constructs-triton model new FILE`, or use ModelSource.from_model_file"
+
+
+class ModelRepository:
+    """The models of a folder: sub-folders with a ``config.pbtxt``, version directories, or both.
+
+    Create one with :meth:`from_directory`. Files are read once; create another to see a change on disk.
+
+    Args:
+        path: The folder.
+        entries: Folders in it, and whether each is a link.
+        root_config: Whether the folder itself has a ``config.pbtxt``.
+        complete_bytes: Bytes that are present of each file, if the folder is the outline of an archive.
+        linked_files: Real paths of files outside the folder that links in it may lead to.
+        description: Content of ``triton-models.toml``.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        entries: Mapping[str, bool],
+        root_config: bool,
+        complete_bytes: int | None = None,
+        linked_files: frozenset[str] = frozenset(),
+        *,
+        description: ModelDescription | None = None,
+    ) -> None:
+        self.path = path
+        self.description = description
+        self.linked_files = linked_files
+        self.composition = CompositionOptions()
+        self._complete_bytes = complete_bytes
+        self._directories = dict(entries)
+        self._root_config = root_config
+
+    @classmethod
+    def from_directory(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        complete_bytes: int | None = None,
+        calls: Mapping[str, Sequence[str]] | None = None,
+        also_served: Sequence[str] = (),
+        linked_files: Collection[str] = (),
+    ) -> ModelRepository:
+        """Return the repository of a folder. Nothing below its first level is read yet.
+
+        What ``triton-models.toml`` in the folder has of ``calls`` and ``also_served`` applies too.
+
+        Args:
+            path: The folder.
+            complete_bytes: Bytes that are present of each file, if the folder is the outline of an archive.
+                The content of larger model files is not checked. Default: files are complete.
+            calls: Models that a Python model calls and whose names its source does not contain as strings, by
+                the caller: ``{"pipeline": ["scale"]}``. Default: none.
+            also_served: Models that others need and that are served by themselves too.
+            linked_files: Real paths of files outside the folder that links in it may lead to.
+
+        Raises:
+            InvalidValueError: there is no such folder, it cannot be read, or ``calls`` or ``also_served``
+                contains a model that does not exist or differs from ``triton-models.toml``.
+        """
+        try:
+            with os.scandir(path) as found:
+                entries = list(found)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            # Absolute, because a relative path depends on where the app was started.
+            hint = _OF_A_FILE if isinstance(error, NotADirectoryError) else ""
+            shown = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 - resolve() follows links
+            raise InvalidValueError(
+                f'model repository: cannot be read ({reason.lower()}), got "{shown}"; '
+                f"pass a folder that has one subfolder for each model{hint}"
+            ) from error
+        directories = {entry.name: entry.is_symlink() for entry in entries if is_directory(entry)}
+        has_config = any(entry.name == CONFIG_FILE and not is_directory(entry) for entry in entries)
+        is_described = complete_bytes is None and any(entry.name == DESCRIPTION_FILE for entry in entries)
+        description = ModelDescription.read(Path(path)) if is_described else None
+        links = frozenset(linked_files)
+        repository = cls(Path(path), directories, has_config, complete_bytes, links, description=description)
+        if description is not None:
+            description.refuse_unknown(repository.models)
+        repository.compose(CompositionOptions.of(calls, also_served))
+        return repository
+
+    def compose(self, options: CompositionOptions) -> None:
+        """Declare which models others call, and which are served by themselves too.
+
+        Args:
+            options: What the user declares about the models.
+
+        Raises:
+            InvalidValueError: there is no model of that name, or ``triton-models.toml`` differs.
+        """
+        if not options.is_empty:
+            options.refuse_unknown(self.models)
+        self.composition = options if self.description is None else self.description.combine(options)
+
+    def __repr__(self) -> str:
+        return f"ModelRepository({str(self.path)!r})"
+
+    @cached_property
+    def root_model(self) -> ModelFolder | None:
+        """The model whose ``config.pbtxt`` is at the root; only a multi-model archive may have one."""
+        if not self._root_config:
+            return None
+        return ModelFolder(self.path.resolve().name or "model", self.path, ".")
+
+    @cached_property
+    def models(self) -> Mapping[str, ModelFolder]:
+        """The models by name, in alphabetical order."""
+        root = os.fspath(self.path)
+        folders = {name: ModelFolder(name, os.path.join(root, name)) for name in sorted(self._directories)}
+        # An only folder is the model, whatever it contains. Beside a root model it may be a version of that.
+        only = len(folders) == 1 and not self._root_config
+        found = {name: folder for name, folder in folders.items() if only or self._is_model(folder)}
+        return MappingProxyType(found)
+
+    def _is_model(self, folder: ModelFolder) -> bool:
+        if folder.name.startswith("."):
+            return False
+        return folder.has_config or (bool(folder.version_directories) and not self._root_config)
+
+    @cached_property
+    def stray_directories(self) -> tuple[str, ...]:
+        """Sub-directories that contain no model, including hidden ones."""
+        return tuple(name for name in sorted(self._directories) if name not in self.models)
+
+    def model(self, name: str) -> ModelFolder:
+        """Return the model of that name.
+
+        Args:
+            name: Name of the model.
+
+        Raises:
+            InvalidValueError: there is none.
+        """
+        try:
+            return self.models[name]
+        except KeyError:
+            known = f"its models are {quoted(self.models)}" if self.models else "add the folder"
+            hint = did_you_mean(name, self.models, known)
+            raise InvalidValueError(
+                f"model repository {self.path}: has no such model, got {name!r}; {hint}"
+            ) from None
+
+    @cached_property
+    def _composition(self) -> Composition:
+        return Composition(self.models, self.composition)
+
+    def closure(self, model_name: str) -> list[str]:
+        """Return the model and all models that it needs at any depth, in alphabetical order.
+
+        An ensemble needs the models of its steps, and a Python model those that it calls. Models that the
+        repository does not contain are left out; :meth:`check` reports them.
+
+        Args:
+            model_name: Name of the model.
+
+        Raises:
+            InvalidValueError: there is no model of that name.
+        """
+        self.model(model_name)
+        return self._composition.closure([model_name])
+
+    def called_models(self, model_name: str) -> list[str]:
+        """Return the models that Python models call when a model is served, in alphabetical order.
+
+        A server must load them by name. The steps of an ensemble are loaded together with it.
+
+        Args:
+            model_name: Name of the model that is served.
+
+        Raises:
+            InvalidValueError: there is no model of that name.
+        """
+        self.model(model_name)
+        return self._composition.loaded_by_name(model_name)
+
+    def sequence_models(self) -> list[str]:
+        """Return the models that keep state between the requests of a sequence, in alphabetical order.
+
+        A model with ``iterative_sequence`` is not one of them: Triton itself repeats its request.
+        """
+        return [name for name, folder in self.models.items() if folder.keeps_sequences]
+
+    def top_level_models(self) -> list[str]:
+        """Return the models that no other model needs, and those to serve alone, in alphabetical order.
+
+        Each becomes one archive of a multi-model endpoint.
+        """
+        return self._composition.top_level()
+
+    def check(
+        self,
+        target: Target | None = None,
+        *,
+        is_packed: bool = True,
+        front_end: bool | None = None,
+        is_archive: bool = False,
+    ) -> Report:
+        """Return every finding for the endpoint that ``target`` describes. No model code runs.
+
+        ``front_end``
+            Whether SageMaker's rules apply in addition to Triton's. Default: only with a ``target``.
+        ``is_packed``
+            Whether to check the archives that packing would create. ``False`` checks the folder as it is, as
+            the content of one archive if it contains one served model. Default: ``True``.
+        ``is_archive``
+            Whether the folder is the content of one archive. Default: ``False``.
+        ``target``
+            The endpoint. Default: only rules that hold for every endpoint.
+        """
+        from triton_model_check.model_config.check_run import RepositoryContext, run_checks
+
+        front_end = target is not None if front_end is None else front_end
+        endpoint, is_packed = target or Target(), is_packed and not is_archive
+        models = self._models_for(endpoint, front_end)
+        composition = self._composition if models == self.models else Composition(models, self.composition)
+        served = self._served(endpoint, models) if front_end else tuple(models)
+        context = RepositoryContext(
+            folders=models,
+            directories=self._directories,
+            root=self.root_model,
+            target=endpoint,
+            loaded=frozenset(composition.closure(served)),
+            served=served,
+            archives=self._archives(served, composition, is_packed, is_archive) if front_end else (),
+            calls=composition.calls,
+            front_end=front_end,
+            is_packed=is_packed,
+            is_archive=is_archive,
+            complete_bytes=self._complete_bytes,
+            others={name: ModelFolder(name, self.path / name) for name in self.stray_directories},
+            packed_files=self._packed_files(models, is_archive),
+        )
+        return run_checks(context, str(self.path))
+
+    def _packed_files(self, models: Mapping[str, ModelFolder], is_archive: bool) -> dict[str, PackedFiles]:
+        """The files of each model that are packed. An archive is deployed as it is."""
+        is_given = is_archive or self._complete_bytes is not None
+        leaves_out = (lambda _: False) if is_given else LeftOut(self.path)
+        return {name: PackedFiles(folder, leaves_out, self._follows) for name, folder in models.items()}
+
+    def _follows(self, link: str) -> bool:
+        """Whether packing follows a link to a folder."""
+        target = os.path.realpath(link)
+        return target in self.linked_files or target.startswith(f"{os.path.realpath(self.path)}{os.sep}")
+
+    def errors_after_packing(self, report: Report) -> tuple[Finding, ...]:
+        """Return the errors of a check that the packed archives still have.
+
+        A missing version directory of an ensemble is not one of them: git does not keep an empty directory,
+        and packing creates it.
+
+        Args:
+            report: Result of :meth:`check`.
+        """
+        fixed = {model.path for model in self.models.values() if model.versions_to_create}
+        return tuple(error for error in report.errors if error.code != _NO_VERSION or error.path not in fixed)
+
+    def _models_for(self, target: Target, front_end: bool) -> dict[str, ModelFolder]:
+        """The models that the endpoint can load: only the one at the root, if any, and the default model."""
+        is_root_alone = target.mode == "multi-model" if front_end else not self.models
+        if self.root_model is not None and is_root_alone:
+            return {self.root_model.name: self.root_model}
+        models = dict(self.models)
+        default = target.default_model
+        if default is not None and default not in models and default in self._directories:
+            models[default] = ModelFolder(default, self.path / default)
+        return models
+
+    def _served(self, target: Target, models: Mapping[str, ModelFolder]) -> tuple[str, ...]:
+        if target.mode == "single" and target.default_model in models:
+            return (str(target.default_model),)
+        if target.mode == "multi-model" and self.root_model is None:
+            return tuple(self.top_level_models())
+        return tuple(models)
+
+    def _archives(
+        self, served: tuple[str, ...], composition: Composition, is_packed: bool, is_archive: bool
+    ) -> tuple[ArchiveContent, ...]:
+        if not is_packed and (len(served) == 1 or (is_archive and served)):
+            folders = tuple(sorted(name for name, is_link in self._directories.items() if not is_link))
+            return (ArchiveContent(served[0], folders, is_given=True),)
+        return tuple(ArchiveContent(name, tuple(composition.closure([name]))) for name in served)

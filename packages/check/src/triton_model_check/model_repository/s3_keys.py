@@ -1,0 +1,91 @@
+"""Checks parts of keys in an S3 bucket: names of models, and prefixes of archives and of output."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
+
+__all__ = [
+    "archive_pattern",
+    "check_folder_prefix",
+    "check_model_name",
+    "check_output_prefix",
+    "pattern_owner",
+]
+
+_MODEL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+_LONGEST_NAME = 512
+_ARCHIVE_SUFFIX = ".tar.gz"
+_ANY_DIGEST = "?" * 8  # as long as the digest in content_name of the function model_sync
+
+
+def archive_pattern(name: str) -> str:
+    """Return the pattern of a model's archives, whatever their content: ``resnet-????????.tar.gz``.
+
+    ``?`` stands for one character, as in IAM policies.
+    """
+    return f"{name}-{_ANY_DIGEST}{_ARCHIVE_SUFFIX}"
+
+
+def pattern_owner(target_model: str) -> str | None:
+    """Return the name of the model whose pattern matches an archive, or ``None`` if there is none."""
+    stem = target_model.removesuffix(_ARCHIVE_SUFFIX)
+    name, rest = stem[: -len(_ANY_DIGEST) - 1], stem[-len(_ANY_DIGEST) - 1 :]
+    return name if name and rest.startswith("-") and stem != target_model else None
+
+
+def check_model_name(property: str, name: str) -> None:
+    """Check a name that becomes part of the key of an archive.
+
+    Raises:
+        InvalidValueError: it is longer than 512 characters, has characters other than letters, digits, "_",
+            "-", "." and "/", has an empty part, or is a token.
+    """
+    if is_token(name) or not _MODEL_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        got = "a token" if is_token(name) else json.dumps(name[:100], ensure_ascii=False)
+        raise InvalidValueError(
+            f'{property}: must be letters, digits, "_", "-" and ".", with "/" between folders, and at most '
+            f'{_LONGEST_NAME} characters, got {got}; write for example "resnet"'
+        )
+
+
+def check_folder_prefix(property: str, prefix: str, example: str = "models/") -> None:
+    """Check a prefix that object names are appended to: it ends with "/" and does not begin with it.
+
+    SageMaker appends a target model to the prefix without adding a slash. CDK tokens pass.
+
+    Raises:
+        InvalidValueError: not a string, or the prefix does not end with "/" or begins with it.
+    """
+    if not isinstance(prefix, str):
+        raise InvalidValueError(f'{property}: must be of type str, got {prefix!r}; write "{example}"')
+    if is_token(prefix) or (prefix.endswith("/") and not prefix.startswith("/")):
+        return
+    inner = prefix.strip("/")
+    raise InvalidValueError(
+        f'{property}: must end with "/" and not begin with it, got "{prefix}"; '
+        f'write "{f"{inner}/" if inner else example}"'
+    )
+
+
+def check_output_prefix(property: str, prefix: str, example: str = "captured") -> None:
+    """Check a prefix that SageMaker appends "/" and a key to: it neither begins nor ends with "/".
+
+    It must not be empty, because the execution role would then be allowed to write to the whole bucket. CDK
+    tokens pass.
+
+    Raises:
+        InvalidValueError: the prefix is empty, or begins or ends with "/".
+    """
+    if is_token(prefix):
+        return
+    inner = prefix.strip("/")
+    if not inner:
+        raise InvalidValueError(f'{property}: must not be empty, got "{prefix}"; write "{example}"')
+    if inner != prefix:
+        raise InvalidValueError(
+            f'{property}: must not begin or end with "/", got "{prefix}"; write "{inner}"'
+        )

@@ -1,0 +1,1 @@
+"""Reads archives, TOML and ignore files of others within bounds."""

@@ -1,0 +1,227 @@
+"""Builds the error of an endpoint's answer, one class per reaction of the caller, and the fix of a shape.
+
+Source: botocore sagemaker-runtime service model, "InvokeEndpoint" errors; triton server
+``src/sagemaker_server.cc`` for 507; AWS's examples of inference components for messages about them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from constructs_triton_core.errors import (
+    EndpointThrottledError,
+    InvocationError,
+    ModelNotReadyError,
+    ModelOutOfMemoryError,
+    NoCapacityError,
+)
+
+__all__ = [
+    "ANY_SIZE",
+    "MAXIMUM_PARSED_BYTES",
+    "NOT_STREAMING",
+    "NOT_STREAMING_HINT",
+    "build_invocation_error",
+    "fits",
+    "read_model_message",
+    "reshape_hint",
+]
+
+INSUFFICIENT_STORAGE = 507
+ANY_SIZE = -1
+_THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
+_INVALID_CODES = {"ValidationError", "ValidationException"}
+# Of InvokeEndpoint and of DescribeEndpoint.
+_NO_ENDPOINT = re.compile(r"^(Endpoint \S+ .*not found|Could not find endpoint)", re.IGNORECASE)
+#: What the gateway of `local up` adds to that message.
+_OF_LOCAL_RUN = "Endpoints of this local run"
+# SageMaker reports these with status 400 and the code ValidationError, so only the message identifies them.
+_NO_CAPACITY = "has no capacity to process this request"
+_NO_CAPACITY_HINT = (
+    "a component that scales from zero starts its first copy within minutes; try again, or set wake_timeout "
+    "on the client"
+)
+_NOT_TENSORS = (
+    "the endpoint runs with inference_type generate or generate_stream, so add --stream to the command, send "
+    "text with infer_stream of the client, or JSON with curl"
+)
+#: Triton's words for a generate request at an endpoint that expects tensors.
+NOT_STREAMING = "Unable to parse 'inputs'"
+NOT_STREAMING_HINT = (
+    "the endpoint runs with inference_type infer, so send tensors with infer of the client, or set "
+    "inference_type to generate_stream on the endpoint"
+)
+_MESSAGE_HINTS = {
+    NOT_STREAMING: NOT_STREAMING_HINT,
+    # Triton's, for requests that do not fit the endpoint's inference type.
+    "doesn't support models with decoupled": "set inference_type to generate_stream on the endpoint, and "
+    "call infer_stream",
+    "parameter 'inputs' has invalid type": _NOT_TENSORS,
+    "document root must not be followed by other values": _NOT_TENSORS,  # a binary request
+    "Inference Component Name header is required": "set inference_component to one of the endpoint",
+    "Inference Component Name header is not allowed": "remove inference_component: the endpoint has none",
+    "Failed to download model data": "set target_model to the name of a model, which is looked up in the "
+    "endpoint's index, or to an archive that exists",
+    "Could not find inference component": "check the name; `aws sagemaker list-inference-components` lists "
+    "components",
+}
+# Messages whose fix is elsewhere. Only the configuration has the names of tensors: SageMaker passes no
+# request for them to the server.
+_ELSEWHERE = (
+    (
+        "unexpected inference input",
+        "use the names in the model's config.pbtxt; set model_config on the client, for example "
+        'ModelConfig.read("config.pbtxt") of triton_model_check.model_config, to have inputs checked first',
+    ),
+    ("unexpected inference output", "use the names in the model's config.pbtxt"),
+    (r"data-type is '\w+', but model", "convert the array with astype"),
+    (
+        "batch-size must be <=",
+        "send fewer rows in a request, or raise max_batch_size in the model's config.pbtxt",
+    ),
+    ("not an asynchronous endpoint", "with this client, call infer"),
+    ("is asynchronous; call", "with this client, call infer_async"),
+)
+# Triton adds a note that advises to set max_batch_size to zero, also where only the array is wrong.
+_BATCH_NOTE = "NOTE: Setting a non-zero max_batch_size"
+_WRONG_SHAPE = re.compile(
+    r"unexpected shape for input '([^']+)' for model '[^']+'\. Expected (\[[-\d, ]*\]), got (\[[-\d, ]*\])"
+)
+_OF_A_STEP = "in ensemble '"
+# S3 refused the request, so the container, and its log, have not seen it.
+_UNREADABLE = "to perform: s3:GetObject"
+_UNREADABLE_HINT = (
+    "set input_location to the input_prefix of the endpoint's AsyncInferenceConfig, such as "
+    "s3://BUCKET/async/input/, or grant the role s3:GetObject"
+)
+# The number of characters of a model's message that are printed; ``model_message`` keeps all of them.
+_MAXIMUM_PRINTED = 2000
+# A longer error body is not parsed: the start of its text is enough for a message.
+MAXIMUM_PARSED_BYTES = 65536
+_LISTEN_HINT = "check the address, and that a server listens there"
+# Errors of botocore, urllib3 and Python in responses that do not follow their protocol.
+_BROKEN = {
+    *("ChecksumMismatch", "IncompleteReadError", "InvalidChunkLength", "InvalidHeader", "ProtocolError"),
+    *("RecursionError", "ResponseParserError", "ResponseStreamingError", "UnicodeDecodeError"),
+}
+# The names that botocore and urllib3 give to requests that never reached the service.
+_HINTS_BY_CODE = {
+    **dict.fromkeys(_BROKEN, "the response is corrupt or incomplete, so send the request again"),
+    "ConnectTimeoutError": "check the address, and that it can be reached from this machine",
+    "EndpointConnectionError": _LISTEN_HINT,
+    "InvalidRegionError": "set region_name to a Region such as us-east-1",
+    "LocationParseError": "write the address as http://host:port",
+    "LocationValueError": "write the address as http://host:port",
+    "NewConnectionError": _LISTEN_HINT,
+    "NoCredentialsError": "log in to AWS, or pass a session that has credentials",
+    "NoRegionError": "set region_name, or the environment variable AWS_DEFAULT_REGION",
+    "ProfileNotFound": "set AWS_PROFILE to a profile of the AWS configuration file, or unset it",
+    "ReadTimeoutError": "see the endpoint's log; use infer_async for a model that needs more than 60 s",
+}
+
+
+def build_invocation_error(
+    endpoint: str,
+    what: str,
+    *,
+    code: str = "",
+    status: int | None = None,
+    model_message: object = None,
+    request_id: str | None = None,
+) -> InvocationError:
+    """Build the error of the class that belongs to ``code``, the service's name for it, and ``status``.
+
+    ``model_message`` may be any value of JSON, and is kept as a string.
+    """
+    if model_message is not None:
+        model_message = str(model_message)
+    error_class, hint = _classify(code, status, model_message or "")
+    got = f"status {status}" if status else code or "no response"
+    message = f"endpoint {endpoint}: {what}, got {got}"
+    if model_message:
+        message += f": {model_message[:_MAXIMUM_PRINTED]}"
+    return error_class(
+        f"{message}; {hint}" if hint else message,
+        status=status,
+        model_message=model_message,
+        request_id=request_id,
+    )
+
+
+def _classify(code: str, status: int | None, said: str) -> tuple[type[InvocationError], str]:
+    if status == INSUFFICIENT_STORAGE:
+        return ModelOutOfMemoryError, "use a larger instance type, or fewer or smaller models on the endpoint"
+    if _NO_CAPACITY in said:
+        return NoCapacityError, _NO_CAPACITY_HINT
+    if code == "ModelNotReadyException":
+        return ModelNotReadyError, "the model is still loading, which may take up to 360 s; try again"
+    if code in _THROTTLED_CODES or status == 429:
+        return EndpointThrottledError, "send fewer requests at a time, or add instances"
+    return InvocationError, _hint(code, status, said)
+
+
+def _hint(code: str, status: int | None, said: str) -> str:
+    for message, hint in _MESSAGE_HINTS.items():
+        if message in said:
+            return hint
+    if _OF_LOCAL_RUN in said:
+        return "use the name of an endpoint of this local run"
+    if code in _INVALID_CODES and _NO_ENDPOINT.search(said):
+        return "check the name and the Region; `aws sagemaker list-endpoints` lists endpoints"
+    if code in _INVALID_CODES or status in {400, 404}:
+        # Of the other messages, Triton's are complete.
+        other = "compare the request with the endpoint and the model's configuration"
+        other = _shape_hint(said) if said else other
+        return next((hint for pattern, hint in _ELSEWHERE if re.search(pattern, said)), other)
+    if code == "AsyncInferenceFailure" and _UNREADABLE in said:
+        return _UNREADABLE_HINT
+    return _HINTS_BY_CODE.get(code, "see the endpoint's log for the cause")
+
+
+def _shape_hint(said: str) -> str:
+    """Return which shape an input must have; empty for another message, and for a step of an ensemble."""
+    found = _WRONG_SHAPE.search(said)
+    if found is None or _OF_A_STEP in said[: found.start()]:
+        return ""
+    expected, shape = (json.loads(each) for each in found.group(2, 3))
+    hint = reshape_hint(shape, expected)
+    kept = "; max_batch_size can stay as it is" if _BATCH_NOTE in said else ""
+    return f'input "{found[1]}": shape must fit {expected}, got {shape}; {hint}{kept}'
+
+
+def read_model_message(body: bytes | str) -> str:
+    """Return Triton's message from an error body ``{"error": "..."}``; of any other body, its text.
+
+    An error in the place of a stream's first event is framed as an event.
+    """
+    start = body[:MAXIMUM_PARSED_BYTES]
+    text = (start if isinstance(start, str) else start.decode("utf-8", errors="replace")).strip()
+    try:
+        value: Any = json.loads(text.removeprefix("data:"))
+        return str(value["error"]) if isinstance(value, dict) and "error" in value else text
+    except (ValueError, RecursionError):
+        return text
+
+
+def fits(shape: Sequence[int], expected: Sequence[int]) -> bool:
+    """Return whether a shape has the expected sizes; ``ANY_SIZE`` is any size."""
+    return len(shape) == len(expected) and not _wrong_axes(shape, expected)
+
+
+def reshape_hint(shape: Sequence[int], expected: Sequence[int]) -> str:
+    """Return the fix of a shape that does not fit."""
+    if list(expected[:1]) == [ANY_SIZE] and fits(shape, expected[1:]):
+        return "add the batch axis with array[None]"
+    if len(shape) != len(expected):
+        dimensions = "1 dimension" if len(expected) == 1 else f"{len(expected)} dimensions"
+        return f"reshape it to {dimensions}"
+    sizes = [f"axis {axis} has size {expected[axis]}" for axis in _wrong_axes(shape, expected)]
+    return f"reshape it so that {' and '.join(sizes)}"
+
+
+def _wrong_axes(shape: Sequence[int], expected: Sequence[int]) -> list[int]:
+    pairs = enumerate(zip(shape, expected, strict=True))
+    return [axis for axis, (size, wanted) in pairs if wanted not in (ANY_SIZE, size)]

@@ -1,0 +1,123 @@
+"""Connections that read a bounded number of bytes for one response, in a bounded time.
+
+http.client, with which urllib3 and botocore read, has no bound for interim responses and trailers, and a
+chunk with a negative size has no end. botocore reads the body of an error whole. So everything is counted
+where it arrives from the socket.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from http.client import HTTPResponse
+from io import BufferedReader, RawIOBase
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from constructs_triton_client.transports.bounded_reader import BoundedReader
+from constructs_triton_core.errors import InvocationError
+
+if TYPE_CHECKING:
+    from urllib3 import HTTPConnectionPool
+
+__all__ = ["bound_pools"]
+
+MAXIMUM_HEAD_BYTES = 1024**2
+MAXIMUM_ERROR_BYTES = 1024**2
+MAXIMUM_SECONDS = 3600.0
+
+
+def bound_pools(
+    pools: Mapping[str, type[HTTPConnectionPool]], reader: BoundedReader
+) -> dict[str, type[HTTPConnectionPool]]:
+    """Return urllib3's classes of connection pools, by scheme, with connections that are bounded."""
+    response = type("BoundedResponse", (_BoundedResponse,), {"reader": reader})
+    return {scheme: _bound_pool(pool, response) for scheme, pool in pools.items()}
+
+
+def _bound_pool(pool: type[HTTPConnectionPool], response: type) -> type[HTTPConnectionPool]:
+    connection: Any = pool.ConnectionCls
+    bounded = type(connection.__name__, (connection,), {"response_class": response})
+    return type(pool.__name__, (pool,), {"ConnectionCls": bounded})
+
+
+class _BoundedResponse(HTTPResponse):
+    """A response whose status and headers, body and duration are bounded."""
+
+    reader: ClassVar[BoundedReader]
+
+    def __init__(self, sock: Any, *arguments: Any, **options: Any) -> None:
+        super().__init__(sock, *arguments, **options)
+        self._received = _ReceivedBytes(self.fp.detach(), self.reader)
+        self.fp = BufferedReader(self._received)
+
+    def begin(self) -> None:
+        """Read the status and the headers, and any interim responses before them."""
+        super().begin()
+        self._received.expect_body(self.status)
+
+
+class _ReceivedBytes(RawIOBase):
+    """Counts the bytes of one response, with its headers and the sizes of its chunks."""
+
+    def __init__(self, raw: RawIOBase, reader: BoundedReader) -> None:
+        self._raw = raw
+        self._reader = reader
+        self._status: int | None = None
+        self._left = MAXIMUM_HEAD_BYTES
+        self._deadline: float | None = None
+
+    def expect_body(self, status: int) -> None:
+        """Count the bytes of a body from now on."""
+        self._status = status
+        if status < 300:
+            # Chunks of 4 KiB need 0.2 percent more bytes than their content.
+            self._left = self._reader.maximum_bytes * 9 // 8 + MAXIMUM_HEAD_BYTES
+        else:
+            self._left = MAXIMUM_ERROR_BYTES
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read from the socket.
+
+        Raises:
+            InvocationError: too much has arrived, or for too long.
+        """
+        count: int | None = self._raw.readinto(buffer)
+        self._left -= count or 0
+        if self._left < 0:
+            raise self._excess()
+        now = time.monotonic()
+        if self._deadline is None:
+            self._deadline = now + MAXIMUM_SECONDS
+        elif now > self._deadline:
+            raise InvocationError(
+                f"{self._reader.where}: a response may take at most {MAXIMUM_SECONDS:g} s from its first "
+                "byte; send a smaller request"
+            )
+        return count
+
+    def _excess(self) -> InvocationError:
+        if self._status is None:
+            return InvocationError(
+                f"{self._reader.where}: the status and headers of a response may have at most "
+                f"{MAXIMUM_HEAD_BYTES} bytes; check that the address is that of an endpoint"
+            )
+        if self._status < 300:
+            return self._reader.too_long("got more with the sizes of its chunks")
+        return InvocationError(
+            f"{self._reader.where}: an error may have at most {MAXIMUM_ERROR_BYTES} bytes, got more with "
+            f"status {self._status}; see the endpoint's log for the cause",
+            status=self._status,
+        )
+
+    def readable(self) -> bool:
+        """Whether bytes can be read: always."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the number of the socket."""
+        return self._raw.fileno()
+
+    def close(self) -> None:
+        """Close the socket's file."""
+        self._raw.close()
+        super().close()

@@ -1,0 +1,101 @@
+"""Strict JSON: no NaN, no Infinity, valid UTF-8, and errors that name the byte."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+
+from constructs_triton_client.wire.decoding_errors import build_decoding_error
+from constructs_triton_core.errors import ResponseDecodingError
+
+__all__ = ["format_json", "measure_json", "parse_json"]
+
+# Parsed values need up to 25 times the memory of their JSON. Triton accepts requests of this size by default.
+MAXIMUM_JSON_BYTES = 64 * 1024**2
+# The possessive quantifiers (*+) read a string once, in constant memory, also if it does not end.
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[{}]', re.DOTALL)
+_NOT_FINITE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|(NaN|-?Infinity)', re.DOTALL)
+
+
+def format_json(value: object) -> bytes:
+    """Format compact ASCII JSON.
+
+    Raises:
+        ValueError: a number is not finite.
+        TypeError: a value has no JSON form.
+    """
+    return _format(value).encode("ascii")
+
+
+def parse_json(data: bytes | memoryview) -> dict[str, Any]:
+    """Parse a JSON object.
+
+    Raises:
+        ResponseDecodingError: ``data`` is not UTF-8, not strict JSON, not an object, or larger than
+            ``MAXIMUM_JSON_BYTES``.
+    """
+    if len(data) > MAXIMUM_JSON_BYTES:
+        raise ResponseDecodingError(
+            f"JSON: may have at most {MAXIMUM_JSON_BYTES} bytes, got {len(data)}; "
+            "request outputs in binary with RequestedOutput(name)"
+        )
+    text = _decode_text(bytes(data))
+    try:
+        value = _parse(text)
+    except json.JSONDecodeError as error:
+        raise _error(len(text[: error.pos].encode()), f"is not JSON ({error.msg.lower()})") from None
+    except _NotFiniteError:
+        raise _locate_not_finite(text) from None
+    except (ValueError, RecursionError) as error:  # more digits or deeper nesting than Python allows
+        raise _error(0, f"cannot be parsed as JSON ({type(error).__name__}: {str(error)[:80]})") from None
+    if not isinstance(value, dict):
+        raise _error(0, "must be a JSON object", type(value).__name__)
+    return value
+
+
+def measure_json(data: bytes) -> int:
+    """Return the length of the JSON object at the start of ``data``, for a body without a content type.
+
+    If the object has no end in the first ``MAXIMUM_JSON_BYTES``, the length of ``data`` is returned; parsing
+    it then fails.
+    """
+    depth = 0
+    for token in _TOKEN.finditer(data, 0, MAXIMUM_JSON_BYTES):
+        depth += {b"{": 1, b"}": -1}.get(token.group(), 0)
+        if depth <= 0:
+            return token.end()
+    return len(data)
+
+
+class _NotFiniteError(Exception):
+    pass
+
+
+def _reject_constant(_: str) -> NoReturn:
+    raise _NotFiniteError
+
+
+# Created once: with other than default options, json.dumps and json.loads create theirs at each call.
+_format = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_parse = json.JSONDecoder(parse_constant=_reject_constant).decode
+
+
+def _decode_text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _error(error.start, "is not valid UTF-8", f"0x{data[error.start]:02x}") from None
+
+
+def _locate_not_finite(text: str) -> ResponseDecodingError:
+    found = next((match for match in _NOT_FINITE.finditer(text) if match.group(1)), None)
+    byte, literal = (len(text[: found.start()].encode()), found.group(1)) if found else (0, "NaN")
+    return ResponseDecodingError(
+        f"JSON at byte {byte}: a number must be finite, got {literal}; "
+        "request the output in binary with RequestedOutput(name)"
+    )
+
+
+def _error(byte: int, what: str, got: str = "") -> ResponseDecodingError:
+    return build_decoding_error(f"JSON at byte {byte}", what, got)

@@ -1,0 +1,208 @@
+"""One tensor of a request or response: its entry in the JSON, and its bytes after the JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from constructs_triton_client.wire.byte_strings import decode_byte_strings, encode_byte_strings
+from constructs_triton_client.wire.decoding_errors import build_decoding_error
+from constructs_triton_client.wire.dtypes import Buffer, datatype_of, dtype_of
+from constructs_triton_client.wire.json_values import list_values, read_values
+from constructs_triton_core.datatypes import Datatype, by_datatype
+from constructs_triton_core.errors import RequestEncodingError, ResponseDecodingError
+
+__all__ = [
+    "TensorReader",
+    "describe_tensor",
+    "encode_payload",
+    "encode_tensor",
+    "resolve_datatype",
+    "view_bytes",
+]
+
+_MAXIMUM_DIMENSION = 2**63 - 1
+# NumPy 2 has at most 64 axes. The product of millions of dimensions takes hours.
+_MAXIMUM_AXES = 64
+_NUMPY_SHAPE = "shape must be one that NumPy supports"
+
+
+def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) -> Datatype:
+    """Return the datatype of ``array``; ``stated`` can only declare a ``uint16`` array as BF16.
+
+    Raises:
+        RequestEncodingError: ``array`` is not an array, or its dtype has no datatype or not ``stated``.
+    """
+    if not isinstance(array, np.ndarray):
+        raise RequestEncodingError(
+            f"{path}: must be a NumPy array, got {type(array).__name__}; use numpy.asarray with a dtype, "
+            "and the model's number of dimensions"
+        )
+    found = datatype_of(array)
+    if found is not None and stated in (None, found.datatype):
+        return found
+    if stated == "BF16" and found is not None and found.datatype == "UINT16":
+        return by_datatype("BF16") or found
+    if found is not None and stated is not None:
+        raise RequestEncodingError(
+            f"{path}: datatype {stated} does not match dtype {array.dtype} ({found.datatype}); "
+            "convert the array with astype, or remove the datatype"
+        )
+    raise RequestEncodingError(
+        f"{path}: Triton has no datatype for dtype {array.dtype}; convert the array with astype"
+    )
+
+
+def encode_tensor(
+    path: str, name: str, array: NDArray[Any], datatype: Datatype, *, binary: bool
+) -> tuple[dict[str, Any], Buffer | None]:
+    """Encode a tensor: its entry in the JSON and, in binary, its bytes (without a copy where possible).
+
+    Raises:
+        RequestEncodingError: an element cannot be encoded.
+    """
+    if not binary:
+        entry = describe_tensor(name, array.shape, datatype.datatype)
+        return entry | {"data": list_values(path, array, datatype)}, None
+    payload, size = encode_payload(path, array, datatype)
+    return describe_tensor(name, array.shape, datatype.datatype, size), payload
+
+
+def describe_tensor(
+    name: str, shape: tuple[int, ...], datatype: str, binary_data_size: int | None = None
+) -> dict[str, Any]:
+    """Return the JSON entry of a tensor, without its values."""
+    entry: dict[str, Any] = {"name": name, "shape": shape, "datatype": datatype}
+    if binary_data_size is not None:
+        entry["parameters"] = {"binary_data_size": binary_data_size}
+    return entry
+
+
+def encode_payload(path: str, array: NDArray[Any], datatype: Datatype) -> tuple[Buffer, int]:
+    """Return the tensor's bytes and their number.
+
+    Raises:
+        RequestEncodingError: an element of a BYTES tensor cannot be encoded.
+    """
+    if datatype.item_size is None:
+        strings = encode_byte_strings(path, array)
+        return strings, len(strings)
+    return view_bytes(array), array.nbytes
+
+
+def view_bytes(array: NDArray[Any]) -> memoryview:
+    """Return the array's bytes in row-major, little-endian order; copies only if they are not already so."""
+    if not array.flags.c_contiguous or not array.dtype.isnative:
+        array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    # An array of a dtype that NumPy does not define, such as bfloat16, has no buffer of its own type.
+    return array.data if array.dtype.isbuiltin == 1 else array.reshape(-1).view(np.uint8).data
+
+
+@dataclass(slots=True)
+class TensorReader:
+    """Reads the tensors of one body in order.
+
+    ``offset`` is the byte of ``body`` where the next binary tensor starts. ``role`` is "output" for a
+    response and "input" for a request, for error messages.
+    """
+
+    body: memoryview
+    offset: int
+    role: str = "output"
+
+    def read(self, entry: object, index: int) -> tuple[str, Datatype, NDArray[Any]]:
+        """Return name, datatype and array of a tensor; an array of numbers is a read-only view of the body.
+
+        Raises:
+            ResponseDecodingError: the entry or the tensor's bytes are malformed.
+        """
+        if not isinstance(entry, dict):
+            raise _entry_error(f"{self.role} {index}", "must be a JSON object", entry)
+        name = entry.get("name")
+        if not isinstance(name, str) or not name:
+            raise _entry_error(f"{self.role} {index}", "name must be a non-empty string", name)
+        path = f'{self.role} "{name}"'
+        datatype = _read_datatype(path, entry.get("datatype"))
+        shape, count = _read_shape(path, entry.get("shape"))
+        size = _read_size(path, entry.get("parameters"))
+        if size is None:
+            flat = read_values(path, entry.get("data"), datatype, shape, count)
+        else:
+            flat = self._read_binary(path, datatype, count, size)
+        return name, datatype, _reshape(path, flat, shape)
+
+    def finish(self) -> None:
+        """Check that every byte of the body belongs to a tensor.
+
+        Raises:
+            ResponseDecodingError: bytes are left over.
+        """
+        if (rest := len(self.body) - self.offset) > 0:
+            what = f"the last bytes belong to no {self.role}"
+            raise build_decoding_error(f"body at byte {self.offset}", what, f"{rest} bytes")
+
+    def _read_binary(self, path: str, datatype: Datatype, count: int, size: int) -> NDArray[Any]:
+        start, rest = self.offset, len(self.body) - self.offset
+        if size > rest:
+            what = f"binary_data_size is {size} bytes"
+            raise build_decoding_error(f"{path} at byte {start}", what, f"{rest} bytes in the body")
+        if datatype.item_size is not None and size != count * datatype.item_size:
+            what = f"{count} elements of {datatype.datatype} are {count * datatype.item_size} bytes"
+            raise build_decoding_error(f"{path} at byte {start}", what, f"binary_data_size {size}")
+        self.offset += size
+        region = self.body[start : self.offset]
+        if datatype.item_size is None:
+            return decode_byte_strings(path, region, count, start)
+        return _view_array(region, datatype)
+
+
+def _view_array(region: memoryview, datatype: Datatype) -> NDArray[Any]:
+    array: NDArray[Any] = np.frombuffer(region, dtype=dtype_of(datatype))
+    if datatype.datatype == "BOOL" and array.view(np.uint8).max(initial=0) > 1:
+        # NumPy assumes that the byte of a boolean is 0 or 1; with other bytes its results are wrong.
+        array = array.view(np.uint8) != 0
+    array.flags.writeable = False
+    return array
+
+
+def _read_datatype(path: str, value: object) -> Datatype:
+    datatype = by_datatype(value) if isinstance(value, str) else None
+    if datatype is None:
+        raise _entry_error(path, "datatype must be one of KServe v2", value)
+    return datatype
+
+
+def _read_shape(path: str, value: object) -> tuple[list[int], int]:
+    if not isinstance(value, list) or not all(
+        type(size) is int and 0 <= size <= _MAXIMUM_DIMENSION for size in value
+    ):
+        raise _entry_error(path, "shape must be a list of integers of 0 or more", value)
+    if len(value) > _MAXIMUM_AXES:
+        raise _entry_error(path, _NUMPY_SHAPE, value)
+    return value, math.prod(value)
+
+
+def _read_size(path: str, parameters: object) -> int | None:
+    if parameters is None:
+        return None
+    if not isinstance(parameters, dict):
+        raise _entry_error(path, "parameters must be a JSON object", parameters)
+    size = parameters.get("binary_data_size")
+    if size is not None and (type(size) is not int or size < 0):
+        raise _entry_error(path, "binary_data_size must be an integer of 0 or more", size)
+    return size
+
+
+def _reshape(path: str, flat: NDArray[Any], shape: list[int]) -> NDArray[Any]:
+    try:
+        return flat.reshape(shape)
+    except (ValueError, OverflowError):  # NumPy allows fewer axes, or only smaller ones
+        raise _entry_error(path, _NUMPY_SHAPE, shape) from None
+
+
+def _entry_error(path: str, what: str, got: object) -> ResponseDecodingError:
+    return build_decoding_error(path, what, f"{got!r:.80}")

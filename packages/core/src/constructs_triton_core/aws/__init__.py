@@ -1,0 +1,1 @@
+"""Reads from AWS: sessions, calls with their errors, and deployed templates."""

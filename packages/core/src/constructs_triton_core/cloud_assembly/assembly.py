@@ -1,0 +1,196 @@
+"""A cloud assembly: the folder that ``cdk synth`` writes.
+
+Source of the layout: the cloud assembly schema of aws-cdk (manifest.json, ``*.assets.json``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from constructs_triton_core.cloud_assembly.evaluation_budget import EvaluationBudget
+from constructs_triton_core.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT, PLACEHOLDER_REGION
+from constructs_triton_core.cloud_assembly.shapes import MANIFEST, METADATA, check_shape
+from constructs_triton_core.cloud_assembly.synthesized_stack import AssetManifest, SynthesizedStack
+from constructs_triton_core.cloud_assembly.template import Template, read_json_object
+from constructs_triton_core.errors import TemplateError
+
+__all__ = ["MOST_STACKS", "Assembly"]
+
+_ASSETS, _STAGE, _STACK = "cdk:asset-manifest", "cdk:cloud-assembly", "aws:cloudformation:stack"
+_LOGICAL_ID = "aws:cdk:logicalId"
+_Found = TypeVar("_Found")
+_HINT = "run `npx cdk synth`, and pass the folder that it wrote"
+#: The quota of CloudFormation for an account in a Region.
+MOST_STACKS = 2000
+_TOO_MANY = (
+    f"has more than {MOST_STACKS:,} stacks, nested ones and those of stages included; pass the folder of a "
+    "stage"
+)
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """A cloud assembly in a directory. Its methods raise ``TemplateError`` for a file that cannot be read.
+
+    ``budget`` bounds the evaluation of all its stacks.
+    """
+
+    directory: Path
+    budget: EvaluationBudget = field(default_factory=EvaluationBudget, compare=False)
+
+    def stacks(self) -> list[str]:
+        """Return the IDs of the stacks of this folder, each after the stacks that it depends on."""
+        names = [name for name, each in self._artifacts.items() if each["type"] == _STACK]
+        return sorted(names, key=lambda name: len(self._ancestors(name)))
+
+    def stages(self) -> list[Assembly]:
+        """Return the assemblies of the stages in this one."""
+        nested = (name for name, each in self._artifacts.items() if each["type"] == _STAGE)
+        return [
+            Assembly(self.directory / self._property(name, "directoryName"), self.budget) for name in nested
+        ]
+
+    def all_stacks(self) -> Iterator[SynthesizedStack]:
+        """Yield the stacks with their nested stacks, then those of stages."""
+        yield from self._bounded(self._all_stacks())
+
+    def artifacts(self) -> Iterator[tuple[Assembly, str]]:
+        """Yield the assembly and the ID of each stack, first those of this folder, then those of stages."""
+        assemblies = self._bounded(self._with_stages(frozenset()))
+        yield from self._bounded((each, artifact) for each in assemblies for artifact in each.stacks())
+
+    def _all_stacks(self) -> Iterator[SynthesizedStack]:
+        for assembly, artifact in self.artifacts():
+            stack = assembly.stack(artifact)
+            yield stack
+            yield from stack.nested(assembly.directory, assembly._read)
+
+    def _with_stages(self, outer: frozenset[str]) -> Iterator[Assembly]:
+        """Yield this assembly and those of its stages; ``outer`` are the folders that it is in."""
+        here = os.path.realpath(self.directory)
+        if here in outer:
+            raise TemplateError(f"{self.directory}: a stage contains itself; {_HINT}")
+        yield self
+        for stage in self.stages():
+            yield from stage._with_stages(outer | {here})
+
+    def _bounded(self, found: Iterable[_Found]) -> Iterator[_Found]:
+        """Stages and nested stacks can share files, so a few files can stand for any number of stacks."""
+        for number, each in enumerate(found):
+            if number == MOST_STACKS:
+                raise TemplateError(f"{self.directory}: {_TOO_MANY}")
+            yield each
+
+    def stack(self, artifact: str) -> SynthesizedStack:
+        """Return a stack by its ID in the manifest."""
+        account, _, region = self.environment(artifact).removeprefix("aws://").partition("/")
+        name = self.stack_name(artifact)
+        return SynthesizedStack(
+            name,
+            self.template(artifact),
+            self.asset_manifests,
+            region=PLACEHOLDER_REGION if region in ("", "unknown-region") else region,
+            account=PLACEHOLDER_ACCOUNT if account in ("", "unknown-account") else account,
+            names=frozenset({name, artifact, self._artifacts[artifact].get("displayName", name)}),
+            outputs=self,
+            budget=self.budget,
+        )
+
+    def exported(self, name: str, region: str) -> Any:
+        """Return the value of an export of a Region, or ``None`` if no stack of this folder has it."""
+        stack, output = self._exports.get((name, region), (None, ""))
+        return None if stack is None else stack.output(output)
+
+    def output(self, stack: str, name: str, region: str) -> Any:
+        """Return the output of the stack with this name in a Region, or ``None`` if there is none."""
+        for each in self._stacks:
+            if (each.name, each.region) == (stack, region) and name in each.template.outputs:
+                return each.output(name)
+        return None
+
+    def template(self, artifact: str) -> Template:
+        """Return the template of a stack."""
+        return self._read(self.directory / self._property(artifact, "templateFile"))
+
+    def stack_name(self, artifact: str) -> str:
+        """Return the name of a stack in AWS."""
+        return self._property(artifact, "stackName", artifact)
+
+    def construct_paths(self, artifact: str) -> dict[str, str]:
+        """Return the paths of a stack's constructs by logical ID, which the CDK writes beside the template.
+
+        They begin with the path of the stack. None are known if the app or someone leaves the file out.
+        """
+        found = self._artifacts[artifact]
+        where = self.directory / (found.get("additionalMetadataFile") or "manifest.json")
+        metadata = found.get("metadata") or {}  # where the CDK wrote it before it had the file
+        if "additionalMetadataFile" in found:
+            metadata = read_json_object(where, _HINT) if where.is_file() else {}
+        check_shape(metadata, METADATA, str(where), _HINT)
+        return {
+            str(entry["data"]): path.removeprefix("/")
+            for path, entries in metadata.items()
+            for entry in entries
+            if entry["type"] == _LOGICAL_ID
+        }
+
+    def environment(self, artifact: str) -> str:
+        """Return the environment of a stack, ``aws://<account>/<Region>``; either may be unknown."""
+        environment: str = self._artifacts[artifact].get("environment") or ""
+        return environment
+
+    @cached_property
+    def asset_manifests(self) -> list[AssetManifest]:
+        """The assets of the stacks of this folder."""
+        found = (name for name, each in self._artifacts.items() if each["type"] == _ASSETS)
+        return [AssetManifest.read(self.directory / self._property(name, "file")) for name in found]
+
+    def _read(self, path: Path) -> Template:
+        """Read a template once, because a small manifest can name a large one many times."""
+        if path not in self._templates:
+            self._templates[path] = Template.read(path)
+        return self._templates[path]
+
+    @cached_property
+    def _templates(self) -> dict[Path, Template]:
+        return {}
+
+    @cached_property
+    def _stacks(self) -> list[SynthesizedStack]:
+        return list(map(self.stack, self.stacks()))
+
+    @cached_property
+    def _exports(self) -> Mapping[tuple[str, str], tuple[SynthesizedStack, str]]:
+        return {
+            (export, stack.region): (stack, output)
+            for stack in self._stacks
+            for export, output in stack.exports().items()
+        }
+
+    @cached_property
+    def _artifacts(self) -> Mapping[str, Any]:
+        path = self.directory / "manifest.json"
+        manifest = read_json_object(path, _HINT)
+        check_shape(manifest, MANIFEST, str(path), _HINT)
+        return manifest.get("artifacts") or {}
+
+    def _property(self, artifact: str, name: str, default: str | None = None) -> str:
+        found = (self._artifacts[artifact].get("properties") or {}).get(name) or default
+        if found is None:
+            raise TemplateError(f"{self.directory}/manifest.json: {artifact} has no {name}; {_HINT}")
+        return str(found)
+
+    def _ancestors(self, artifact: str) -> set[str]:
+        found: set[str] = set()
+        waiting = [artifact]
+        while waiting:
+            direct = set(self._artifacts.get(waiting.pop(), {}).get("dependencies") or ())
+            self.budget.spend(1 + len(direct))
+            waiting += direct - found
+            found |= direct
+        return found

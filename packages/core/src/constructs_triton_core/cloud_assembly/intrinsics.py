@@ -1,0 +1,263 @@
+"""Evaluates CloudFormation's intrinsic functions and conditions.
+
+What only a deployment decides comes from a ``Resolver``: placeholders if nothing is deployed, the values of
+a simulated account in a rehearsal. Each function and condition is evaluated once, within a budget.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from constructs_triton_core.bounded_json import parse_bounded_json
+from constructs_triton_core.cloud_assembly.evaluation_budget import (
+    EvaluationBudget,
+    Results,
+    TemplateBudgetError,
+    too_deep,
+)
+from constructs_triton_core.cloud_assembly.template import Template, substitutions
+from constructs_triton_core.errors import TemplateError
+
+__all__ = ["Evaluator", "Resolver", "number_of", "text_of"]
+
+_NO_VALUE: Final = object()
+"""``AWS::NoValue``, which removes its property or element."""
+
+
+class Resolver(Protocol):
+    """The values of names in a template. Its errors do not contain the name of the stack."""
+
+    def ref(self, name: str) -> Any:
+        """Return the value of a resource, a parameter or a pseudo parameter."""
+
+    def get_att(self, logical_id: str, attribute: str) -> Any:
+        """Return an attribute of a resource."""
+
+    def import_value(self, name: str) -> Any:
+        """Return the value that another stack exports."""
+
+    def stack_output(self, stack: str, name: str, region: str | None) -> Any:
+        """Return an output of another stack (default: of the same Region)."""
+
+    def availability_zones(self, region: str) -> Sequence[str]:
+        """Return the Availability Zones of a Region."""
+
+
+class Evaluator:
+    """Evaluates the values of one template; an unknown intrinsic function is an error.
+
+    The values of ``resolver`` must stay the same. ``budget`` is that of all evaluators of one operation.
+    """
+
+    def __init__(
+        self, template: Template, resolver: Resolver, budget: EvaluationBudget | None = None
+    ) -> None:
+        self.template, self.resolver = template, resolver
+        self._budget = budget or EvaluationBudget()
+        self._results = Results(self._budget)
+
+    def evaluate(self, value: Any) -> Any:
+        """Return a value without intrinsic functions, and without what ``AWS::NoValue`` removes."""
+        found = self._value(value)
+        return None if found is _NO_VALUE else found
+
+    def evaluate_known(self, value: Any) -> Any:
+        """Return a value in which functions without a value are as the template has them."""
+        found = self._walk(value, self._call_if_known)
+        return None if found is _NO_VALUE else found
+
+    def condition(self, name: str) -> bool:
+        """Return whether the condition of this name is true."""
+        if name not in self.template.conditions:
+            raise TemplateError(f"condition {name}: is not declared; add it to Conditions")
+        expression = self.template.conditions[name]
+        return bool(self._results.of(f"condition {name}", name, lambda: self.holds(expression)))
+
+    def holds(self, expression: Any) -> bool:
+        """Return whether a condition function is true."""
+        self._budget.spend(1)
+        if isinstance(expression, Mapping) and len(expression) == 1:
+            ((name, operand),) = expression.items()
+            if name in _CONDITIONS:
+                return self._hold(name, operand)
+        raise TemplateError(
+            f"condition function is not supported, got {expression!r:.200}; "
+            f"use one of {', '.join(_CONDITIONS)}"
+        )
+
+    def _hold(self, name: str, operand: Any) -> bool:
+        try:
+            return _CONDITIONS[name](self, operand)
+        except (TemplateError, TemplateBudgetError):
+            raise
+        except RecursionError:
+            raise too_deep(f"condition function {name}") from None
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise TemplateError(
+                f"condition function {name}: its operands have the wrong form ({error}), "
+                f"got {operand!r:.200}; write them as in CloudFormation's reference of condition functions"
+            ) from error
+
+    def _value(self, value: Any) -> Any:
+        return self._walk(value, self._call)
+
+    def _walk(self, value: Any, call: Callable[[dict[str, Any]], Any]) -> Any:
+        if isinstance(value, list):
+            self._budget.spend(len(value))
+            return [each for each in (self._walk(item, call) for item in value) if each is not _NO_VALUE]
+        if not isinstance(value, dict):
+            return value
+        if any(name == "Ref" or name.startswith("Fn::") for name in value):
+            return call(value)
+        self._budget.spend(len(value))
+        walked = {name: self._walk(each, call) for name, each in value.items()}
+        return {name: each for name, each in walked.items() if each is not _NO_VALUE}
+
+    def _call(self, value: dict[str, Any]) -> Any:
+        name, argument = next(iter(value.items()))
+        if len(value) > 1 or name not in _FUNCTIONS:
+            raise TemplateError(
+                f"intrinsic function is not supported, got {value!r:.200}; "
+                f"use a literal value, or one of {', '.join(_FUNCTIONS)} on its own"
+            )
+        try:
+            return self._results.of(name, value, lambda: _FUNCTIONS[name](self, argument))
+        except (TemplateError, TemplateBudgetError):
+            raise
+        except RecursionError:
+            raise too_deep(name) from None
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise TemplateError(
+                f"{name}: its argument has the wrong form ({error}), got {argument!r:.200}; "
+                "write it as in CloudFormation's reference of intrinsic functions"
+            ) from error
+
+    def _call_if_known(self, value: dict[str, Any]) -> Any:
+        try:
+            return self._call(value)
+        except TemplateError:
+            return value
+
+    def _ref(self, name: str) -> Any:
+        return _NO_VALUE if name == "AWS::NoValue" else self.resolver.ref(name)
+
+    def _get_att(self, argument: Any) -> Any:
+        logical_id, attribute = argument.split(".", 1) if isinstance(argument, str) else argument
+        return self.resolver.get_att(logical_id, self._value(attribute))
+
+    def _sub(self, argument: Any) -> str:
+        text, variables = (argument, {}) if isinstance(argument, str) else argument
+        pieces: list[str] = []
+        length = end = 0
+        for match in substitutions(text):
+            pieces += text[end : match.start()], self._substituted(match, variables)
+            length, end = length + len(pieces[-1]), match.end()
+            self._budget.spend(1)
+            self._budget.expect_text("Fn::Sub", length)
+        return "".join([*pieces, text[end:]])
+
+    def _substituted(self, match: re.Match[str], variables: Mapping[str, Any]) -> str:
+        literal, name = match.groups()
+        if literal:
+            return f"${{{name}}}"
+        if name in variables:
+            return text_of(self._value(variables[name]))
+        return text_of(self._get_att(name) if "." in name else self._ref(name))
+
+    def _join(self, argument: Any) -> str:
+        separator, given = argument
+        parts = [text_of(each) for each in self._value(given)]
+        between = len(str(separator)) * max(0, len(parts) - 1)
+        self._budget.expect_text("Fn::Join", sum(map(len, parts)) + between)
+        return str(separator).join(parts)
+
+    def _split(self, argument: Any) -> list[str]:
+        separator, text = argument
+        return text_of(self._value(text)).split(separator)
+
+    def _select(self, argument: Any) -> Any:
+        index, values = int(self._value(argument[0])), self._value(argument[1])
+        if not 0 <= index < len(values):
+            raise TemplateError(
+                f"Fn::Select: the list has no element {index}, got {values!r:.200}; "
+                "change the index or the list"
+            )
+        return values[index]
+
+    def _base64(self, argument: Any) -> str:
+        return base64.b64encode(text_of(self._value(argument)).encode()).decode()
+
+    def _find_in_map(self, argument: Any) -> Any:
+        name, first, second = (self._value(each) for each in argument[:3])
+        try:
+            return self.template.mappings[name][first][second]
+        except KeyError:
+            if len(argument) > 3 and "DefaultValue" in argument[3]:
+                return self._value(argument[3]["DefaultValue"])
+            raise TemplateError(
+                f"Fn::FindInMap: mapping {name} has no entry for {first!r}, {second!r}; "
+                "set the stack's env to a Region of the mapping"
+            ) from None
+
+    def _if(self, argument: Any) -> Any:
+        name, then, otherwise = argument
+        return self._value(then if self.condition(name) else otherwise)
+
+    def _import_value(self, argument: Any) -> Any:
+        return self.resolver.import_value(self._value(argument))
+
+    def _get_stack_output(self, argument: Any) -> Any:
+        given = self._value(argument)
+        return self.resolver.stack_output(given["StackName"], given["OutputName"], given.get("Region"))
+
+    def _get_azs(self, argument: Any) -> list[str]:
+        return list(self.resolver.availability_zones(self._value(argument) or self._ref("AWS::Region")))
+
+    def _equals(self, operands: Any) -> bool:
+        first, second = (text_of(self._value(each)) for each in operands)
+        return first == second
+
+    def _contains(self, operands: Any) -> bool:
+        values, value = (self._value(each) for each in operands)
+        return value in values
+
+
+_FUNCTIONS: dict[str, Callable[[Evaluator, Any], Any]] = {
+    "Ref": Evaluator._ref,
+    "Fn::Base64": Evaluator._base64,
+    "Fn::FindInMap": Evaluator._find_in_map,
+    "Fn::GetAtt": Evaluator._get_att,
+    "Fn::GetAZs": Evaluator._get_azs,
+    "Fn::GetStackOutput": Evaluator._get_stack_output,
+    "Fn::If": Evaluator._if,
+    "Fn::ImportValue": Evaluator._import_value,
+    "Fn::Join": Evaluator._join,
+    "Fn::Select": Evaluator._select,
+    "Fn::Split": Evaluator._split,
+    "Fn::Sub": Evaluator._sub,
+}
+_CONDITIONS: dict[str, Callable[[Evaluator, Any], bool]] = {
+    "Condition": Evaluator.condition,
+    "Fn::And": lambda evaluator, operands: all(map(evaluator.holds, operands)),
+    "Fn::Contains": Evaluator._contains,
+    "Fn::Equals": Evaluator._equals,
+    "Fn::Not": lambda evaluator, operands: not evaluator.holds(operands[0]),
+    "Fn::Or": lambda evaluator, operands: any(map(evaluator.holds, operands)),
+}
+
+
+def text_of(value: Any) -> str:
+    """Return a value as CloudFormation writes it into a string."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def number_of(value: Any) -> Any:
+    """Return a number, which CloudFormation also accepts as a string; leave other values as they are."""
+    try:
+        return parse_bounded_json(value) if isinstance(value, str) else value
+    except ValueError:
+        return value

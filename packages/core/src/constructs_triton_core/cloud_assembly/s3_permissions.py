@@ -1,0 +1,103 @@
+"""What a role of an app may do with S3, according to the app's templates.
+
+Source: the IAM user guide, "Policy evaluation logic": an explicit Deny wins, and what nothing allows is
+denied. A condition cannot be evaluated before a deployment, so it is taken to allow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_core.untrusted.wildcards import matches_wildcards
+
+__all__ = ["RolePermissions", "role_permissions"]
+
+_ROLE, _BUCKET_POLICY = "AWS::IAM::Role", "AWS::S3::BucketPolicy"
+_MANAGED, _INLINE = "AWS::IAM::ManagedPolicy", ("AWS::IAM::Policy", "AWS::IAM::RolePolicy")
+_S3_ARN = re.compile(r"arn:[^:]*:s3:::")
+
+
+@dataclass(frozen=True)
+class RolePermissions:
+    """The statements that apply to a role. ``role`` is its name."""
+
+    role: str
+    statements: Sequence[Mapping[str, Any]]
+
+    def allows(self, action: str, location: str) -> bool:
+        """Return whether the role may do something with the object at ``s3://bucket/key``."""
+        effects = {each.get("Effect") for each in self._of_action(action) if _covers(each, location)}
+        return effects == {"Allow"}
+
+    def allowed_prefixes(self, action: str) -> list[str]:
+        """Return the prefixes ``s3://bucket/prefix/`` below which the role may do something."""
+        resources = (
+            resource
+            for each in self._of_action(action)
+            if each.get("Effect") == "Allow"
+            for resource in _texts(each.get("Resource"))
+        )
+        prefixes = (_S3_ARN.sub("s3://", each[:-1]) for each in resources if each.endswith("*"))
+        return [each for each in prefixes if each.startswith("s3://") and "*" not in each]
+
+    def _of_action(self, action: str) -> Iterator[Mapping[str, Any]]:
+        return (each for each in self.statements if _names(each, "Action", action.lower(), str.lower))
+
+
+def role_permissions(stacks: Iterable[SynthesizedStack], arn: str) -> RolePermissions | None:
+    """Return the permissions of a role; ``None`` if the app does not have the role or all of its policies."""
+    known = list(stacks)
+    role = next((name for stack in known for name in stack.created(_ROLE) if f"{name}.Arn" == arn), None)
+    if role is None:
+        return None
+    managed = {name for stack in known for name in stack.created(_MANAGED)}
+    statements: list[Mapping[str, Any]] = []
+    for stack in known:
+        for name in stack.created(_ROLE, _BUCKET_POLICY, _MANAGED, *_INLINE):
+            properties = stack.known_properties(name)
+            if name == role and not managed.issuperset(map(str, properties.get("ManagedPolicyArns", []))):
+                return None
+            statements += _statements(properties, is_role=name == role, role=role)
+    return RolePermissions(role, statements)
+
+
+def _statements(properties: Mapping[str, Any], *, is_role: bool, role: str) -> Iterator[Mapping[str, Any]]:
+    """Yield what a role's own policies, a policy or a bucket's policy say about the role."""
+    if is_role:
+        for policy in properties.get("Policies", []):
+            yield from policy["PolicyDocument"]["Statement"]
+    elif role in (*properties.get("Roles", []), properties.get("RoleName")):
+        yield from properties.get("PolicyDocument", {}).get("Statement", [])
+    elif "Bucket" in properties:
+        for each in properties["PolicyDocument"]["Statement"]:
+            principal = each.get("Principal")
+            principals = principal.get("AWS") if isinstance(principal, dict) else principal
+            if {"*", f"{role}.Arn"}.intersection(_texts(principals)):
+                yield each
+
+
+def _covers(statement: Mapping[str, Any], location: str) -> bool:
+    if statement.get("Effect") == "Deny" and "Condition" in statement:
+        return False
+    return _names(statement, "Resource", location, lambda text: _S3_ARN.sub("s3://", text))
+
+
+def _names(statement: Mapping[str, Any], key: str, value: str, form: Any) -> bool:
+    """Return whether ``Action`` or ``Resource`` of a statement, or its opposite, names a value."""
+    if f"Not{key}" in statement:
+        return not _matches(_texts(statement[f"Not{key}"]), value, form)
+    return _matches(_texts(statement.get(key)), value, form)
+
+
+def _matches(patterns: Iterable[str], value: str, form: Any) -> bool:
+    return any(matches_wildcards(form(each), value) for each in patterns)
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the strings of a value or a list; what only a deployment knows may be anything."""
+    given = value if isinstance(value, list) else [value]
+    return [each if isinstance(each, str) else "*" for each in given if each is not None]

@@ -1,0 +1,101 @@
+"""What scales the variants and inference components of a stack: targets, policies and their alarms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from constructs_triton_core.cloud_assembly.custom_types import GUARDED_POLICY_TYPE, GUARDED_TARGET_TYPE
+from constructs_triton_core.cloud_assembly.intrinsics import text_of
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+
+__all__ = [
+    "DeclaredPolicy",
+    "DeclaredTarget",
+    "limit_of_quotient",
+    "limited_quotient",
+    "scalable_targets",
+    "scaling_policies",
+]
+
+# With scaling_guard, custom resources with the same properties replace those of CloudFormation.
+_TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", GUARDED_TARGET_TYPE
+_POLICIES = "AWS::ApplicationAutoScaling::ScalingPolicy", GUARDED_POLICY_TYPE
+_ALARM = "AWS::CloudWatch::Alarm"
+_LIMITED = re.compile(r"IF\(\w+ > (\d+) \* \w+, \1, IF\(")
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTarget:
+    """A scalable target."""
+
+    logical_id: str
+    properties: Mapping[str, Any]
+
+    @property
+    def resource_id(self) -> str:
+        """What it scales, such as ``endpoint/digits/variant/AllTraffic``."""
+        return str(self.properties.get("ResourceId", self.logical_id))
+
+    @property
+    def scaled_name(self) -> str:
+        """The name of the variant or of the inference component."""
+        return self.resource_id.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredPolicy:
+    """A scaling policy. ``alarms`` are the properties of the alarms that start it."""
+
+    logical_id: str
+    properties: Mapping[str, Any]
+    target: DeclaredTarget
+    alarms: Sequence[Mapping[str, Any]]
+
+    @property
+    def tracking(self) -> Mapping[str, Any] | None:
+        """The configuration of a target tracking policy."""
+        found: Mapping[str, Any] | None = self.properties.get("TargetTrackingScalingPolicyConfiguration")
+        return found
+
+
+def scalable_targets(stack: SynthesizedStack) -> list[DeclaredTarget]:
+    """Return the scalable targets of a stack; values that only a deployment decides are as declared."""
+    return [DeclaredTarget(each, stack.known_properties(each)) for each in stack.created(*_TARGETS)]
+
+
+def scaling_policies(stack: SynthesizedStack) -> list[DeclaredPolicy]:
+    """Return the scaling policies of a stack; values that only a deployment decides are as declared."""
+    targets = {each.logical_id: each for each in scalable_targets(stack)}
+    alarms = _alarms_by_action(stack)
+    policies = {each: stack.known_properties(each) for each in stack.created(*_POLICIES)}
+    return [
+        DeclaredPolicy(
+            logical_id,
+            policy,
+            targets.get(str(policy.get("ScalingTargetId"))) or DeclaredTarget(logical_id, policy),
+            alarms.get(logical_id, []),
+        )
+        for logical_id, policy in policies.items()
+    ]
+
+
+def _alarms_by_action(stack: SynthesizedStack) -> dict[str, list[Mapping[str, Any]]]:
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for alarm in map(stack.known_properties, stack.created(_ALARM)):
+        for action in dict.fromkeys(text_of(each) for each in alarm.get("AlarmActions") or ()):
+            found.setdefault(action, []).append(alarm)
+    return found
+
+
+def limited_quotient(total: str, number: str, limit: int) -> str:
+    """Return metric math for ``total / number``, at most ``limit``, and 0 without a ``number``."""
+    return f"IF({total} > {limit} * {number}, {limit}, IF({number} > 0, {total} / {number}, 0))"
+
+
+def limit_of_quotient(expression: str) -> int | None:
+    """Return the limit of an expression of ``limited_quotient``; ``None`` for any other expression."""
+    found = _LIMITED.match(expression)
+    return None if found is None else int(found[1])

@@ -1,0 +1,164 @@
+"""A CloudFormation template as data: its sections, its resources, and what refers to what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from constructs_triton_core.cloud_assembly.shapes import STRING, TEMPLATE, check_shape
+from constructs_triton_core.errors import TemplateError
+from constructs_triton_core.untrusted.json_files import read_json
+
+__all__ = ["Resource", "Template", "read_json_object", "references", "substitutions", "value_at"]
+
+_SUBSTITUTION = re.compile(r"\$\{(!?)([^}]*)\}")
+
+_HINT = "pass a template that `npx cdk synth` wrote, such as cdk.out/Shop.template.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource as declared, with its intrinsic functions."""
+
+    logical_id: str
+    type: str
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    depends_on: tuple[str, ...] = ()
+    condition: str | None = None
+    deletion_policy: str = "Delete"
+    update_replace_policy: str = "Delete"
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_declaration(cls, logical_id: str, declaration: Mapping[str, Any]) -> Resource:
+        """Read a member of a template's ``Resources``."""
+        if "Type" not in declaration:
+            raise TemplateError(f"Resources.{logical_id}: every resource must have a Type; add it")
+        given = declaration.get("DependsOn") or []
+        depends_on = [given] if isinstance(given, str) else given
+        check_shape(
+            depends_on, [STRING], f"Resources.{logical_id}.DependsOn", "give logical IDs of resources"
+        )
+        return cls(
+            logical_id=logical_id,
+            type=declaration["Type"],
+            properties=declaration.get("Properties") or {},
+            depends_on=tuple(depends_on),
+            condition=declaration.get("Condition"),
+            deletion_policy=declaration.get("DeletionPolicy") or "Delete",
+            update_replace_policy=declaration.get("UpdateReplacePolicy") or "Delete",
+            metadata=declaration.get("Metadata") or {},
+        )
+
+    @property
+    def references(self) -> set[str]:
+        """The logical IDs and parameters that this resource refers to or depends on."""
+        return references(self.properties) | set(self.depends_on)
+
+
+class Template:
+    """A template. ``body`` is its JSON, ``text`` is what it was read from, if that is known."""
+
+    def __init__(self, body: Mapping[str, Any], text: str = "") -> None:
+        self.body, self.text = body, text
+        self.parameters: Mapping[str, Mapping[str, Any]] = body.get("Parameters") or {}
+        self.rules: Mapping[str, Any] = body.get("Rules") or {}
+        self.mappings: Mapping[str, Any] = body.get("Mappings") or {}
+        self.conditions: Mapping[str, Any] = body.get("Conditions") or {}
+        self.outputs: Mapping[str, Any] = body.get("Outputs") or {}
+        resources = body.get("Resources") or {}
+        self.resources = {name: Resource.from_declaration(name, each) for name, each in resources.items()}
+
+    @classmethod
+    def read(cls, path: Path) -> Template:
+        """Read a template that ``cdk synth`` wrote.
+
+        Raises:
+            TemplateError: the file cannot be read, or a part of it has another form than in a template.
+        """
+        body = read_json_object(path, _HINT)
+        check_shape(body, TEMPLATE, str(path), _HINT)
+        return cls(body)
+
+    def resources_of_type(self, *types: str) -> dict[str, Resource]:
+        """Return the resources of these CloudFormation types by logical ID."""
+        return {name: each for name, each in self.resources.items() if each.type in types}
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Logical IDs, each after those that it depends on, otherwise in the declared order."""
+        sorter: TopologicalSorter[str] = TopologicalSorter()
+        for name, resource in self.resources.items():
+            sorter.add(name, *sorted(resource.references & self.resources.keys()))
+        try:
+            return tuple(sorter.static_order())
+        except CycleError as error:
+            raise TemplateError(
+                f"Circular dependency between resources: {error.args[1]}; remove a reference or DependsOn"
+            ) from None
+
+
+def read_json_object(path: Path, hint: str) -> dict[str, Any]:
+    """Read a JSON file with one object. ``hint`` is what to do if that fails."""
+    try:
+        found = read_json(path)
+    except FileNotFoundError:
+        raise TemplateError(f"{path}: does not exist; {hint}") from None
+    except (OSError, ValueError) as error:
+        raise TemplateError(f"{path}: cannot be read as JSON ({error}); {hint}") from error
+    if not isinstance(found, dict):
+        raise TemplateError(f"{path}: must contain a JSON object, got {type(found).__name__}; {hint}")
+    return found
+
+
+def references(value: Any) -> set[str]:
+    """Return the names in ``Ref``, ``Fn::GetAtt`` and ``Fn::Sub``, without pseudo parameters."""
+    return {name for name in _references(value) if not name.startswith("AWS::")}
+
+
+def _references(value: Any) -> Iterator[str]:
+    match value:
+        case {"Ref": str(name)} if len(value) == 1:
+            yield name
+        case {"Fn::GetAtt": str(target)} if len(value) == 1:
+            yield target.split(".")[0]
+        case {"Fn::GetAtt": [str(name), _]} if len(value) == 1:
+            yield name
+        case {"Fn::Sub": str(text)} if len(value) == 1:
+            yield from _substituted(text, {})
+        case {"Fn::Sub": [str(text), dict(variables)]} if len(value) == 1:
+            yield from _references(variables)
+            yield from _substituted(text, variables)
+        case dict():
+            for each in value.values():
+                yield from _references(each)
+        case list():
+            for each in value:
+                yield from _references(each)
+
+
+def substitutions(text: str) -> Iterator[re.Match[str]]:
+    """Yield the names in the text of ``Fn::Sub``, each after an exclamation mark if it is a literal."""
+    # Behind the last brace, every beginning of a name would be searched to the end of the text.
+    return _SUBSTITUTION.finditer(text, 0, text.rfind("}") + 1)
+
+
+def _substituted(text: str, variables: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names in the text of ``Fn::Sub`` that are not variables of its own."""
+    for literal, name in (each.groups() for each in substitutions(text)):
+        if not literal and name not in variables:
+            yield name.split(".")[0]
+
+
+def value_at(value: Any, path: Sequence[str]) -> Any:
+    """Return what is at a path of properties; ``*`` is each element of a list."""
+    if not path or value is None:
+        return value
+    if path[0] == "*":
+        return [value_at(each, path[1:]) for each in value]
+    return value_at(value.get(path[0]), path[1:]) if isinstance(value, Mapping) else None

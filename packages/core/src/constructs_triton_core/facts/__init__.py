@@ -1,0 +1,1 @@
+"""What AWS and NVIDIA publish and two packages need: JSON files with sources, and typed look-ups."""

@@ -1,0 +1,102 @@
+"""The failures of Triton on SageMaker: the message of each, its causes and its fix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from typing import NamedTuple
+
+from constructs_triton_core.facts.published import load
+
+__all__ = ["Failure", "Rank", "fix_of", "harmless_lines", "known_failures", "unknown_values"]
+
+
+class Rank(IntEnum):
+    """What an entry says about the cause; a lower value is more specific."""
+
+    #: The message names the cause.
+    CAUSE = 0
+    #: The message says that something failed, and another message says why.
+    WRAPPER = 1
+    #: The message is written although nothing failed, or adds to another failure.
+    NOTE = 2
+
+
+class OtherText(NamedTuple):
+    """How other releases of Triton word the same message."""
+
+    releases: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One entry of the catalogue.
+
+    ``where`` is where the message occurs. ``pattern`` recognizes it, and ``example`` is such a message.
+    ``other_texts`` are the messages of releases that word it differently.
+    ``causes`` are ordered by likelihood. ``{name}`` in ``causes`` and ``fix`` is a group of the pattern, or
+    one of ``unknown_values``.
+    ``keywords`` are this library's properties, checks and commands that help. ``evidence`` says how the
+    message is known. With ``is_refusal`` Triton writes the message when it refuses a request, before a model
+    runs.
+    """
+
+    id: str
+    where: str
+    rank: Rank
+    pattern: re.Pattern[str]
+    example: str
+    other_texts: tuple[OtherText, ...]
+    causes: tuple[str, ...]
+    fix: str
+    keywords: tuple[str, ...]
+    source: str
+    evidence: str
+    is_refusal: bool = False
+
+
+@cache
+def known_failures() -> tuple[Failure, ...]:
+    """Return the catalogue. The first entry whose pattern matches a message is the message's entry."""
+    return tuple(
+        Failure(
+            id=row["id"],
+            where=row["where"],
+            rank=Rank[row["rank"].upper()],
+            pattern=re.compile(row["pattern"]),
+            example=row["example"],
+            other_texts=tuple(OtherText(**each) for each in row.get("other_texts", ())),
+            causes=tuple(row["causes"]),
+            fix=row["fix"],
+            keywords=tuple(row["keywords"]),
+            source=row["source"],
+            evidence=row["evidence"],
+            is_refusal=row.get("is_refusal", False),
+        )
+        for row in load("failures")["failures"]
+    )
+
+
+def fix_of(id: str) -> str:
+    """Return the fix of an entry whose text contains no value of the message.
+
+    Raises:
+        KeyError: there is no such entry.
+    """
+    return {failure.id: failure.fix for failure in known_failures()}[id]
+
+
+def unknown_values() -> Mapping[str, str]:
+    """Return what a text has in the place of a value that a message cannot contain, while it is unknown."""
+    values: Mapping[str, str] = load("failures")["values"]
+    return values
+
+
+@cache
+def harmless_lines() -> tuple[str, ...]:
+    """Return parts of lines that are written although nothing failed."""
+    return tuple(row["text"] for row in load("failures")["benign"])

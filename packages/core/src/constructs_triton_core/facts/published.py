@@ -1,0 +1,26 @@
+"""Reads the JSON files of a package's facts, which have a date (``as_of``) and ``sources``."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+__all__ = ["facts_of", "load"]
+
+
+def facts_of(package: str) -> Callable[[str], dict[str, Any]]:
+    """Return a function that reads ``<name>.json`` in a package, once; do not change what it returns."""
+
+    @cache
+    def load(name: str) -> dict[str, Any]:
+        # importlib.resources does the same, and takes as long to import as Python to start.
+        content: dict[str, Any] = json.loads(pkgutil.get_data(package, f"{name}.json") or b"")
+        return content
+
+    return load
+
+
+load = facts_of(__package__)

@@ -1,0 +1,247 @@
+"""The shell of a program with commands: its help, the errors of its commands, and its exit codes.
+
+A command is a module with ``add_arguments(parser)`` and ``run(arguments) -> int``. Only the module of the
+requested command is imported, so ``--help`` is fast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+
+from constructs_triton_core.errors import ConstructsTritonError, MissingDependencyError, RepositoryError
+from constructs_triton_core.program.exit_codes import (
+    EXIT_CODES,
+    EXIT_INTERRUPTED,
+    EXIT_NOT_DONE,
+    EXIT_SUCCESS,
+    exit_code_of,
+)
+from constructs_triton_core.program.parser import CommandParser, WrongArgumentsError
+from constructs_triton_core.program.signals import ending_with_signals
+from constructs_triton_core.untrusted.terminal import print_error, print_json, print_note
+
+__all__ = ["Command", "Program"]
+
+_CHECK_PATH = "check the path, its permissions and the free space of the disk"
+_OWN_OPTIONS = ("-h", "--help", "--version")
+_EXIT_CODES = "\n".join(f"  {code:<3}  {meaning}" for code, meaning in EXIT_CODES.items())
+#: Packages that a base installation does not have.
+_OPTIONAL = ("cdk_rehearse", "constructs_triton_client", "numpy")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of a program.
+
+    Args:
+        module: The module of the command.
+        summary: Its line in the help.
+        extra: What ``pip install`` adds for it to the base installation. Default: nothing.
+    """
+
+    module: str
+    summary: str
+    extra: str = ""
+
+    def load(self) -> ModuleType:
+        """Import the module."""
+        return import_module(self.module)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program on the command line.
+
+    Args:
+        name: Its name, which is also that of its distribution.
+        description: What it does, for the help.
+        examples: Command lines with a word on each, for the help.
+        groups: Its commands by the headings of the help.
+        default: The command that runs if the first word names none. Default: the word is an error.
+    """
+
+    name: str
+    description: str
+    examples: str
+    groups: Mapping[str, Mapping[str, Command]]
+    default: str = ""
+
+    @property
+    def commands(self) -> dict[str, Command]:
+        """All commands by name."""
+        return {name: command for group in self.groups.values() for name, command in group.items()}
+
+    def main(self, argv: Sequence[str] | None = None) -> int:
+        """Run one command and return its exit code: see ``constructs_triton_core.program.exit_codes``."""
+        words = self._with_command(sys.argv[1:] if argv is None else argv)
+        with ending_with_signals():
+            try:
+                return self._main(words)
+            except KeyboardInterrupt:
+                return EXIT_INTERRUPTED
+            except BrokenPipeError:
+                return EXIT_SUCCESS
+            finally:
+                _close_output()
+
+    def _with_command(self, words: Sequence[str]) -> list[str]:
+        names_no_command = bool(words) and words[0] not in (*self.commands, *_OWN_OPTIONS)
+        return [self.default, *words] if self.default and names_no_command else [*words]
+
+    def _main(self, words: Sequence[str]) -> int:
+        try:
+            return self._run(words)
+        except WrongArgumentsError as error:
+            _report(*error.usage.splitlines(), f"{error.program}: error: {error}")
+            raise SystemExit(_fail(error, words)) from None  # as argparse does
+        except ConstructsTritonError as error:
+            _report_error(error)
+            return _fail(error, words)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            message = f"{_where(error, words)}: {_reason(error)}; {_CHECK_PATH}"
+            _report_error(message)
+            return _fail(error, words, message)
+        except Exception as error:  # a bug of this project: a traceback helps its maintainers only
+            return self._end_after_bug(error, words)
+
+    def _run(self, words: Sequence[str]) -> int:
+        parser = self.parser(words)
+        if not words:
+            print_note(*parser.format_help().splitlines())
+            return EXIT_NOT_DONE
+        try:
+            arguments = parser.parse_args(words)
+        except SystemExit:  # after --help or --version
+            sys.stdout.flush()
+            raise
+        command = self.commands[arguments.command]
+        try:
+            code = int(command.load().run(arguments))
+        except ModuleNotFoundError as error:
+            raise self._missing(command, error) from error
+        sys.stdout.flush()  # here, because an error that Python meets when it exits cannot be caught
+        return code
+
+    def _missing(self, command: Command, error: ModuleNotFoundError) -> Exception:
+        """Return the error that says how to install a package of the command."""
+        package = (error.name or "").partition(".")[0]
+        if not command.extra or package not in _OPTIONAL:
+            return error
+        return MissingDependencyError(
+            f"{package.replace('_', '-')} is not installed; run `pip install '{self.name}[{command.extra}]'`"
+        )
+
+    def _end_after_bug(self, error: Exception, words: Sequence[str]) -> int:
+        from constructs_triton_core.program.bug_report import write_bug_report
+
+        try:
+            path = write_bug_report(error, self.name, words)
+        except OSError:
+            raise error from None  # without a file, the traceback has to be printed
+        message = (
+            f"{words[0]}: ended with an error of {self.name} itself ({type(error).__name__}); remove what "
+            f"others must not see from {path}, and attach this file to a report"
+        )
+        _report_error(message)
+        return _fail(error, words, message)
+
+    def complete_parser(self) -> argparse.ArgumentParser:
+        """Return the parser with the arguments of every command, and their summaries as help."""
+        return self.parser([*self.commands], commands_help="command")
+
+    def parser(
+        self, words: Sequence[str], *, commands_help: str = argparse.SUPPRESS
+    ) -> argparse.ArgumentParser:
+        """Return the parser with the arguments of the commands among the words."""
+        parser = CommandParser(
+            prog=self.name,
+            usage=f"{self.name} [-h] [--version] COMMAND ...",
+            description=f"{self.description}\n\n{self._list_of_commands()}",
+            epilog=self._epilog(),
+        )
+        version = self._version() if "--version" in words else ""
+        parser.add_argument("--version", action="version", version=version)
+        # argparse cannot list commands in groups, so the description lists them.
+        commands = parser.add_subparsers(
+            dest="command", required=True, metavar="COMMAND", prog=self.name, help=commands_help
+        )
+        for name, command in self.commands.items():
+            subparser = commands.add_parser(name, help=command.summary)
+            if name in words:
+                self._declare(command, subparser)
+        return parser
+
+    def _declare(self, command: Command, parser: argparse.ArgumentParser) -> None:
+        try:
+            command.load().add_arguments(parser)
+        except ModuleNotFoundError as error:
+            raise self._missing(command, error) from error
+
+    def _list_of_commands(self) -> str:
+        width = max(map(len, self.commands))
+        groups = (
+            "\n".join(
+                [f"{group}:", *(f"  {name:{width}}  {each.summary}" for name, each in commands.items())]
+            )
+            for group, commands in self.groups.items()
+        )
+        return "\n\n".join(groups)
+
+    def _epilog(self) -> str:
+        return (
+            f"examples:\n{self.examples}\n\nexit codes:\n{_EXIT_CODES}\n\n"
+            f"`{self.name} COMMAND --help` describes each command.\n"
+        )
+
+    def _version(self) -> str:
+        from importlib.metadata import version
+
+        return f"{self.name} {version(self.name)}"
+
+
+def _report(*lines: str) -> None:
+    """Print on standard error, which may be a full disk too; the exit code then says it alone."""
+    with suppress(OSError):
+        print_note(*lines)
+
+
+def _report_error(message: object) -> None:
+    with suppress(OSError):
+        print_error(message)
+
+
+def _fail(error: Exception, words: Sequence[str], message: str = "") -> int:
+    """Print a failure for a program that reads JSON, and return the exit code."""
+    if "--json" in words:
+        found = error.findings if isinstance(error, RepositoryError) else ()
+        failure = {"error": message or str(error), "findings": [each.to_dict() for each in found]}
+        with suppress(OSError):  # such as a full disk, which standard error has reported
+            print_json(failure, indent=None)
+    return exit_code_of(error)
+
+
+def _close_output() -> None:
+    """Write what is left of the output, or drop it: Python would report the error again when it exits."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _where(error: OSError, words: Sequence[str]) -> str:
+    """Return the path of the error. A file that is already open has a number in place of a path."""
+    return os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else words[0]
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -1,0 +1,42 @@
+"""Imports the public names of a package when they are first used (PEP 562), from the stub beside it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from constructs_triton_core.keywords import check_keywords
+
+__all__ = ["attach"]
+
+
+def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package with an ``__init__.pyi``.
+
+    The functions and classes suggest the keyword argument that was probably meant.
+    """
+    modules = _modules_of_names(package, Path(file).with_suffix(".pyi"))
+
+    def load(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = check_keywords(getattr(import_module(modules[name]), name))
+        vars(sys.modules[package])[name] = found
+        return found
+
+    names = sorted(modules)
+    return load, lambda: [*names], names
+
+
+def _modules_of_names(package: str, stub: Path) -> dict[str, str]:
+    """Return the module of each name that the stub imports, in or outside the package."""
+    imports = (node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom))
+    return {
+        alias.name: f"{package}.{node.module}" if node.level else str(node.module)
+        for node in imports
+        for alias in node.names
+    }

@@ -1,0 +1,143 @@
+"""Prints lines that may contain text of files, names and servers.
+
+All output of the command line goes through this module. Each string that is passed is one line. A line break
+or an escape sequence inside it is shown and not sent, so a file name can neither move the cursor nor forge a
+line of the output or a command for a CI service.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, TextIO
+
+from constructs_triton_core.visible_text import visible
+
+__all__ = ["WIDE", "Line", "print_error", "print_json", "print_lines", "print_note", "print_table"]
+
+Line = str | Sequence[str | tuple[str, str]]
+"""A line as one string, or as pieces. A piece with a style is a tuple of the text and the parameters of
+ECMA-48's "select graphic rendition": ``"1"`` for bold, ``"2"`` for dim, ``"1;31"`` for bold red."""
+
+#: Threads print at the same time, such as those that prepare the servers of a local run.
+_PRINTING = threading.Lock()
+
+# A pipe has no width, and a name that is wrapped could not be copied.
+WIDE = 200
+"""Columns of a table where the output is not a terminal."""
+_MARGIN = 3  # the characters between two columns, at most
+
+
+def print_lines(*lines: Line) -> None:
+    """Print each line on standard output."""
+    _print(sys.stdout, lines)
+
+
+def print_note(*lines: Line) -> None:
+    """Print each line on standard error, where it does not mix with a result that another program reads."""
+    _print(sys.stderr, lines)
+
+
+def print_error(message: object) -> None:
+    """Print ``error: message`` on standard error. Further lines of the message are indented."""
+    first, *others = str(message).split("\n")
+    print_note(f"error: {first}", *(f"  {line}" for line in others))
+
+
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """Print a value as JSON, in ASCII, on standard output."""
+    sys.stdout.write(json.dumps(value, indent=indent) + "\n")
+    sys.stdout.flush()
+
+
+def print_table(
+    columns: Iterable[str | tuple[str, str]],
+    rows: Iterable[Iterable[object]],
+    *,
+    title: str = "",
+    highlighted: int | None = None,
+    box: str = "",
+    is_narrow: bool = False,
+    width: int | None = None,
+) -> None:
+    """Print a table on standard output; long cells are wrapped.
+
+    Args:
+        columns: Headings of columns. A tuple also has the justification, ``"left"`` (default) or ``"right"``.
+        rows: Cells of each row.
+        title: Title above the table.
+        highlighted: Index of a row that is shown in bold green.
+        box: Name of the lines around the cells in ``rich.box``. Default: no lines.
+        is_narrow: Leave less space between columns.
+        width: Columns of the terminal. Default: the terminal's, or 200 in a pipe.
+    """
+    # rich takes 50 ms to import, which --help and --json need not pay.
+    from rich import box as boxes
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    if width is None and not sys.stdout.isatty():
+        width = WIDE
+    console = Console(width=width, highlight=False, markup=False)
+    headings = [(each, "left") if isinstance(each, str) else each for each in columns]
+    shown = [[visible(str(cell)) for cell in cells] for cells in rows]
+    table = Table(
+        title=visible(title) or None,
+        box=getattr(boxes, box) if box else None,
+        pad_edge=bool(title),
+        collapse_padding=is_narrow,
+        header_style="bold",
+    )
+    unbroken = _unbroken([heading for heading, _ in headings], shown, console.width)
+    for (heading, justify), no_wrap in zip(headings, unbroken, strict=True):
+        side: Literal["left", "right"] = "right" if justify == "right" else "left"
+        table.add_column(heading, justify=side, overflow="fold", no_wrap=no_wrap)
+    for index, cells in enumerate(shown):
+        table.add_row(*map(Text, cells), style="bold green" if index == highlighted else None)
+    console.print(table)
+
+
+def _unbroken(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[bool]:
+    """Return which columns are not wrapped: those of names and numbers, if the words of the others fit.
+
+    rich narrows the widest columns first, and a name that is broken cannot be copied.
+    """
+    columns = list(zip(headings, *rows, strict=True))
+    are_words = [all(" " not in cell for cell in cells) for _, *cells in columns]
+    needed = [
+        max(len(part) for cell in cells for part in ([cell] if is_word else cell.split(" ")))
+        for cells, is_word in zip(columns, are_words, strict=True)
+    ]
+    has_room = sum(needed) + _MARGIN * len(columns) <= width
+    return [is_word and has_room for is_word in are_words]
+
+
+def _print(stream: TextIO, lines: Iterable[Line]) -> None:
+    has_colours = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    text = "".join(f"{_line(line, has_colours)}\n" for line in lines)
+    # A terminal or a log that is not UTF-8 gets escapes in place of an exception.
+    encoding = stream.encoding or "utf-8"
+    with _PRINTING:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+
+
+def _line(line: Line, has_colours: bool) -> str:
+    if isinstance(line, str):
+        return visible(line)
+    pieces = [(piece, "") if isinstance(piece, str) else piece for piece in line]
+    plain = visible("".join(text for text, _ in pieces))
+    if not has_colours:
+        return plain
+    shown = [visible(text) for text, _ in pieces]
+    # The command of a CI service may begin in one piece and end in the next.
+    if "".join(shown) != plain:
+        return plain
+    return "".join(
+        f"\x1b[{style}m{text}\x1b[0m" if style else text
+        for text, (_, style) in zip(shown, pieces, strict=True)
+    )

@@ -1,0 +1,306 @@
+"""An AWS account on loopback: moto's services, and simulations of CloudFormation and IAM."""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.moto_api._internal.models import moto_api_backend
+from moto.server import ThreadedMotoServer
+
+from constructs_triton_core.cloud_assembly.assembly import Assembly
+from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.processes.children import STDOUT, Finished, run_child
+
+from . import moto_gaps
+from .behaviour import Behaviour
+from .custom_resources.answers import Answers
+from .custom_resources.functions import Functions
+from .endpoints import endpoint_api, network_use
+from .endpoints.components import CopyScaling, InferenceComponents, Runtime
+from .endpoints.encrypted_data import EncryptedDataUses
+from .endpoints.fleets import Fleets
+from .endpoints.observations import Observations
+from .errors import StackError
+from .existing import outside
+from .permissions import iam_quotas
+from .permissions.access import Access, RoleCredentials
+from .permissions.execution_role import ExecutionRoleCheck
+from .providers import Providers
+from .providers.storage import location
+from .replacement import environment
+from .services import foreign_requests, missing_operations
+from .services.service_api import ServiceApi, client
+from .stacks.deployment import Deployer
+from .stacks.nested_stacks import NestedStack
+from .stacks.publishing import publish
+from .stacks.server import CloudFormationServer, stop_server
+from .stacks.stack import Stack, Stacks
+
+__all__ = ["SimulatedAccount"]
+
+REGION = "us-east-1"
+_QUALIFIER = "hnb659fds"
+_BOOTSTRAP_VERSION = "33"
+
+
+class SimulatedAccount:
+    """A context manager that runs an AWS account on loopback.
+
+    At the end it stops everything that it started, and restores the environment variables of the process.
+    A process can have one account at a time, since the state of moto belongs to the process.
+
+    Args:
+        account: Account ID; it matters to stacks that are bound to theirs.
+        region: Region; it matters to stacks that are bound to theirs.
+        functions: Which Lambda functions run: ``"library"`` are the deploy-time functions of this library,
+            ``"python"`` all functions in Python, with the permissions of your user on this machine. A custom
+            resource of another function succeeds without running it.
+
+    Raises:
+        MissingDependencyError: the installed release of moto is not supported.
+    """
+
+    def __init__(
+        self,
+        account: str = DEFAULT_ACCOUNT_ID,
+        region: str = REGION,
+        *,
+        functions: Literal["library", "python"] = "library",
+    ) -> None:
+        self._account, self._region, self._runs = account, region, functions
+        self._exit = ExitStack()
+
+    def __enter__(self) -> SimulatedAccount:
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        with ExitStack() as cleanup:
+            settings = {
+                "MOTO_ACCOUNT_ID": self._account,
+                "MOTO_IAM_LOAD_MANAGED_POLICIES": "true",
+                "MOTO_EC2_LOAD_DEFAULT_AMIS": "false",
+            }
+            cleanup.enter_context(environment(**settings))
+            cleanup.enter_context(moto_gaps.parsed_managed_policies())
+            moto_api_backend.reset()
+            moto = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+            moto.start()
+            host, port = moto.get_host_and_port()
+            cleanup.callback(stop_server, moto.stop, (host, port))
+            self.api = ServiceApi(f"http://{host}:{port}", self._account, self._region)
+            self.api.runs_all_functions = self._runs == "python"
+            self._assemble()
+            cleanup.callback(self.functions.wait)
+            for patch in self._patches():
+                cleanup.enter_context(patch)
+            self.server = cleanup.enter_context(
+                CloudFormationServer(self.stacks, self.deployer, self.answers)
+            )
+            self.functions.endpoint_urls["AWS_ENDPOINT_URL_CLOUDFORMATION"] = self.server.url
+            self._exit = cleanup.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._exit.close()
+
+    def _assemble(self) -> None:
+        self.access = Access(self.api)
+        self.functions = Functions(self.api, self.access)
+        self.answers = Answers(self.functions.are_idle)
+        self.stacks = Stacks(self.api)
+        self.observations = Observations(self.stacks)
+        self.execution_roles = ExecutionRoleCheck(self.api, self.access)
+        self.fleets = Fleets(self.api, self.execution_roles)
+        self.encrypted_data = EncryptedDataUses(self.fleets, self.access)
+        self.components = InferenceComponents(self.fleets)
+        self.runtime = Runtime(self.components)
+        self.copy_scaling = CopyScaling(self.components, self.runtime)
+        providers = Providers(self.api, self.answers)
+        self.deployer = Deployer(
+            self.stacks,
+            providers,
+            inspect=self.fleets.inspect,
+            begin_cleanup=self.fleets.begin_cleanup,
+        )
+        providers.others[NestedStack.type] = NestedStack(self.deployer)
+
+    def _patches(self) -> list[Any]:
+        return [
+            *foreign_requests.patches(),
+            *missing_operations.patches(),
+            *self.access.patches(),
+            *self.functions.patches(),
+            *moto_gaps.patches(self.execution_roles),
+            *endpoint_api.patches(self.fleets, self.components),
+            *network_use.patches(self.fleets),
+            *self.components.patches(),
+            *self.runtime.patches(),
+            *self.copy_scaling.patches(),
+            *iam_quotas.patches(),
+            *self.observations.patches(),
+        ]
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """How the account behaves; can be set between two operations."""
+        return self.api.behaviour
+
+    @behaviour.setter
+    def behaviour(self, behaviour: Behaviour) -> None:
+        self.api.behaviour = behaviour
+
+    @property
+    def not_simulated(self) -> dict[str, list[str]]:
+        """What is not simulated: resource types, properties as ``<type>.<property>``, and functions.
+
+        Each has the logical IDs of its resources, as ``<stack>/<logical ID>``. These resources exist and are
+        replaced as CloudFormation would. They do nothing, and their attributes are strings without a meaning.
+        What templates name and no stack creates is listed as ``existing bucket``, ``existing role``, ….
+        """
+        found = {what: list(self.api.not_simulated[what]) for what in sorted(self.api.not_simulated)}
+        physical_ids = [event.physical_id for stack in self.stacks.all for event in stack.events]
+        return {**outside(self.api.mentioned, physical_ids), **found}
+
+    @property
+    def endpoint_url(self) -> str:
+        """The URL of all services but CloudFormation."""
+        return self.api.endpoint_url
+
+    def client(self, service: str, credentials: RoleCredentials | None = None) -> Any:
+        """Return a boto3 client.
+
+        Args:
+            service: Name of the service, as in ``boto3.client``.
+            credentials: Credentials of a role. Default: those of the administrator, who may do everything.
+        """
+        url = self.server.url if service == "cloudformation" else self.endpoint_url
+        if credentials is not None:
+            return client(service, url, self.api.region, credentials.as_arguments())
+        if service == "cloudformation":
+            return client(service, url, self.api.region)
+        return self.api.client(service)
+
+    def stack(self, name: str) -> Stack:
+        """Return the current state of a stack.
+
+        Args:
+            name: Name or ARN of the stack. A deleted stack is found by its ARN only.
+
+        Raises:
+            StackError: no such stack exists.
+        """
+        found = self.stacks.find(name)
+        if found is None:
+            raise StackError(f"Stack with id {name} does not exist")
+        return found
+
+    # Without the command line.
+
+    def bootstrap(self) -> str:
+        """Create what file assets need of ``cdk bootstrap``; returns the asset bucket."""
+        bucket = f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}"
+        self.api.call("s3", "CreateBucket", Bucket=bucket, **location(self.api.region))
+        name = f"/cdk-bootstrap/{_QUALIFIER}/version"
+        self.api.call("ssm", "PutParameter", Name=name, Value=_BOOTSTRAP_VERSION, Type="String")
+        return bucket
+
+    def deploy(
+        self,
+        directory: Path,
+        artifact: str,
+        *,
+        stack_name: str | None = None,
+        template: Template | None = None,
+    ) -> Stack:
+        """Publish the assets of an assembly and deploy one of its stacks; the status shows the result.
+
+        Args:
+            directory: Folder of the assembly, which ``cdk synth`` wrote.
+            artifact: ID of the stack in the assembly.
+            stack_name: Name of the deployed stack. Default: that of the assembly.
+            template: Template to deploy instead. Default: that of the assembly.
+
+        Raises:
+            StackError: CloudFormation accepts no update in the state of the stack, or an asset cannot be
+                published.
+            TemplateError: the assembly cannot be read.
+        """
+        assembly = Assembly(directory)
+        publish(assembly, self.api)
+        self._tag_assets()
+        name = stack_name or assembly.stack_name(artifact)
+        stack = self.stacks.find(name) or self.stacks.add(name)
+        self.deployer.deploy(stack, template or assembly.template(artifact), {})
+        self.functions.wait()
+        return stack
+
+    def _tag_assets(self) -> None:
+        if not self.behaviour.tags_assets:
+            return
+        s3, bucket = self.client("s3"), f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}"
+        tagging = {"TagSet": [{"Key": "ScanStatus", "Value": "NO_THREATS_FOUND"}]}
+        for each in s3.list_objects_v2(Bucket=bucket).get("Contents", []):
+            s3.put_object_tagging(Bucket=bucket, Key=each["Key"], Tagging=tagging)
+
+    def destroy(self, stack_name: str) -> Stack:
+        """Delete a stack; its status shows the result.
+
+        Args:
+            stack_name: Name or ARN of the stack.
+
+        Raises:
+            StackError: no such stack exists.
+        """
+        stack = self.stack(stack_name)
+        self.deployer.delete(stack)
+        return stack
+
+    # With the command line.
+
+    def variables(self) -> dict[str, str]:
+        """The environment variables that connect boto3, ``aws`` and ``cdk`` to this account."""
+        port = self.endpoint_url.rpartition(":")[2]
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint_url,
+            # The CLI builds TemplateURL from this one, and moto takes an address for a bucket's subdomain.
+            "AWS_ENDPOINT_URL_S3_FOR_CLOUDFORMATION": f"http://localhost:{port}",
+            "AWS_ENDPOINT_URL_CLOUDFORMATION": self.server.url,
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing",
+            "AWS_REGION": self.api.region,
+            "AWS_DEFAULT_REGION": self.api.region,
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "CDK_DISABLE_CLI_TELEMETRY": "1",
+        }
+
+    def environment(self) -> dict[str, str]:
+        """The environment of this process, without its own AWS settings and with :meth:`variables`.
+
+        The CDK's command line asks nothing, prints no colors, and does not validate templates again.
+        """
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        quiet = {"CDK_VALIDATION": "false", "CI": "1", "NO_COLOR": "1", "NODE_NO_WARNINGS": "1"}
+        return {**kept, **self.variables(), **quiet}
+
+    def run_cdk(self, cdk: Path, *arguments: str, cwd: Path) -> Finished:
+        """Run the CDK's command line against this account; return its output and exit code.
+
+        Args:
+            cdk: Path of the command ``cdk``.
+            *arguments: Arguments of the command.
+            cwd: Working directory.
+
+        Raises:
+            OSError: the command cannot be started, or took longer than five minutes.
+        """
+        return run_child(
+            [cdk, *arguments], seconds=300, cwd=cwd, environment=self.environment(), stderr=STDOUT
+        )

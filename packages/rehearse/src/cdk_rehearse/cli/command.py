@@ -1,0 +1,151 @@
+"""``constructs-triton rehearse``: see what an update does, step by step, before it happens."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from cdk_rehearse.cli.serve import serve
+from cdk_rehearse.cli.text import report_lines
+from constructs_triton_core.aws.aws_reader import make_session
+from constructs_triton_core.aws.stack_template import read_parameters, read_template_text
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.argument_types import pair_argument, whole_number
+from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton_core.program.progress import show_work
+from constructs_triton_core.untrusted.terminal import print_json, print_lines
+
+if TYPE_CHECKING:
+    from cdk_rehearse.updates.versions import Version
+
+__all__ = ["add_arguments", "run"]
+
+_EXTRA = "It needs the extra \"rehearse\": pip install 'constructs-triton[rehearse]'."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Deploy OLD and then NEW in a simulated AWS account on this machine, and print the steps in order: "
+        "what serves, who may read which model, what happens if a step fails, and the way back. Nothing is "
+        f"changed in AWS. {_EXTRA} Exit code 1 if the update has an error, 2 if OLD or NEW cannot be read or "
+        "OLD cannot be deployed."
+    )
+    kinds = "a folder that `npx cdk synth` wrote, a template in JSON or YAML, or `none`"
+    parser.add_argument("versions", metavar="OLD NEW", nargs="*", help=f"each is {kinds}")
+    parser.add_argument(
+        "--deployed",
+        metavar="STACK",
+        help="read OLD from AWS: template and parameters of this stack (cloudformation:GetTemplate, "
+        "DescribeStacks); give only NEW",
+    )
+    parser.add_argument(
+        "--stack",
+        action="append",
+        dest="stacks",
+        default=[],
+        metavar="NAME",
+        help="only this stack; repeatable",
+    )
+    _add_deployed_state(parser)
+    parser.add_argument(
+        "--failures",
+        choices=("each", "none"),
+        default="each",
+        help="let each step fail once (default), or none",
+    )
+    parser.add_argument(
+        "--orders",
+        type=whole_number(),
+        choices=(1, 2),
+        default=2,
+        help="orders of independent resources to try (default: 2)",
+    )
+    parser.add_argument(
+        "--serve",
+        action="store_true",
+        help="rehearse nothing; run the simulated account until Ctrl-C, and print the environment variables "
+        "that connect `cdk`, `aws` and boto3 to it",
+    )
+    parser.add_argument("--region", metavar="REGION", help="AWS Region of --deployed")
+    parser.add_argument("--profile", metavar="PROFILE", help="AWS profile of --deployed")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+
+
+def _add_deployed_state(parser: argparse.ArgumentParser) -> None:
+    """Declare what neither version contains."""
+    parser.add_argument(
+        "--fleet",
+        action="append",
+        type=_fleet,
+        default=[],
+        metavar="NAME=COUNT",
+        help="instances of each variant of the endpoint with this name or logical ID before the update "
+        "(default: the maximum of its scaling); repeatable",
+    )
+    parser.add_argument(
+        "--parameters",
+        action="append",
+        type=pair_argument("NAME=VALUE", "Stage=production"),
+        default=[],
+        metavar="NAME=VALUE",
+        help="value of a template parameter (default: that of --deployed, or of the template); repeatable",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the rehearsal; return 1 if it found an error."""
+    from cdk_rehearse import rehearse
+
+    if arguments.serve:
+        _expect_nothing_to_rehearse(arguments)
+        serve(as_json=arguments.json)
+    old, new = _versions(arguments)
+    with show_work("deploying to a simulated account"):
+        found = rehearse(
+            old,
+            new,
+            stacks=arguments.stacks,
+            fleets=dict(arguments.fleet),
+            failures=arguments.failures,
+            orders=arguments.orders,
+            parameters=dict(arguments.parameters),
+        )
+    if arguments.json:
+        print_json(asdict(found))
+    else:
+        print_lines(*report_lines(found))
+    return EXIT_WRONG if found.errors else EXIT_SUCCESS
+
+
+def _expect_nothing_to_rehearse(arguments: argparse.Namespace) -> None:
+    if any((arguments.versions, arguments.deployed, arguments.stacks, arguments.fleet, arguments.parameters)):
+        raise InvalidValueError("--serve: rehearses nothing; remove OLD, NEW and their options")
+
+
+def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:
+    paths = arguments.versions
+    if arguments.deployed is None and len(paths) != 2:
+        fix = "write both, or `none` for one that does not exist"
+        raise InvalidValueError(f"OLD NEW: must be two paths, got {len(paths)}; {fix}")
+    if arguments.deployed is None:
+        return paths[0], paths[1]
+    if len(paths) != 1:
+        raise InvalidValueError(
+            f"NEW: must be the only path with --deployed, got {len(paths)}; write only NEW"
+        )
+    from cdk_rehearse.updates.versions import deployed_version
+
+    session = make_session(arguments.region, arguments.profile)
+    text = read_template_text(session, arguments.deployed)
+    return deployed_version(arguments.deployed, text, read_parameters(session, arguments.deployed)), paths[0]
+
+
+def _fleet(text: str) -> tuple[str, int]:
+    name, _, count = text.rpartition("=")
+    if not name or not count.isdecimal() or not count.isascii():
+        raise argparse.ArgumentTypeError(
+            f"must have the form NAME=COUNT, got {text!r}; write for example digits=4"
+        )
+    return name, int(count)

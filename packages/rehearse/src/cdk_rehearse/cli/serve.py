@@ -1,0 +1,72 @@
+"""``constructs-triton rehearse --serve``: an account that ``cdk``, ``aws`` and boto3 connect to."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from typing import NoReturn
+
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+
+__all__ = ["serve"]
+
+_POLL_SECONDS = 0.5
+
+
+def serve(*, as_json: bool) -> NoReturn:
+    """Run an account on loopback, and print the environment variables that connect to it.
+
+    Ctrl-C (SIGINT), SIGTERM and SIGHUP end it.
+
+    Raises:
+        MissingDependencyError: the extra ``rehearse`` is not installed.
+        KeyboardInterrupt: Ctrl-C ended it.
+        SystemExit: another signal ended it, so the exit code is 0.
+    """
+    from cdk_rehearse import SimulatedAccount
+
+    # A shell that starts a program in the background lets it ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit())
+    with SimulatedAccount() as account:
+        local_up = f"constructs-triton local up --aws-endpoint-url {account.endpoint_url}"
+        account.runtime.refusal = (
+            f"the simulated account runs no models; run `{local_up}`, and call the address that it prints"
+        )
+        if as_json:
+            print_json(account.variables(), indent=None)
+        else:
+            print_lines(*_shell_lines(account.variables()))
+            print_note(
+                "A simulated AWS account is running. Paste these lines into another terminal, then run "
+                "`npx cdk bootstrap` and `npx cdk deploy`.",
+                f"The account runs no models. To call a deployed endpoint, run `{local_up}`.",
+                "Everything in the account is lost when you press Ctrl-C.",
+            )
+        noted: set[str] = set()
+        try:
+            while True:
+                time.sleep(_POLL_SECONDS)
+                _report(account.not_simulated, noted)
+        finally:
+            _report(account.not_simulated, noted)
+
+
+def _shell_lines(variables: Mapping[str, str]) -> list[str]:
+    """Lines for bash and zsh. No value contains a character that a shell changes."""
+    return [
+        "unset AWS_PROFILE AWS_DEFAULT_PROFILE AWS_SESSION_TOKEN",
+        *(f"export {name}={value}" for name, value in variables.items()),
+    ]
+
+
+def _report(not_simulated: Mapping[str, list[str]], noted: set[str]) -> None:
+    """Name what a deployment has used and the account does not simulate, once each."""
+    for what, names in not_simulated.items():
+        new = [name for name in names if f"{what} {name}" not in noted]
+        if new:
+            print_note(f"not simulated: {what} {', '.join(new)}")
+            noted.update(f"{what} {name}" for name in new)

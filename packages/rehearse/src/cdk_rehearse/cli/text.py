@@ -1,0 +1,211 @@
+"""The text of a rehearsal. It names constructs by their paths; ``--json`` has the logical IDs."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cdk_rehearse.updates.report import (
+        Failure,
+        Leftover,
+        Operation,
+        Rehearsal,
+        RehearsedStep,
+    )
+
+__all__ = ["report_lines"]
+
+_READS = {None: "-", True: "yes", False: "NO"}
+_CLEANUP = "cleanup: CloudFormation does not undo what follows"
+_NO_CALLER = "nothing changes: the same endpoints, the same names"
+_ROLLBACK = "the next step fails; CloudFormation rolls back"
+_LOGICAL_ID = re.compile(
+    r"(?<![\w:/.-])(?:[A-Za-z0-9-]+-(?P<generated>[A-Za-z0-9]+)-[A-Z0-9]{12}|[A-Za-z0-9]+)(?![\w/-])"
+)
+"""A word that may be a logical ID, or a name that CloudFormation generates from one; no part of an ARN."""
+_WIDTH = 100
+Named = Callable[[str], str]
+"""Writes the paths of constructs in place of logical IDs."""
+
+
+def report_lines(found: Rehearsal) -> Iterator[str]:
+    """Yield the lines of a rehearsal."""
+    paths = found.construct_paths
+
+    def named(text: str) -> str:
+        return _LOGICAL_ID.sub(lambda match: paths.get(match["generated"] or match[0], match[0]), text)
+
+    yield from _summary(found, named)
+    if found.steps:
+        yield ""
+        yield from _steps(found, named)
+    for problem in found.problems:
+        yield ""
+        for line in str(problem).split("\n"):
+            yield from _wrapped(named(line))
+    if found.failures:
+        yield ""
+        yield from _failures(found.failures, named)
+    yield ""
+    yield from _facts(found, named)
+    warnings = len(found.problems) - len(found.errors)
+    yield f"{_counted(len(found.errors), 'error')}, {_counted(warnings, 'warning')}."
+
+
+def _summary(found: Rehearsal, named: Named) -> Iterator[str]:
+    changed = len({(step.stack, step.logical_id) for step in found.steps})
+    counts = f"{_counted(changed, 'resource')} changed, {len(found.replaced)} replaced"
+    stacks = ", ".join(f"{name} {status}" for name, status in found.status.items())
+    yield f"{stacks or 'nothing to do'}: {counts}. Simulated, not AWS."
+    if found.reason and not any(found.reason in each.message for each in found.problems):
+        yield from _wrapped(f"reason: {named(found.reason)}")
+
+
+def _steps(found: Rehearsal, named: Named) -> Iterator[str]:
+    several = len(found.status) > 1
+    rows: list[Sequence[str]] = [("", "step", "type", "construct", "answers", "may read v1", "may read v2")]
+    for step in found.steps:
+        path = named(step.logical_id)
+        rows.append(
+            (
+                str(step.number),
+                step.action,
+                _short(step.type),
+                f"{step.stack}/{path}" if several else path,
+                _serving(step.serving, named),
+                _READS[step.may_read_old],
+                _READS[step.may_read_new],
+            )
+        )
+    aligned = list(_aligned(rows))
+    yield aligned[0]
+    boundary = _boundary(found.steps)
+    for step, line in zip(found.steps, aligned[1:], strict=True):
+        if step.number == boundary:
+            yield f"    -- {_turn(found.status[step.stack])} --"
+        yield line
+
+
+def _turn(status: str) -> str:
+    return _ROLLBACK if "ROLLBACK" in status else _CLEANUP
+
+
+def _boundary(steps: Iterable[RehearsedStep]) -> int | None:
+    return next((step.number for step in steps if step.is_cleanup), None)
+
+
+def _failures(failures: Iterable[Failure], named: Named) -> Iterator[str]:
+    rows: list[Sequence[str]] = [("", "if this step fails", "the stack becomes", "answers", "left behind")]
+    groups = list(_alike(failures))
+    for group in groups:
+        first, last = group[0], group[-1]
+        steps = str(first.step) if first == last else f"{first.step} to {last.step}"
+        what = _event(first, named) if first == last else "any of these steps"
+        left = _counted(len(first.leftovers), "resource") if first.leftovers else "nothing"
+        rows.append((steps, what, first.status, _serving(first.serving, named), left))
+    yield from _aligned(rows)
+    for group in groups:
+        if group[0].leftovers:
+            yield from _wrapped(f"  left behind by {_origin(group, named)}")
+
+
+def _origin(group: Sequence[Failure], named: Named) -> str:
+    first, last = group[0], group[-1]
+    steps = f"step {first.step}, {_event(first, named)}"
+    if first != last:
+        steps = f"any of steps {first.step} to {last.step}"
+    return f"{steps}: {_list_of(first.leftovers, named)}"
+
+
+def _alike(failures: Iterable[Failure]) -> Iterator[list[Failure]]:
+    """Failures after each other that end in the same way."""
+    for _, group in groupby(failures, _end):
+        yield list(group)
+
+
+def _end(failure: Failure) -> tuple[object, ...]:
+    left = [(each.logical_id, each.type) for each in failure.leftovers]
+    return failure.event, failure.status, sorted(failure.serving.items()), left
+
+
+def _list_of(leftovers: Iterable[Leftover], named: Named) -> str:
+    return ", ".join(f"{named(each.logical_id)} ({_short(each.type)})" for each in leftovers)
+
+
+def _event(failure: Failure, named: Named) -> str:
+    return named(failure.logical_id) + (" (SageMaker reverts)" if failure.event == "reverts" else "")
+
+
+def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
+    yield from _listed("callers", map(named, found.callers or (_NO_CALLER,)))
+    yield from _listed("left behind", [_list_of(found.leftovers, named)] if found.leftovers else [])
+    yield from _listed("instances", map(named, _instances(found)))
+    yield from _listed("way back", _operations(found, named))
+    yield from _listed("depends on AWS", map(named, found.depends_on_aws))
+    yield from _listed("not simulated", map(named, found.not_simulated))
+
+
+def _instances(found: Rehearsal) -> Iterator[str]:
+    peaks: Counter[str] = Counter()
+    for each in found.instances:
+        kind = f" ({each.instance_type})" if each.instance_type else ""
+        yield f"{each.endpoint}: {each.before} before, {each.peak} at most, {each.after} after{kind}"
+        peaks.update(each.peak_by_type)
+    added = {kind for each in found.instances if each.peak > each.before for kind in each.peak_by_type}
+    for kind, count in peaks.items():
+        if kind in added - {""}:
+            yield f'the quota "{kind} for endpoint usage" must be at least {count}'
+
+
+def _operations(found: Rehearsal, named: Named) -> Iterator[str]:
+    boundary = found.point_of_no_return
+    if boundary is not None and boundary > 1 and found.way_back is not None:
+        yield f"until step {boundary - 1}, CloudFormation rolls back by itself"
+    if found.way_back is not None:
+        yield f"deploying OLD again afterwards {_result(found.way_back, named)}"
+    if found.deletion is not None:
+        left = _list_of(found.deletion.leftovers, named)
+        # The reason of a failure is that of the error above.
+        result = "works" if found.deletion.succeeds else f"fails with {found.deletion.status}"
+        yield f"deleting NEW later {result}{f', and leaves {left}' if left else ''}"
+
+
+def _result(operation: Operation, named: Named) -> str:
+    return "works" if operation.succeeds else f"fails: {operation.status}, {named(operation.reason)}"
+
+
+def _short(type: str) -> str:
+    """The type without the service."""
+    return type.rpartition("::")[2]
+
+
+def _wrapped(line: str, indent: int = 4) -> list[str]:
+    return textwrap.wrap(
+        line, _WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _serving(serving: Mapping[str, str], named: Named) -> str:
+    if len(set(serving.values())) == 1:
+        return next(iter(serving.values()))
+    return "; ".join(f"{named(name)} {version}" for name, version in serving.items()) or "-"
+
+
+def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:
+    for index, line in enumerate(lines):
+        yield from _wrapped(f"  {'' if index else title:<15} {line}", 20)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

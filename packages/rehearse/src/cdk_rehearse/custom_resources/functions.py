@@ -1,0 +1,184 @@
+"""Runs Lambda functions: the uploaded code, in a separate process, with the role's credentials."""
+
+from __future__ import annotations
+
+import atexit
+import io
+import json
+import os
+import pickle
+import shutil
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from botocore.exceptions import ClientError
+from moto.awslambda.models import LambdaFunction
+
+from constructs_triton_core.processes.environments import foreign_environment
+from constructs_triton_core.processes.fork_server import ForkServer
+
+from ..construct_libraries import library_handler
+from ..errors import StackError
+from ..function_process import Invocation
+from ..permissions.access import Access, RoleCredentials
+from ..replacement import replaced
+from ..services.service_api import ServiceApi, client
+
+__all__ = ["Functions"]
+
+# One server forks all functions, since starting Python and importing boto3 is slow.
+_SERVER = ForkServer("cdk_rehearse.function_process:run")
+_MIB = 2**20
+_THREADS_BYTES = 2**31  # the system reserves addresses for each thread, and more than a function uses
+
+
+@dataclass
+class Functions:
+    """Runs functions that CloudFormation, a function or a client invokes."""
+
+    api: ServiceApi
+    access: Access
+    endpoint_urls: dict[str, str] = field(default_factory=dict)
+    """Environment variables with the URLs of services outside moto."""
+    invocations: list[str] = field(default_factory=list)
+    """Names of the functions that were invoked, in order."""
+    _logs: dict[str, Any] = field(default_factory=dict)
+    _running: int = 0
+    _idle: threading.Condition = field(default_factory=threading.Condition)
+
+    def patches(self) -> list[Any]:
+        """Replace moto's way to run the code, which is a container."""
+        return [
+            replaced(LambdaFunction, "invoke", self._invoker()),
+            replaced(LambdaFunction, "__init__", _keeping_log_group(LambdaFunction.__init__)),
+        ]
+
+    def are_idle(self) -> bool:
+        """Whether no invocation is running."""
+        with self._idle:
+            return self._running == 0
+
+    def wait(self) -> None:
+        """Wait until no invocation is running; one may continue after its response."""
+        with self._idle:
+            self._idle.wait_for(lambda: self._running == 0)
+
+    def _invoker(self) -> Callable[..., str]:
+        def invoke(function: Any, body: Any, request_headers: Any, response_headers: Any) -> str:
+            event = json.loads(body or "{}")
+            with self._idle:
+                self._running += 1
+                self.invocations.append(function.function_name)
+            if request_headers.get("x-amz-invocation-type") == "Event":
+                threading.Thread(target=self._run, args=(function, event), daemon=True).start()
+                return ""
+            result, failed = self._run(function, event)
+            if failed:
+                response_headers["x-amz-function-error"] = "Unhandled"
+            return result
+
+        return invoke
+
+    def _run(self, function: Any, event: Any) -> tuple[str, bool]:
+        try:
+            return self._run_process(function, event)
+        finally:
+            with self._idle:
+                self._running -= 1
+                self._idle.notify_all()
+
+    def _run_process(self, function: Any, event: Any) -> tuple[str, bool]:
+        credentials = self.access.assume(function.role, service="lambda.amazonaws.com", context={})
+        environment = self._environment(function) | credentials.as_environment()
+        with tempfile.NamedTemporaryFile(prefix="simulated-function-", mode="r") as log:
+            invocation = Invocation(str(_unpacked(function.code_bytes)), environment, event, log.name)
+            memory = int(function.memory_size) * _MIB + _THREADS_BYTES
+            result = _SERVER.call(
+                pickle.dumps(invocation), seconds=int(function.timeout), memory_bytes=memory
+            )
+            self._write_logs(function, log.read(), credentials)
+        return (result or b"").decode(), result is None
+
+    def _environment(self, function: Any) -> dict[str, str]:
+        if not str(function.run_time).startswith("python"):
+            raise StackError(
+                f"only Python functions are supported, {function.function_name} is {function.run_time}"
+            )
+        handler, given = self._runnable(function)
+        return {
+            **given,
+            **foreign_environment(),
+            "AWS_ENDPOINT_URL": self.api.endpoint_url,
+            **self.endpoint_urls,
+            "AWS_REGION": self.api.region,
+            "AWS_DEFAULT_REGION": self.api.region,
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_LAMBDA_FUNCTION_NAME": function.function_name,
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_size),
+            "SIMULATED_FUNCTION_ARN": function.function_arn,
+            "SIMULATED_FUNCTION_TIMEOUT": str(function.timeout),
+            "_HANDLER": handler,
+        }
+
+    def _runnable(self, function: Any) -> tuple[str, dict[str, str]]:
+        """The handler of a function, and the variables of its template that it gets.
+
+        The functions of this library read none. Other functions do not get the names of Lambda's own.
+        """
+        handler = library_handler(function.code_bytes)
+        if handler is not None:
+            return handler, {}
+        if not self.api.runs_all_functions:
+            raise StackError(f"{function.function_name} is not a function of this library, and does not run")
+        given = function.environment_vars
+        return function.handler, {name: each for name, each in given.items() if not name.startswith("AWS_")}
+
+    def _write_logs(self, function: Any, text: str, credentials: RoleCredentials) -> None:
+        """Write logs with the function's role, as Lambda does; without permission there is no log."""
+        logs = self._logs_client(credentials)
+        place = {"logGroupName": function.logs_group_name, "logStreamName": f"run/{uuid4().hex}"}
+        events = [{"timestamp": _now(), "message": line} for line in text.splitlines() if line]
+        try:
+            logs.create_log_stream(**place)
+            logs.put_log_events(**place, logEvents=events or [{"timestamp": _now(), "message": "END"}])
+        except ClientError:
+            return
+
+    def _logs_client(self, credentials: RoleCredentials) -> Any:
+        if credentials.role_arn not in self._logs:
+            place = (self.api.endpoint_url, self.api.region)
+            self._logs[credentials.role_arn] = client("logs", *place, credentials.as_arguments())
+        return self._logs[credentials.role_arn]
+
+
+@cache
+def _unpacked(code: bytes) -> Path:
+    """The folder of a function's code, in which Python keeps the compiled modules for the next call."""
+    folder = Path(tempfile.mkdtemp(prefix="simulated-function-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    zipfile.ZipFile(io.BytesIO(code)).extractall(folder)
+    return folder
+
+
+def _keeping_log_group(original: Callable[..., None]) -> Callable[..., None]:
+    """Keep the log group of ``LoggingConfig``, which moto ignores."""
+
+    def initialize(function: Any, account_id: str, spec: dict[str, Any], *rest: Any, **more: Any) -> None:
+        original(function, account_id, spec, *rest, **more)
+        function.logs_group_name = spec.get("LoggingConfig", {}).get("LogGroup", function.logs_group_name)
+
+    return initialize
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,125 @@
+"""What SageMaker refuses in requests for inference components and their endpoint configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from moto.sagemaker.exceptions import ValidationError
+
+from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
+from constructs_triton_core.facts.instance_types import InstanceType
+
+from .component import Component, specifications
+
+__all__ = ["check_body", "check_config", "check_model", "expect_stable", "variant_without_model"]
+
+_NOT_SUPPORTED = (
+    "Invalid request provided: Inference Components are not supported in this Endpoint. "
+    "Please make sure this endpoint can deploy inference components."
+)
+_ENVIRONMENT_LIMIT = 16
+#: A Region that refuses a minimum of zero instances; most are not published.
+_WITHOUT_ZERO = ("eu-west-3",)
+
+
+def check_config(wanted: Mapping[str, Any], region: str) -> None:
+    """Check the variants of ``CreateEndpointConfig``."""
+    variants = wanted["ProductionVariants"]
+    for variant in variants:
+        scaling = variant.get("ManagedInstanceScaling")
+        if scaling is not None and "ModelName" in variant:
+            raise ValidationError(
+                "ManagedInstanceScaling is only supported for inference component endpoints."
+            )
+        if scaling is not None and scaling.get("MinInstanceCount") == 0 and region in _WITHOUT_ZERO:
+            raise ValidationError(
+                "Min instance count needs to be greater than 0 for enabled managed instance scaling"
+            )
+    if any("ModelName" not in each for each in variants):
+        _check_shared_config(wanted)
+
+
+def _check_shared_config(wanted: Mapping[str, Any]) -> None:
+    if "ExecutionRoleArn" not in wanted:
+        raise ValidationError("ExecutionRoleArn is required for endpoints with inference components.")
+    if len(wanted["ProductionVariants"]) > 1 or "ShadowProductionVariants" in wanted:
+        raise ValidationError("An endpoint with inference components has one variant.")
+    for member in ("AsyncInferenceConfig", "ExplainerConfig", "DataCaptureConfig"):
+        if member in wanted:
+            raise ValidationError(f"{member} is not supported for endpoints with inference components.")
+    (variant,) = wanted["ProductionVariants"]
+    if "ServerlessConfig" in variant or "InitialVariantWeight" in variant:
+        raise ValidationError("A variant for inference components has instances, and no weight.")
+
+
+def variant_without_model(config: Any, name: str | None) -> Mapping[str, Any]:
+    """Return the variant of a configuration that components may use.
+
+    Raises:
+        ValidationError: the endpoint has models of its own, or no such variant.
+    """
+    (first, *_) = variants = config.production_variants
+    if any("ModelName" in each for each in variants):
+        raise ValidationError(_NOT_SUPPORTED)
+    if name is not None and name != first["VariantName"]:
+        raise ValidationError(f"Could not find variant {name}")
+    found: Mapping[str, Any] = first
+    return found
+
+
+def check_body(body: Mapping[str, Any], variant: Mapping[str, Any]) -> None:
+    """Check the specifications of a request against the variant's instance type."""
+    if ("Specification" in body) == ("Specifications" in body):
+        raise ValidationError("Exactly one of Specification and Specifications has to be given.")
+    types = instance_types_of(variant)
+    for specification in specifications(body):
+        for each in [specification["InstanceType"]] if "InstanceType" in specification else types:
+            if each not in types:
+                raise ValidationError(f"InstanceType {each} is not in the InstancePools of the variant.")
+            _check_specification(specification, each)
+
+
+def _check_specification(specification: Mapping[str, Any], instance_type: str) -> None:
+    if ("ModelName" in specification) == ("Container" in specification):
+        raise ValidationError("Exactly one of ModelName and Container has to be given.")
+    if "ComputeResourceRequirements" not in specification:
+        raise ValidationError("ComputeResourceRequirements is required.")
+    environment = specification.get("Container", {}).get("Environment", {})
+    if len(environment) > _ENVIRONMENT_LIMIT:
+        raise ValidationError(f"We support up to {_ENVIRONMENT_LIMIT} entries in the map.")
+    accelerators = specification["ComputeResourceRequirements"].get("NumberOfAcceleratorDevicesRequired")
+    if accelerators is not None and InstanceType.of(instance_type).gpus == 0:
+        raise ValidationError(f"NumberOfAcceleratorDevicesRequired is not supported on {instance_type}.")
+
+
+def check_model(model: Any, config: Any) -> None:
+    """Check that a model has one container and what its endpoint has: role, VPC and isolation."""
+    containers = [each for each in (model.primary_container, *(model.containers or ())) if each]
+    if len(containers) != 1 or containers[0].get("Mode") == "MultiModel":
+        raise ValidationError("Each inference component contains one model.")
+    shared, own = config.kept_members, model.kept_members
+    different = [
+        member
+        for member, theirs, ours in (
+            ("ExecutionRoleArn", shared.get("ExecutionRoleArn"), model.execution_role_arn),
+            ("VpcConfig", shared.get("VpcConfig"), model.vpc_config or None),
+            (
+                "EnableNetworkIsolation",
+                shared.get("EnableNetworkIsolation", False),
+                own.get("EnableNetworkIsolation", False),
+            ),
+        )
+        if theirs != ours
+    ]
+    if different:
+        raise ValidationError(f"Model and endpoint are not compatible: {', '.join(different)} differ.")
+
+
+def expect_stable(component: Component, action: str) -> None:
+    """Raise ``ValidationError`` while an operation is in progress."""
+    if component.operation is not None:
+        raise ValidationError(
+            f"Cannot {action} inference component {component.arn} while it is in state "
+            f"{component.operation.state}"
+        )

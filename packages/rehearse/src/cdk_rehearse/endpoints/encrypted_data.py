@@ -1,0 +1,250 @@
+"""Who uses data that is encrypted with a KMS key, and whether they still may after each step.
+
+Everything comes from the resources of the stacks: the endpoint configurations say where an endpoint writes,
+buckets and topics have keys, and the policies of roles say who reads and writes there. S3 does not encrypt
+existing objects again when the key of a bucket changes, so what was written before a step keeps its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from moto.iam.models import iam_backends
+from moto.logs.models import logs_backends
+from moto.sagemaker.models import sagemaker_backends
+from moto.sns.models import sns_backends
+
+from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
+
+from ..existing import is_assumed_role
+from ..permissions.access import Access
+from ..permissions.policy import Decision, allowed_resources
+from ..permissions.s3_needs import Need, key_arn, services_of_s3
+from ..steps import Step
+from .data_uses import ARCHIVES, MODELS, DataReading, Use, previous_uses
+from .fleets import Fleets
+
+__all__ = ["DataReading", "EncryptedDataUses", "Use"]
+
+_S3 = "arn:aws:s3:::"
+_ASSETS = f"{_S3}cdk-"
+_OBJECT = "rehearsed"
+"""The key of an object below a prefix."""
+
+
+@dataclass
+class EncryptedDataUses:
+    """Derives the uses from the account as it is."""
+
+    fleets: Fleets
+    access: Access
+    _before: tuple[Use, ...] = field(default_factory=tuple)
+
+    def remember(self) -> None:
+        """Keep in mind what can be used now: something may wait under its key, or under a previous key."""
+        present = tuple(self._uses_of_data())
+        previous = [each for each in self._under_previous_keys(present) if not self._key_refusal(each)]
+        self._before = (*(each for each in present if not self.refusal(each)), *previous)
+
+    def _under_previous_keys(self, present: Sequence[Use]) -> Iterator[Use]:
+        known = (*present, *self._uses_of_models())
+        for role in sorted({each.role for each in known if each.role.startswith("arn:")}):
+            if not is_assumed_role(self.access.api, role):
+                of_role = [each for each in known if each.role == role]
+                yield from previous_uses(of_role, self.access.policies.stored(role))
+
+    def _uses_of_models(self) -> Iterator[Use]:
+        """The models of each endpoint; an archive in the CDK's asset bucket keeps its key."""
+        for name, config_name in self.fleets.running():
+            for role in sorted(self._roles(config_name)):
+                for place in self._model_arns(self.fleets.models_of(config_name)):
+                    data = ARCHIVES if place.startswith(_ASSETS) else MODELS
+                    yield Use(name, data, "reads", place, role, True, self._bucket_key(place))
+
+    def inspect(self, moment: Step) -> Iterator[DataReading]:
+        """Yield whether what is used now, and what was written before the update, can be used."""
+        present = tuple(self._uses_of_data())
+        known = {(each.data, each.action, each.place, each.role) for each in self._before}
+        for use in present:
+            if use.is_own or (use.data, use.action, use.place, use.role) in known:
+                yield DataReading(moment, use, False, self.refusal(use))
+        for use in self._waiting(present):
+            yield DataReading(moment, use, True, self._key_refusal(use))
+
+    def _waiting(self, present: Sequence[Use]) -> Iterator[Use]:
+        """What was written before, with the roles that read it now."""
+        endpoints = {each.endpoint for each in present}
+        own = {(each.endpoint, each.role) for each in present if each.is_own}
+        for use in self._before:
+            if use.data == ARCHIVES:
+                yield from self._still_loaded(use)
+                continue
+            if use.action == "writes" or not use.key or use.endpoint not in endpoints:
+                continue
+            if not use.is_own and self._s3_refusal(use):
+                continue  # it is no reader any more
+            roles = [role for name, role in own if name == use.endpoint] if use.is_own else [use.role]
+            yield from (replace(use, role=role) for role in roles)
+
+    def _still_loaded(self, archive: Use) -> Iterator[Use]:
+        for use in self._uses_of_models():
+            if (use.endpoint, use.place) == (archive.endpoint, archive.place):
+                yield replace(archive, role=use.role)
+
+    def uses(self) -> Iterator[Use]:
+        """Yield each use of the endpoints and log groups that exist, allowed or not."""
+        yield from (replace(each, data=MODELS) for each in self._uses_of_models())
+        yield from self._uses_of_data()
+
+    def _uses_of_data(self) -> Iterator[Use]:
+        """Yield the uses besides those of models, whose objects :class:`Fleets` reads one by one."""
+        api, backend = self.access.api, self._sagemaker
+        service = f"logs.{api.region}.amazonaws.com"
+        for group in logs_backends[api.account][api.region].groups.values():
+            if group.kms_key_id:
+                key = self._key(group.kms_key_id)
+                yield Use("", "logs", "writes", group.arn.removesuffix(":*"), service, True, key)
+        for name, config_name in self.fleets.running():
+            config = backend.endpoint_configs[config_name]
+            for role in sorted(self._roles(config_name)):
+                if not is_assumed_role(self.access.api, role):
+                    yield from self._of_role(name, role, config, config_name)
+
+    def _roles(self, config_name: str) -> set[str]:
+        models = self._sagemaker._models
+        names = self.fleets.models_of(config_name)
+        found = {models[name].execution_role_arn for name in names if name in models}
+        shared = self.fleets.kept_members(config_name).get("ExecutionRoleArn")
+        return found | ({shared} if shared else set())
+
+    def _of_role(self, endpoint: str, role: str, config: Any, config_name: str) -> Iterator[Use]:
+        def own(data: DataName, action: Literal["reads", "writes"], place: str, key: str) -> Use:
+            return Use(endpoint, data, action, place, role, True, key)
+
+        if config.kms_key_id:
+            yield own("storage volumes", "writes", f"endpoint/{endpoint}", self._key(config.kms_key_id))
+        for data, url, key in self._destinations(config, config_name):
+            place, key_of_place = self._place(url, key)
+            yield own(data, "writes", place, key_of_place)
+            yield from self._others("reads", Use(endpoint, data, "reads", place, role, False, key_of_place))
+        asynchronous = config.async_inference_config or {}
+        for topic in _topics(asynchronous):
+            yield own("notifications", "writes", topic, self._topic_key(topic))
+        for place in self._request_places(role) if asynchronous else ():
+            key = self._bucket_key(place)
+            yield own("asynchronous requests", "reads", place, key)
+            request = Use(endpoint, "asynchronous requests", "writes", place, role, False, key)
+            yield from self._others("writes", request)
+
+    def _destinations(self, config: Any, config_name: str) -> Iterator[tuple[DataName, str, str]]:
+        """Where SageMaker writes: the data, its URL, and its key if the configuration has one."""
+        output = (config.async_inference_config or {}).get("OutputConfig", {})
+        for member in ("S3OutputPath", "S3FailurePath"):
+            if member in output:
+                yield "asynchronous responses", output[member], output.get("KmsKeyId", "")
+        capture = config.data_capture_config or {}
+        if "DestinationS3Uri" in capture:
+            yield "captured data", capture["DestinationS3Uri"], capture.get("KmsKeyId", "")
+        shadows = self.fleets.kept_members(config_name).get("ShadowProductionVariants", [])
+        dumps = [each.get("CoreDumpConfig") for each in (*config.production_variants, *shadows)]
+        for dump in filter(None, dumps):
+            yield "core dumps", dump["DestinationS3Uri"], dump.get("KmsKeyId", "")
+
+    def _others(self, action: Literal["reads", "writes"], use: Use) -> Iterator[Use]:
+        """The other roles that may use the same place in S3."""
+        roles = iam_backends[self.access.api.account]["aws"].roles.values()
+        for each in [found for found in roles if found.arn != use.role]:
+            candidate = replace(use, role=each.arn, action=action)
+            if not is_assumed_role(self.access.api, each.arn) and not self._s3_refusal(candidate):
+                yield candidate
+
+    def _request_places(self, role: str) -> list[str]:
+        """Where an asynchronous endpoint reads requests: the configuration does not say, its role does."""
+        models = tuple(self._model_arns(self._sagemaker._models))
+        patterns = allowed_resources(self.access.policies.stored(role), "s3:GetObject")
+        prefixes = [each[:-1] for each in patterns if each.startswith(_S3) and each.endswith("*")]
+        return [
+            f"{each}{_OBJECT}"
+            for each in dict.fromkeys(prefixes)
+            if not any(sign in each for sign in "*?$") and not each.startswith(_ASSETS)
+            if not any(model.startswith(each) or each.startswith(model) for model in models)
+        ]
+
+    def _model_arns(self, names: Iterable[str]) -> Iterator[str]:
+        models = self._sagemaker._models
+        for model in [models[name] for name in names if name in models]:
+            for container in (*(model.containers or ()), model.primary_container or {}):
+                source = (container.get("ModelDataSource") or {}).get("S3DataSource", {}).get("S3Uri")
+                for url in filter(None, (container.get("ModelDataUrl"), source)):
+                    yield url.replace("s3://", _S3)
+
+    def _place(self, url: str, key: str) -> tuple[str, str]:
+        place = f"{url.replace('s3://', _S3).rstrip('/')}/{_OBJECT}"
+        return place, self._key(key) if key else self._bucket_key(place)
+
+    def _bucket_key(self, place: str) -> str:
+        key = self.access.s3_needs.default_key(place.removeprefix(_S3).partition("/")[0])
+        return self._key(key or "")
+
+    def _topic_key(self, topic: str) -> str:
+        api = self.access.api
+        found = sns_backends[api.account][api.region].topics.get(topic)
+        return "" if found is None else self._key(found.kms_master_key_id or "")
+
+    def _key(self, given: str) -> str:
+        """The ARN of a key; an alias is not followed."""
+        return "" if not given or "alias/" in given else key_arn(self.access.api, given)
+
+    def refusal(self, use: Use) -> str:
+        """Why a role may not do what it does; empty if it may."""
+        return self._s3_refusal(use) or self._key_refusal(use)
+
+    def _s3_refusal(self, use: Use) -> str:
+        """Why a role may not use a place, leaving encryption aside; empty if it may."""
+        if use.data in ("storage volumes", "logs"):
+            return ""
+        action = {"reads": "s3:GetObject", "writes": "s3:PutObject"}[use.action]
+        if use.data == "notifications":
+            action = "sns:Publish"
+        elif self.access.bucket_decision(use.place, action) is Decision.DENIED:
+            return f"the bucket denies {action}"
+        return "" if self.access.allows(use.role, action, use.place, {}) else f"{action} is not allowed"
+
+    def _key_refusal(self, use: Use) -> str:
+        """Why a role may not use the key of data; empty if it may, or without a key."""
+        if use.data == "logs":
+            group = {"kms:EncryptionContext:aws:logs:arn": use.place}
+            is_allowed = self.access.key_policies.allow_service(
+                use.role, action="kms:GenerateDataKey", resource=use.key, context=group
+            )
+            return "" if is_allowed else "kms:GenerateDataKey is not allowed"
+        for action, key, context in self._key_needs(use):
+            if not self.access.allows(use.role, action, key, context):
+                return f"{action} is not allowed"
+        return ""
+
+    def _key_needs(self, use: Use) -> Iterator[Need]:
+        region = self.access.api.region
+        if not use.key:
+            return
+        if use.data == "storage volumes":
+            service = {"kms:ViaService": f"sagemaker.{region}.amazonaws.com"}
+            yield "kms:CreateGrant", use.key, {**service, "kms:GrantIsForAWSResource": "true"}
+            return
+        actions = READ_ACTIONS if use.action == "reads" else WRITE_ACTIONS
+        services = services_of_s3(region) if use.place.startswith(_S3) else [f"sns.{region}.amazonaws.com"]
+        for action in actions:
+            yield from ((action, use.key, {"kms:ViaService": service}) for service in services)
+
+    @property
+    def _sagemaker(self) -> Any:
+        return sagemaker_backends[self.access.api.account][self.access.api.region]
+
+
+def _topics(asynchronous: Mapping[str, Any]) -> Iterator[str]:
+    notifications = asynchronous.get("OutputConfig", {}).get("NotificationConfig", {})
+    for member in ("SuccessTopic", "ErrorTopic"):
+        if member in notifications:
+            yield notifications[member]

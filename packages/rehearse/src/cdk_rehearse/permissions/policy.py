@@ -1,0 +1,164 @@
+"""Evaluates IAM policy documents: actions, resources, principals and the conditions that the stacks use.
+
+An unknown element or operator raises an error, so that no statement is evaluated in part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from constructs_triton_core.untrusted.wildcards import matches_wildcards
+
+__all__ = ["Decision", "PolicyError", "Service", "allowed_resources", "decide"]
+
+_ELEMENTS = {"Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", "Principal", "Condition"}
+_NEGATED = "StringNotEquals"
+_IGNORES_CASE = "StringEqualsIgnoreCase"
+_EXACT = ("StringEquals", _IGNORES_CASE, "Bool", _NEGATED)
+_PATTERNS = ("StringLike", "ArnLike", "ArnEquals")
+
+
+class PolicyError(Exception):
+    """A policy uses something that is not simulated."""
+
+
+class Decision(Enum):
+    """The decision of policies about a request."""
+
+    ALLOWED = "allowed"
+    DENIED = "explicitly denied"
+    NOT_GRANTED = "not granted"
+
+
+class Service(str):
+    """A principal that is an AWS service, for example ``sagemaker.amazonaws.com``."""
+
+
+def decide(
+    documents: Iterable[Mapping[str, Any]],
+    *,
+    action: str,
+    resource: str | None,
+    context: Mapping[str, str],
+    principal: str | None = None,
+    note_unknown: Callable[[str], None] | None = None,
+) -> Decision:
+    """The decision of all documents; ``resource`` is ``None`` for a trust policy.
+
+    With ``note_unknown``, what is not known is passed to it and raises no error: a condition, for example,
+    that is not known holds in a statement that allows, and does not hold in one that denies.
+    """
+    decision = Decision.NOT_GRANTED
+    for document in documents:
+        for statement in _listed(document["Statement"]):
+            try:
+                applies = _applies(statement, action, resource, context, principal)
+            except PolicyError as error:
+                if note_unknown is None:
+                    raise
+                applies = _may_apply(statement, action, resource) and statement["Effect"] == "Allow"
+                if _may_apply(statement, action, resource):
+                    note_unknown(str(error))
+            if not applies:
+                continue
+            if statement["Effect"] == "Deny":
+                return Decision.DENIED
+            decision = Decision.ALLOWED
+    return decision
+
+
+def allowed_resources(documents: Iterable[Mapping[str, Any]], action: str) -> list[str]:
+    """The resource patterns of the statements that allow an action."""
+    return [
+        str(resource)
+        for document in documents
+        for statement in _listed(document["Statement"])
+        if statement["Effect"] == "Allow" and _concerns_action(statement, action)
+        for resource in _listed(statement.get("Resource", []))
+    ]
+
+
+def _applies(
+    statement: Mapping[str, Any],
+    action: str,
+    resource: str | None,
+    context: Mapping[str, str],
+    principal: str | None,
+) -> bool:
+    unknown = sorted(statement.keys() - _ELEMENTS)
+    if unknown:
+        raise PolicyError(f"statement element {', '.join(unknown)} is not supported")
+    return (
+        _concerns_action(statement, action)
+        and (resource is None or _concerns_resource(statement, resource))
+        and ("Principal" not in statement or _is_principal(statement["Principal"], principal))
+        and _all_hold(statement.get("Condition", {}), context)
+    )
+
+
+def _may_apply(statement: Mapping[str, Any], action: str, resource: str | None) -> bool:
+    """Whether a statement may concern a request, as far as its action and its resource are known."""
+    if "NotResource" in statement:
+        return _concerns_action(statement, action)
+    patterns = [each for each in _listed(statement.get("Resource", "*")) if "${" not in each]
+    has_unknown = patterns != _listed(statement.get("Resource", "*"))
+    is_concerned = resource is None or has_unknown or _matches_any(patterns, resource)
+    return is_concerned and _concerns_action(statement, action)
+
+
+def _concerns_action(statement: Mapping[str, Any], action: str) -> bool:
+    if "NotAction" in statement:
+        return not _matches_any(statement["NotAction"], action, ignore_case=True)
+    return _matches_any(statement["Action"], action, ignore_case=True)
+
+
+def _concerns_resource(statement: Mapping[str, Any], resource: str) -> bool:
+    if "NotResource" in statement:
+        return not _matches_any(statement["NotResource"], resource)
+    return _matches_any(statement["Resource"], resource)
+
+
+def _is_principal(declared: Any, principal: str | None) -> bool:
+    if declared == "*" or (isinstance(declared, dict) and "*" in _listed(declared.get("AWS", []))):
+        return True
+    if principal is None or not isinstance(declared, dict):
+        return False
+    return principal in _listed(declared.get("Service" if isinstance(principal, Service) else "AWS", []))
+
+
+def _all_hold(conditions: Mapping[str, Any], context: Mapping[str, str]) -> bool:
+    for operator in conditions:
+        if operator not in (*_EXACT, *_PATTERNS):
+            raise PolicyError(f"condition operator {operator} is not supported")
+    return all(
+        _test(operator, values, context.get(key))
+        for operator, tests in conditions.items()
+        for key, values in tests.items()
+    )
+
+
+def _test(operator: str, values: Any, actual: str | None) -> bool:
+    if actual is None:
+        return operator == _NEGATED
+    if operator in _PATTERNS:
+        return _matches_any(values, actual)
+    if operator == _IGNORES_CASE:
+        return actual.casefold() in [str(value).casefold() for value in _listed(values)]
+    is_equal = actual in [str(value) for value in _listed(values)]
+    return is_equal != (operator == _NEGATED)
+
+
+def _matches_any(patterns: Any, text: str, *, ignore_case: bool = False) -> bool:
+    return any(_matches(pattern, text, ignore_case) for pattern in _listed(patterns))
+
+
+def _matches(pattern: str, text: str, ignore_case: bool) -> bool:
+    if "${" in pattern:
+        raise PolicyError(f"policy variables are not supported, got {pattern}")
+    return matches_wildcards(pattern, text, ignore_case=ignore_case)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

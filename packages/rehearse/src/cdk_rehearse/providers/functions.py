@@ -1,0 +1,181 @@
+"""Lambda functions and custom resources."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from ..construct_libraries import library_handler
+from ..custom_resources.answers import Answers
+from ..errors import NotSimulatedError, StackError
+from ..existing import assume_role, assume_sources
+from ..services.service_api import ServiceApi
+from .provider import Deployed, Physical, Provider, Request, ResourceFailedError, tags_as_map, without
+
+__all__ = ["PROVIDERS", "CustomResource"]
+
+_POLL_SECONDS = 0.005
+_DEFAULT_TIMEOUT_SECONDS = 3600
+
+
+class Function(Provider):
+    type = "AWS::Lambda::Function"
+    name_property = "FunctionName"
+    name_limit = 64
+
+    def create(self, request: Request) -> Physical:
+        code = self._code(request)
+        self._expect_running(request, code)
+        wanted = {**request.properties, "FunctionName": self.name(request), "Code": code}
+        if "Tags" in wanted:
+            wanted["Tags"] = tags_as_map(wanted["Tags"])
+        assume_role(self.api, request.properties["Role"])
+        found = self.api.call("lambda", "CreateFunction", **wanted)
+        return Physical(found["FunctionName"], {"Arn": found["FunctionArn"]})
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        name = current.physical.id
+        if current.properties["Code"] != request.properties["Code"]:
+            code = self._code(request)
+            self._expect_running(request, code)
+            self.api.call("lambda", "UpdateFunctionCode", FunctionName=name, **code)
+        settings = without(request.properties, "Code", "Tags", "FunctionName")
+        self.api.call("lambda", "UpdateFunctionConfiguration", FunctionName=name, **settings)
+        return current.physical
+
+    def delete(self, current: Deployed) -> None:
+        self.api.call("lambda", "DeleteFunction", FunctionName=current.physical.id)
+
+    def _code(self, request: Request) -> dict[str, Any]:
+        """The location of the code; inline code of the template becomes ``index.py``."""
+        code: dict[str, Any] = dict(request.properties["Code"])
+        if not str(request.properties.get("Runtime")).startswith("python"):
+            raise NotSimulatedError(f"{self.type}: only Python runs in a simulated account")
+        if "ZipFile" in code:
+            buffer = io.BytesIO()
+            with zipfile.ZipFile(buffer, "w") as archive:
+                archive.writestr("index.py", code["ZipFile"])
+            code["ZipFile"] = buffer.getvalue()
+        return code
+
+    def _expect_running(self, request: Request, code: Mapping[str, Any]) -> None:
+        """Raise ``NotSimulatedError`` unless the account runs this code."""
+        if self.api.runs_all_functions:
+            return
+        if "S3Key" not in code:
+            raise NotSimulatedError(f"{self.type}: {request.logical_id} is not a function of this library")
+        found = self.api.call("s3", "GetObject", Bucket=code["S3Bucket"], Key=code["S3Key"])
+        if library_handler(found["Body"].read()) is None:
+            raise NotSimulatedError(f"{self.type}: {request.logical_id} is not a function of this library")
+
+
+class Permission(Provider):
+    type = "AWS::Lambda::Permission"
+
+    def create(self, request: Request) -> Physical:
+        statement_id = f"{request.logical_id}-{uuid4().hex[:12]}"
+        self.api.call("lambda", "AddPermission", **request.properties, StatementId=statement_id)
+        return Physical(statement_id, {"Id": statement_id})
+
+    def delete(self, current: Deployed) -> None:
+        name = current.properties["FunctionName"]
+        self.api.call("lambda", "RemovePermission", FunctionName=name, StatementId=current.physical.id)
+
+
+class CustomResource(Provider):
+    """Sends CloudFormation's request to the function and waits for its response."""
+
+    type = "AWS::CloudFormation::CustomResource"
+
+    def __init__(self, api: ServiceApi, answers: Answers) -> None:
+        super().__init__(api)
+        self._answers = answers
+
+    def create(self, request: Request) -> Physical:
+        return self._ask("Create", request)
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        return self._ask("Update", request, current)
+
+    def delete(self, current: Deployed) -> None:
+        self._ask("Delete", current.request, current)
+
+    def _ask(self, kind: str, request: Request, current: Deployed | None = None) -> Physical:
+        token = self._answers.expect()
+        event = {
+            "RequestType": kind,
+            "ServiceToken": request.properties["ServiceToken"],
+            "ResponseURL": self._answers.url(token),
+            "StackId": request.stack_id,
+            "RequestId": str(uuid4()),
+            "LogicalResourceId": request.logical_id,
+            "ResourceType": request.type,
+            "ResourceProperties": _as_texts(without(request.properties, "ServiceTimeout")),
+        }
+        if current is not None:
+            event["PhysicalResourceId"] = current.physical.id
+        if current is not None and kind == "Update":
+            event["OldResourceProperties"] = _as_texts(without(current.properties, "ServiceTimeout"))
+        if kind != "Delete":
+            assume_sources(self.api, request.type, request.properties)
+        self._invoke(event)
+        answer = self._wait(token, request)
+        if self._is_delivered_twice(event):
+            self._invoke(event)
+            self._wait_until_idle()
+        return self._read(answer, current)
+
+    def _is_delivered_twice(self, event: dict[str, Any]) -> bool:
+        behaviour, key = self.api.behaviour, (event["LogicalResourceId"], event["RequestType"])
+        return behaviour.duplicates_events and behaviour.draw("duplicate", *key) < 0.5
+
+    def _wait_until_idle(self) -> None:
+        while not self._answers.functions_are_idle():
+            time.sleep(_POLL_SECONDS)
+
+    def _invoke(self, event: dict[str, Any]) -> None:
+        function = event["ServiceToken"].rpartition(":")[2]
+        payload = json.dumps(event).encode()
+        self.api.call("lambda", "Invoke", FunctionName=function, InvocationType="Event", Payload=payload)
+
+    def _wait(self, token: str, request: Request) -> dict[str, Any]:
+        timeout = float(request.properties.get("ServiceTimeout", _DEFAULT_TIMEOUT_SECONDS))
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            is_idle = self._answers.functions_are_idle()  # checked first: a response may arrive in between
+            answer = self._answers.take(token)
+            if answer is not None:
+                return answer
+            if is_idle:
+                raise StackError("CloudFormation did not receive a response from your Custom Resource")
+            time.sleep(_POLL_SECONDS)
+        raise StackError(f"CloudFormation did not receive a response within {timeout:g} seconds")
+
+    def _read(self, answer: dict[str, Any], current: Deployed | None) -> Physical:
+        physical_id = answer["PhysicalResourceId"]
+        if answer["Status"] == "SUCCESS":
+            return Physical(physical_id, answer.get("Data") or {})
+        reason = (
+            "Received response status [FAILED] from custom resource. "
+            f"Message returned: {answer.get('Reason')}"
+        )
+        if current is None:
+            raise ResourceFailedError(reason, Physical(physical_id))
+        raise StackError(reason)
+
+
+def _as_texts(value: Any) -> Any:
+    """CloudFormation passes every scalar to a custom resource as a string."""
+    if isinstance(value, dict):
+        return {name: _as_texts(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_as_texts(each) for each in value]
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+PROVIDERS = (Function, Permission)

@@ -1,0 +1,91 @@
+"""CloudWatch alarms and dashboards, and log groups."""
+
+from __future__ import annotations
+
+from constructs_triton_core.bounded_json import parse_bounded_json
+
+from ..errors import StackError
+from .provider import Deployed, Physical, Provider, Request, tags_as_map, without
+
+__all__ = ["PROVIDERS"]
+
+
+class Alarm(Provider):
+    type = "AWS::CloudWatch::Alarm"
+    name_property = "AlarmName"
+    name_limit = 255
+
+    def create(self, request: Request) -> Physical:
+        return self._put(self.name(request), request)
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        return self._put(current.physical.id, request)
+
+    def delete(self, current: Deployed) -> None:
+        self.api.call("cloudwatch", "DeleteAlarms", AlarmNames=[current.physical.id])
+
+    def _put(self, name: str, request: Request) -> Physical:
+        self.api.call("cloudwatch", "PutMetricAlarm", **{**request.properties, "AlarmName": name})
+        (alarm,) = self.api.call("cloudwatch", "DescribeAlarms", AlarmNames=[name])["MetricAlarms"]
+        return Physical(name, {"Arn": alarm["AlarmArn"]})
+
+
+class Dashboard(Provider):
+    type = "AWS::CloudWatch::Dashboard"
+    name_property = "DashboardName"
+    name_limit = 255
+
+    def create(self, request: Request) -> Physical:
+        return self._put(self.name(request), request.properties["DashboardBody"])
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        return self._put(current.physical.id, request.properties["DashboardBody"])
+
+    def delete(self, current: Deployed) -> None:
+        self.api.call("cloudwatch", "DeleteDashboards", DashboardNames=[current.physical.id])
+
+    def _put(self, name: str, body: str) -> Physical:
+        try:
+            parse_bounded_json(body)
+        except ValueError as error:
+            raise StackError(f"The field DashboardBody must be a valid JSON object: {error}") from None
+        self.api.call("cloudwatch", "PutDashboard", DashboardName=name, DashboardBody=body)
+        return Physical(name)
+
+
+class LogGroup(Provider):
+    type = "AWS::Logs::LogGroup"
+    name_property = "LogGroupName"
+    name_limit = 255
+
+    def create(self, request: Request) -> Physical:
+        name = self.name(request)
+        wanted: dict[str, object] = {"logGroupName": name}
+        if "KmsKeyId" in request.properties:
+            wanted["kmsKeyId"] = request.properties["KmsKeyId"]
+        if "Tags" in request.properties:
+            wanted["tags"] = tags_as_map(request.properties["Tags"])
+        self.simulated(request, "LogGroupName", "KmsKeyId", "Tags", "RetentionInDays")
+        self.api.call("logs", "CreateLogGroup", **wanted)
+        self._retain(name, request)
+        arn = f"arn:aws:logs:{self.api.region}:{self.api.account}:log-group:{name}:*"
+        return Physical(name, {"Arn": arn})
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        if without(current.properties, "RetentionInDays") != without(request.properties, "RetentionInDays"):
+            return super().update(current, request)
+        self._retain(current.physical.id, request)
+        return current.physical
+
+    def delete(self, current: Deployed) -> None:
+        self.api.call("logs", "DeleteLogGroup", logGroupName=current.physical.id)
+
+    def _retain(self, name: str, request: Request) -> None:
+        days = request.properties.get("RetentionInDays")
+        if days is None:
+            self.api.call("logs", "DeleteRetentionPolicy", logGroupName=name)
+        else:
+            self.api.call("logs", "PutRetentionPolicy", logGroupName=name, retentionInDays=days)
+
+
+PROVIDERS = (Alarm, Dashboard, LogGroup)

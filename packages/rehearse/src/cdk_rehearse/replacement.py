@@ -1,0 +1,54 @@
+"""Replaces attributes of moto's classes and environment variables while a context is open."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Any
+
+from constructs_triton_core.errors import MissingDependencyError
+
+__all__ = ["environment", "replaced"]
+
+_INHERITED = object()
+
+
+@contextmanager
+def replaced(owner: Any, name: str, value: Any, *, is_new: bool = False) -> Iterator[None]:
+    """Set an attribute, and restore the former one at the end.
+
+    Raises:
+        MissingDependencyError: the attribute does not exist, and ``is_new`` is not set.
+    """
+    if not is_new and not hasattr(owner, name):
+        raise MissingDependencyError(
+            f"cdk_rehearse: moto {version('moto')} is not supported, its "
+            f"{getattr(owner, '__qualname__', owner)} has no {name}; "
+            "run `pip install 'constructs-triton[rehearse]'`, which installs a supported release"
+        )
+    former = vars(owner).get(name, _INHERITED)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if former is _INHERITED:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, former)
+
+
+@contextmanager
+def environment(**values: str) -> Iterator[None]:
+    """Set environment variables, and restore the former ones at the end."""
+    former = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in former.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,178 @@
+"""CloudFormation's resource schemas, from cfn-lint: properties, types, what causes a replacement.
+
+They are read as data, without importing cfn-lint, which takes seconds.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import regex  # type: ignore[import-untyped]  # reads \p{L}, which patterns of the schemas use
+
+from constructs_triton_core.cloud_assembly.template import value_at
+from constructs_triton_core.errors import MissingDependencyError
+
+from ..errors import TemplateError
+from ..opaque_values import is_opaque
+
+__all__ = ["ResourceSchema", "resource_schema"]
+
+_REGION = "us-east-1"
+#: Their attributes are outputs of a template, or what a function responds.
+_OPEN = ("AWS::CloudFormation::Stack", "AWS::CloudFormation::CustomResource")
+
+
+@dataclass(frozen=True)
+class ResourceSchema:
+    """The schema of one resource type."""
+
+    type: str
+    body: Mapping[str, Any]
+
+    @property
+    def read_only(self) -> set[str]:
+        """Properties that are attributes only: a template cannot set them."""
+        return {path[0] for path in self._paths("readOnlyProperties") if len(path) == 1}
+
+    @property
+    def name_property(self) -> str | None:
+        """The property that contains the name of the resource, if a template can set it."""
+        identifier = self._paths("primaryIdentifier")
+        if len(identifier) != 1 or identifier[0][0] in self.read_only:
+            return None
+        return identifier[0][0]
+
+    @property
+    def generated_identifier(self) -> str:
+        """The attribute that identifies the resource, if the service generates it; otherwise empty."""
+        identifier = self._paths("primaryIdentifier")
+        return identifier[0][0] if len(identifier) == 1 and identifier[0][0] in self.read_only else ""
+
+    @property
+    def attributes(self) -> frozenset[str] | None:
+        """The names of ``Fn::GetAtt``; ``None`` if any name may be one.
+
+        The schema does not list the properties that are attributes too, so all properties are.
+        """
+        if not self.body or self.type in _OPEN:
+            return None
+        nested = {".".join(path) for path in self._paths("readOnlyProperties") if "*" not in path}
+        return frozenset(nested | self.body.get("properties", {}).keys())
+
+    def check(self, properties: Mapping[str, Any]) -> None:
+        """Raise ``TemplateError`` if a property is unknown, missing or of the wrong type."""
+        errors = sorted(self._errors(properties))
+        if errors:
+            raise TemplateError(f"Properties validation failed for resource type {self.type}: {errors}")
+
+    def replacing_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
+        """The properties that differ and can only be given at creation."""
+        paths = self._paths("createOnlyProperties")
+        return {path[0] for path in paths if value_at(old, path) != value_at(new, path)}
+
+    def recreation(self, name: str) -> str:
+        """A change set's word for a change of this property: Never, Conditionally or Always."""
+        depths = [len(path) for path in self._paths("createOnlyProperties") if path[0] == name]
+        if not depths:
+            return "Never"
+        return "Always" if min(depths) == 1 else "Conditionally"
+
+    def _errors(self, properties: Mapping[str, Any]) -> Iterator[str]:
+        for name in sorted(self.read_only & properties.keys()):
+            yield f"#: extraneous key [{name}] is not permitted, it is read-only"
+        for error in _Validator(self.body).iter_errors(properties):
+            if _concerns_opaque_value(error):
+                continue
+            yield f"#/{'/'.join(map(str, error.absolute_path))}: {error.message[:300]}"
+
+    def _paths(self, key: str) -> list[tuple[str, ...]]:
+        return [tuple(each.split("/")[2:]) for each in self.body.get(key) or ()]
+
+
+@cache
+def resource_schema(type: str) -> ResourceSchema:
+    """The schema of a type, which is empty for types that AWS does not define.
+
+    Raises:
+        TemplateError: CloudFormation does not have the type.
+    """
+    if type == "AWS::CDK::Metadata" or not type.startswith(("AWS::", "Alexa::")):
+        return ResourceSchema(type, {})
+    folder = _data_folder()
+    index = json.loads((folder / "providers" / f"{_REGION}.json").read_text())
+    if type not in index:
+        raise TemplateError(
+            f"Template format error: Unrecognized resource types: [{type}]; "
+            "correct the type, or run `pip install --upgrade cfn-lint` if it is new"
+        )
+    return ResourceSchema(type, json.loads((folder / "resources" / f"{index[type]}.json").read_text()))
+
+
+def _concerns_opaque_value(error: jsonschema.ValidationError) -> bool:
+    """Whether the value, or one in an alternative, is of a resource that is not simulated."""
+    if error.validator in ("anyOf", "oneOf", "allOf", "if"):
+        return any(map(_concerns_opaque_value, error.context or ()))
+    return is_opaque(error.instance)
+
+
+def _data_folder() -> Path:
+    spec = importlib.util.find_spec("cfnlint")
+    if spec is None or spec.origin is None:
+        raise MissingDependencyError(
+            "cdk_rehearse: cfn-lint is not installed; run `pip install 'constructs-triton[rehearse]'`"
+        )
+    return Path(spec.origin).parent / "data" / "schemas"
+
+
+def _is_number(_: Any, value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, bool)
+
+
+def _is_integer(checker: Any, value: Any) -> bool:
+    return _is_number(checker, value) and float(value).is_integer()
+
+
+def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+    if isinstance(value, str) and regex.search(pattern, value) is None:
+        yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+def _enum(_: Any, values: list[Any], value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+    if str(value) not in [str(each) for each in values]:
+        yield jsonschema.ValidationError(f"{value!r} is not one of {values!r}")
+
+
+def _minimum(_: Any, limit: float, value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+    if _is_number(None, value) and float(value) < limit:
+        yield jsonschema.ValidationError(f"{value!r} is less than the minimum of {limit}")
+
+
+def _maximum(_: Any, limit: float, value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+    if _is_number(None, value) and float(value) > limit:
+        yield jsonschema.ValidationError(f"{value!r} is greater than the maximum of {limit}")
+
+
+# CloudFormation accepts a string for every scalar: parameters are always strings.
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft7Validator,
+    {"pattern": _pattern, "enum": _enum, "minimum": _minimum, "maximum": _maximum},
+    type_checker=jsonschema.Draft7Validator.TYPE_CHECKER.redefine_many(
+        {
+            "number": _is_number,
+            "integer": _is_integer,
+            "boolean": lambda _, value: isinstance(value, bool) or value in ("true", "false"),
+            "string": lambda _, value: isinstance(value, str | int | float),
+        }
+    ),
+)

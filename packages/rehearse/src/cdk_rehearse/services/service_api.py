@@ -1,0 +1,118 @@
+"""Calls moto's services through boto3; checks and records every request."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import boto3
+import botocore.session
+from botocore import xform_name
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.loaders import Loader
+
+from ..behaviour import CALM, Behaviour
+from ..errors import NotSimulatedError, StackError
+from .request_shapes import conform
+
+__all__ = ["ServiceApi", "client", "share_service_models"]
+
+_ABSENT = {
+    "ecr": ("RepositoryNotFoundException",),
+    "iam": ("NoSuchEntity",),
+    "lambda": ("ResourceNotFoundException",),
+    "s3": ("NoSuchBucket", "NoSuchKey"),
+    "sns": ("NotFound",),
+}
+CREDENTIALS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+
+
+def client(service: str, endpoint_url: str, region: str, credentials: dict[str, str] | None = None) -> Any:
+    """A boto3 client without retries, with path-style buckets since loopback has no subdomains."""
+    config = Config(s3={"addressing_style": "path"}, retries={"total_max_attempts": 1})
+    make: Any = boto3.client  # the type depends on the service's name
+    return make(
+        service,
+        endpoint_url=endpoint_url,
+        region_name=region,
+        config=config,
+        **(CREDENTIALS if credentials is None else credentials),
+    )
+
+
+@dataclass
+class ServiceApi:
+    """Calls services as CloudFormation does; ``calls`` records service, operation and request."""
+
+    endpoint_url: str
+    account: str
+    region: str
+    behaviour: Behaviour = CALM
+    calls: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+    runs_all_functions: bool = False
+    """Whether all Python functions run, or only the deploy-time functions of this library."""
+    assumes_existing: bool = False
+    """Whether exports, buckets and roles that no stack of this account creates exist. Otherwise they are an
+    error."""
+    assumed: set[tuple[str, str]] = field(default_factory=set)
+    """Kind and name of the buckets and roles that were created because they exist outside the stacks."""
+    mentioned: set[tuple[str, str]] = field(default_factory=set)
+    """Kind and name of the buckets, roles, keys and networks that properties of resources name."""
+    not_simulated: dict[str, list[str]] = field(default_factory=dict)
+    """Resource types, or properties of them, that no provider knows, with ``<stack>/<logical ID>``."""
+    _clients: dict[str, Any] = field(default_factory=dict)
+
+    def client(self, service: str) -> Any:
+        """A client of the administrator."""
+        if service not in self._clients:
+            self._clients[service] = client(service, self.endpoint_url, self.region)
+        return self._clients[service]
+
+    def call(self, service: str, operation: str, **request: Any) -> Any:
+        """Call an operation; raises ``StackError`` with the service's message or all invalid members."""
+        conformed, errors = conform(service, operation, request)
+        if errors:
+            # CloudFormation's schema has the property, so that its provider does not know it.
+            is_unknown = all(": unknown member " in each for each in errors)
+            message = f"Invalid request provided: {'; '.join(errors)}"
+            raise NotSimulatedError(message) if is_unknown else StackError(message)
+        self.calls.append((service, operation, conformed))
+        try:
+            return getattr(self.client(service), xform_name(operation))(**conformed)
+        except ClientError as error:
+            details = error.response["Error"]
+            message = f"{details['Message']} (Service: {service}, Code: {details['Code']})"
+            raise _error_class(service, details["Code"])(message) from error
+        except BotoCoreError as error:
+            raise StackError(str(error)) from error
+
+    def note_not_simulated(self, what: str, stack: str, logical_id: str) -> None:
+        """Note a type, or a part of one, that is not simulated."""
+        names = self.not_simulated.setdefault(what, [])
+        if (name := f"{stack}/{logical_id}" if stack else logical_id) not in names:
+            names.append(name)
+
+
+def _error_class(service: str, code: str) -> type[StackError]:
+    """What a template refers to and this account does not have is in the user's account."""
+    is_absent = code in _ABSENT.get(service, ()) or (service == "ec2" and code.endswith(".NotFound"))
+    return NotSimulatedError if is_absent else StackError
+
+
+@cache
+def share_service_models() -> None:
+    """Let all sessions of this process share the service models that one of them has parsed.
+
+    moto's sessions parse each model again, which takes a third of the time of a rehearsal.
+    """
+    first_loader = cache(botocore.session.create_loader)
+
+    def create_loader(search_path_string: str | None = None) -> Loader:
+        loader = copy.copy(first_loader(search_path_string))
+        vars(loader)["_search_paths"] = list(loader.search_paths)  # boto3 adds to it
+        return loader
+
+    botocore.session.create_loader = create_loader

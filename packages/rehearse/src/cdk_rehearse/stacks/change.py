@@ -1,0 +1,209 @@
+"""One create or update of a stack: what is done to each resource, and what a rollback has to undo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+from uuid import uuid4
+
+from constructs_triton_core.cloud_assembly.evaluation_budget import EvaluationBudget
+from constructs_triton_core.cloud_assembly.intrinsics import Evaluator
+from constructs_triton_core.cloud_assembly.template import Resource, Template
+
+from ..errors import FAILURES, StackError
+from ..existing import mentions
+from ..providers import is_custom
+from ..providers.provider import Deployed, Physical, Provider, Request, ResourceFailedError
+from ..services.resource_schemas import resource_schema
+from ..steps import Step
+from .dynamic_references import resolve_references
+from .engine import Engine, failing
+from .exports import expect_kept
+from .order import creation_order, deletion_order
+from .stack import Output, Stack
+
+__all__ = ["RETAINING", "Change"]
+
+RETAINING = ("Retain", "RetainExceptOnCreate")
+
+
+@dataclass
+class _Operation:
+    """The operation on one resource."""
+
+    kind: Literal["create", "update", "replace"]
+    request: Request
+    current: Deployed | None
+
+    def carry_out(self, provider: Provider) -> Physical:
+        if self.kind == "update" and self.current is not None:
+            return provider.update(self.current, self.request)
+        if self.kind == "replace":
+            self._expect_free_name(provider)
+        return provider.create(self.request)
+
+    def _expect_free_name(self, provider: Provider) -> None:
+        name = provider.name_property or ""
+        given = self.request.properties.get(name)
+        if given and self.current is not None and self.current.properties.get(name) == given:
+            raise StackError(
+                "CloudFormation cannot update a stack when a custom-named resource requires replacing. "
+                f"Rename {given} and update the stack again."
+            )
+
+
+@dataclass
+class Change:
+    """A create or update in progress; records what to undo and what to delete."""
+
+    engine: Engine
+    stack: Stack
+    template: Template
+    touched: list[str] = field(default_factory=list)
+    """Logical ids that were changed, in order; the last one may have failed partly."""
+    created: list[Deployed] = field(default_factory=list)
+    superseded: list[tuple[Deployed, bool]] = field(default_factory=list)
+    """Resources that were replaced or are no longer declared, and whether to retain them."""
+    budget: EvaluationBudget = field(default_factory=EvaluationBudget)
+
+    def run(self, given: dict[str, str]) -> None:
+        parameters = self.engine.check(self.stack, self.template, given)
+        behaviour = self.engine.behaviour
+        places = deletion_order(self.stack.template, behaviour, "cleanup")
+        self.stack.template, self.stack.given, self.stack.parameters = self.template, given, parameters
+        order = creation_order(self.template, behaviour, "change")
+        conditions = self._evaluator()
+        wanted = [name for name in order if _is_wanted(self.template.resources[name], conditions)]
+        for logical_id in wanted:
+            self._put(self.template.resources[logical_id])
+        for logical_id in self.stack.resources.keys() - set(wanted):
+            deployed = self.stack.resources.pop(logical_id)
+            self.superseded.append((deployed, deployed.deletion_policy in RETAINING))
+        self.superseded.sort(key=lambda each: places.index(each[0].request.logical_id))
+        outputs = self._outputs()
+        expect_kept(self.engine.stacks, self.stack, outputs)
+        self.stack.outputs = outputs
+
+    def _evaluator(self) -> Evaluator:
+        stacks, stack = self.engine.stacks, self.stack
+        return stacks.evaluator(stack, self.template, stack.parameters, stack.resources, self.budget)
+
+    def _put(self, resource: Resource) -> None:
+        """Create, update or replace one resource as the template declares."""
+        current = self.stack.resources.get(resource.logical_id)
+        physical_id = "" if current is None else current.physical.id
+        try:
+            request = self._request(resource)
+            operation = self._operation(request, current)
+            if operation is None and current is not None:
+                self._keep(resource, request, current.physical, current)
+                return
+            assert operation is not None
+            physical = self._carry_out(operation)
+        except FAILURES as error:
+            status = "CREATE_FAILED" if current is None else "UPDATE_FAILED"
+            self.stack.record(resource.logical_id, resource.type, physical_id, status, str(error))
+            raise StackError(f"{resource.logical_id}: {error}") from error
+        self._keep(resource, request, physical, current)
+        status = "CREATE_COMPLETE" if current is None else "UPDATE_COMPLETE"
+        self.stack.record(resource.logical_id, resource.type, physical.id, status)
+        self.engine.inspect(Step(operation.kind, resource.logical_id))
+
+    def _request(self, resource: Resource) -> Request:
+        declared = self._evaluator().evaluate(dict(resource.properties))
+        properties = resolve_references(declared, self.engine.stacks.api)
+        return Request(self.stack.name, self.stack.id, resource.logical_id, resource.type, properties)
+
+    def _operation(self, request: Request, current: Deployed | None) -> _Operation | None:
+        if current is not None and current.request == request:
+            return None
+        _check_properties(request)
+        if current is None:
+            return _Operation("create", request, None)
+        return _Operation("replace" if _has_to_be_replaced(current, request) else "update", request, current)
+
+    def _carry_out(self, operation: _Operation) -> Physical:
+        request, current = operation.request, operation.current
+        self.engine.stacks.api.mentioned.update(mentions(request.properties))
+        physical_id = "" if current is None else current.physical.id
+        status = "CREATE_IN_PROGRESS" if current is None else "UPDATE_IN_PROGRESS"
+        self.stack.record(request.logical_id, request.type, physical_id, status)
+        try:
+            physical = self._carry_out_or_fail(operation)
+        except ResourceFailedError as error:
+            # The resource exists although it failed, so the rollback has to find it.
+            failed = Deployed(request, error.physical)
+            self.stack.resources[request.logical_id] = failed
+            self.created.append(failed)
+            raise
+        except Exception as error:
+            if operation.kind == "update" and current is not None:  # the rollback changes it back
+                self.stack.resources[request.logical_id] = replace(current, request=request)
+                self.touched.append(request.logical_id)
+            raise error if isinstance(error, FAILURES) else StackError(f"{error!r}") from error
+        if current is not None:
+            self.touched.append(request.logical_id)
+        return physical
+
+    def _carry_out_or_fail(self, operation: _Operation) -> Physical:
+        request, provider = operation.request, self.engine.providers.of(operation.request.type)
+        failure = self.engine.behaviour.failure(request.logical_id, is_custom=is_custom(request.type))
+        physical: Physical | None = None
+        try:
+            with failing(failure):
+                physical = operation.carry_out(provider)
+        except StackError as error:
+            if physical is None or operation.kind == "update":
+                raise
+            raise ResourceFailedError(str(error), _after_failure(request, physical)) from error
+        return physical
+
+    def _keep(
+        self, resource: Resource, request: Request, physical: Physical, current: Deployed | None
+    ) -> None:
+        deployed = Deployed(request, physical, resource.deletion_policy, resource.update_replace_policy)
+        self.stack.resources[resource.logical_id] = deployed
+        if current is None or current.physical.id != physical.id:
+            self.created.append(deployed)
+            if current is not None:
+                self.superseded.append((current, resource.update_replace_policy in RETAINING))
+
+    def _outputs(self) -> list[Output]:
+        evaluator = self._evaluator()
+        outputs = []
+        for key, each in self.template.outputs.items():
+            if "Condition" in each and not evaluator.condition(each["Condition"]):
+                continue
+            export = evaluator.evaluate(each["Export"]["Name"]) if "Export" in each else None
+            value = str(evaluator.evaluate(each["Value"]))
+            outputs.append(Output(key, value, each.get("Description", ""), export))
+        return outputs
+
+
+def _is_wanted(resource: Resource, evaluator: Evaluator) -> bool:
+    return resource.condition is None or evaluator.condition(resource.condition)
+
+
+def _has_to_be_replaced(current: Deployed, request: Request) -> bool:
+    if current.request.type != request.type:
+        return True
+    if is_custom(request.type):
+        if current.properties["ServiceToken"] != request.properties["ServiceToken"]:
+            raise StackError("Modifying service token is not allowed.")
+        return False
+    return bool(resource_schema(request.type).replacing_changes(current.properties, request.properties))
+
+
+def _after_failure(request: Request, physical: Physical) -> Physical:
+    """The response of a custom resource was lost, and with it the physical id."""
+    if not is_custom(request.type):
+        return physical
+    return Physical(f"{request.stack_name}-{request.logical_id}-{uuid4().hex[:12].upper()}")
+
+
+def _check_properties(request: Request) -> None:
+    if is_custom(request.type):
+        if "ServiceToken" not in request.properties:
+            raise StackError("custom resources need a ServiceToken")
+        return
+    resource_schema(request.type).check(request.properties)

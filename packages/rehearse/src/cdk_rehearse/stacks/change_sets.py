@@ -1,0 +1,124 @@
+"""Change sets: what a template would change in a stack."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from constructs_triton_core.cloud_assembly.template import Resource, Template, references
+
+from ..providers import is_custom
+from ..services.resource_schemas import resource_schema
+from .stack import Stack
+
+__all__ = ["ChangeSet", "resource_changes"]
+
+_REPLACEMENT = {"Never": "False", "Conditionally": "Conditional", "Always": "True"}
+_ATTRIBUTES = {"DeletionPolicy": "deletion_policy", "UpdateReplacePolicy": "update_replace_policy"}
+
+
+@dataclass
+class ChangeSet:
+    """A change set that can be executed."""
+
+    id: str
+    name: str
+    stack: Stack
+    template: Template
+    given: dict[str, str]
+    tags: list[dict[str, str]]
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    status: str = "CREATE_COMPLETE"
+    reason: str = ""
+    execution_status: str = "AVAILABLE"
+    imports: dict[str, str] = field(default_factory=dict)
+    created: float = field(default_factory=time.time)
+
+    def fail(self, reason: str) -> None:
+        """Whether there is nothing to execute."""
+        self.status, self.execution_status, self.reason = "FAILED", "UNAVAILABLE", reason
+
+
+def resource_changes(
+    stack: Stack, template: Template, parameters: Mapping[str, Any], wanted: set[str]
+) -> list[dict[str, Any]]:
+    """The resources to add, modify and remove, with reasons, as ``DescribeChangeSet`` lists them."""
+    walk = _Walk(stack, template, parameters)
+    changes = [walk.change(template.resources[name]) for name in template.order if name in wanted]
+    removed = [name for name in stack.resources if name not in wanted]
+    changes += [_change("Remove", stack, name, stack.resources[name].request.type) for name in removed]
+    return [change for change in changes if change is not None]
+
+
+class _Walk:
+    """Visits the resources in order, to find what a replacement affects."""
+
+    def __init__(self, stack: Stack, template: Template, parameters: Mapping[str, Any]) -> None:
+        self._stack = stack
+        self._template = template
+        self._changed_parameters = {
+            name
+            for name in parameters.keys() | stack.parameters.keys()
+            if parameters.get(name) != stack.parameters.get(name)
+        }
+        self._replaced: set[str] = set()
+
+    def change(self, resource: Resource) -> dict[str, Any] | None:
+        name = resource.logical_id
+        if name not in self._stack.resources:
+            return _change("Add", self._stack, name, resource.type)
+        old = self._stack.template.resources[name]
+        details = [*self._property_details(resource, old), *_attribute_details(resource, old)]
+        if not details:
+            return None
+        recreations = {each["Target"].get("RequiresRecreation", "Never") for each in details}
+        worst = next(each for each in ("Always", "Conditionally", "Never") if each in recreations)
+        if worst != "Never":
+            self._replaced.add(name)
+        return {
+            **_change("Modify", self._stack, name, resource.type),
+            "Replacement": _REPLACEMENT[worst],
+            "Scope": sorted({each["Target"]["Attribute"] for each in details}),
+            "Details": details,
+        }
+
+    def _property_details(self, resource: Resource, old: Resource) -> list[dict[str, Any]]:
+        details = []
+        for name in sorted(resource.properties.keys() | old.properties.keys()):
+            new_value = resource.properties.get(name)
+            target = {
+                "Attribute": "Properties",
+                "Name": name,
+                "RequiresRecreation": _recreation(resource.type, name),
+            }
+            if new_value != old.properties.get(name):
+                details.append(_detail(target, "Static", "DirectModification"))
+            for cause in sorted(references(new_value) & self._replaced):
+                details.append(_detail(target, "Dynamic", "ResourceReference", cause))
+            for cause in sorted(references(new_value) & self._changed_parameters):
+                details.append(_detail(target, "Static", "ParameterReference", cause))
+        return details
+
+
+def _attribute_details(resource: Resource, old: Resource) -> list[dict[str, Any]]:
+    changed = [name for name, field in _ATTRIBUTES.items() if getattr(resource, field) != getattr(old, field)]
+    return [_detail({"Attribute": name}, "Static", "DirectModification") for name in changed]
+
+
+def _recreation(type: str, property: str) -> str:
+    if is_custom(type):
+        return "Never"
+    return resource_schema(type).recreation(property)
+
+
+def _detail(target: dict[str, Any], evaluation: str, source: str, cause: str = "") -> dict[str, Any]:
+    detail = {"Target": target, "Evaluation": evaluation, "ChangeSource": source}
+    return {**detail, "CausingEntity": cause} if cause else detail
+
+
+def _change(action: str, stack: Stack, logical_id: str, type: str) -> dict[str, Any]:
+    change = {"Action": action, "LogicalResourceId": logical_id, "ResourceType": type}
+    deployed = stack.resources.get(logical_id)
+    return change if deployed is None else {**change, "PhysicalResourceId": deployed.physical.id}

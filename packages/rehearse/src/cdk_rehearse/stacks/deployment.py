@@ -1,0 +1,264 @@
+"""The operations on a stack: create, update, delete, and their rollbacks.
+
+Resources are created one after the other in the order of their dependencies; CloudFormation would create
+independent ones at the same time. A replacement is created immediately. What it replaces is deleted in the
+cleanup phase, after every other change has succeeded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from constructs_triton_core.cloud_assembly.template import Template
+
+from ..errors import FAILURES, StackError
+from ..providers import is_custom
+from ..providers.provider import Deployed
+from ..steps import Step
+from .change import RETAINING, Change
+from .engine import Engine, failing
+from .exports import expect_deletable
+from .order import creation_order, deletion_order
+from .stack import Output, Stack
+
+__all__ = ["Deployer"]
+
+_NOT_UPDATABLE = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED", "DELETE_FAILED")
+
+
+@dataclass
+class Deployer(Engine):
+    """Carries out operations on the stacks of one simulated account."""
+
+    _unfinished: dict[str, _Unfinished] = field(default_factory=dict)
+    """The updates of nested stacks whose parents are still being updated, by the ID of the stack."""
+
+    def deploy(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
+        """Create or update a stack; its status shows the result. A failure is rolled back.
+
+        Raises:
+            StackError: the stack is in a state that CloudFormation does not update.
+        """
+        self.expect_updatable(stack)
+        if stack.resources:
+            self._update(stack, template, dict(given))
+        else:
+            self._create(stack, template, dict(given))
+
+    def expect_updatable(self, stack: Stack) -> None:
+        """Raise ``StackError`` in a state after which CloudFormation accepts no update."""
+        if stack.status in _NOT_UPDATABLE:
+            raise StackError(f"Stack:{stack.id} is in {stack.status} state and can not be updated.")
+
+    def continue_rollback(self, stack: Stack) -> None:
+        """Resume the failed rollback of an update, as ``cdk rollback`` does; the status shows the result.
+
+        Raises:
+            StackError: the stack is in another state.
+        """
+        self.resumed_rollback(stack)()
+
+    def resumed_rollback(self, stack: Stack) -> Callable[[], None]:
+        """The same as an operation that can be started later."""
+        if stack.status != "UPDATE_ROLLBACK_FAILED" or stack.roll_back is None:
+            raise StackError(f"Stack:{stack.id} is in {stack.status} state and can not be rolled back.")
+        return stack.roll_back
+
+    def update_nested(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
+        """Update a nested stack. What it replaces is deleted with what its parent replaces.
+
+        Raises:
+            StackError: the update failed and was rolled back.
+        """
+        self.expect_updatable(stack)
+        before = _Before.of(stack)
+        stack.enter("UPDATE_IN_PROGRESS", "User Initiated")
+        change = Change(self, stack, template)
+        try:
+            change.run(dict(given))
+        except FAILURES as error:
+            self._restore(stack, before, change, str(error))
+            raise StackError(f"Embedded stack {stack.id} was not successfully updated: {error}") from error
+        self._unfinished[stack.id] = _Unfinished(
+            finish=lambda: self._clean_up(stack, "UPDATE_COMPLETE", change.superseded),
+            undo=lambda: self._restore(stack, before, change, "The parent stack is rolled back"),
+        )
+
+    def undo_nested(self, stack: Stack) -> bool:
+        """Undo the update of a nested stack in a rollback of its parent; return whether there was one."""
+        unfinished = self._unfinished.pop(stack.id, None)
+        if unfinished is not None:
+            unfinished.undo()
+        return unfinished is not None
+
+    def delete(self, stack: Stack) -> None:
+        """Delete what is not retained, in reverse order; stops at a resource that cannot be deleted."""
+        before = stack.status
+        self._begin(stack, "DELETE_IN_PROGRESS")
+        try:
+            expect_deletable(self.stacks, stack)
+        except StackError as error:
+            self._end(stack, before, str(error))
+            return
+        for deployed in self._backwards(stack):
+            logical_id = deployed.request.logical_id
+            try:
+                self._remove(stack, deployed, retain=deployed.deletion_policy in RETAINING)
+            except StackError as error:
+                reason = f"The following resource(s) failed to delete: [{logical_id}]. {error}"
+                self._end(stack, "DELETE_FAILED", reason)
+                return
+            del stack.resources[logical_id]
+        stack.outputs = []
+        self._end(stack, "DELETE_COMPLETE")
+
+    def _begin(self, stack: Stack, status: str) -> None:
+        stack.enter(status, "User Initiated")
+        self.inspect(Step("start", status))
+
+    def _turn_back(self, stack: Stack, status: str, reason: str) -> None:
+        stack.enter(status, reason)
+        self.inspect(Step("rollback", status))
+
+    def _end(self, stack: Stack, status: str, reason: str = "") -> None:
+        stack.enter(status, reason)
+        self.inspect(Step("end", status))
+
+    def _create(self, stack: Stack, template: Template, given: dict[str, str]) -> None:
+        self._begin(stack, "CREATE_IN_PROGRESS")
+        change = Change(self, stack, template)
+        try:
+            change.run(given)
+        except FAILURES as error:
+            self._turn_back(stack, "ROLLBACK_IN_PROGRESS", str(error))
+            self._roll_back_create(stack, str(error))
+            return
+        self._end(stack, "CREATE_COMPLETE")
+
+    def _roll_back_create(self, stack: Stack, reason: str) -> None:
+        status = "ROLLBACK_COMPLETE"
+        for deployed in self._backwards(stack):
+            try:
+                self._remove(stack, deployed, retain=deployed.is_kept_after_create)
+            except StackError:
+                status = "ROLLBACK_FAILED"
+                continue
+            del stack.resources[deployed.request.logical_id]
+        self._end(stack, status, reason)
+
+    def _update(self, stack: Stack, template: Template, given: dict[str, str]) -> None:
+        before = _Before.of(stack)
+        self._begin(stack, "UPDATE_IN_PROGRESS")
+        change = Change(self, stack, template)
+        try:
+            change.run(given)
+        except FAILURES as error:
+            self._restore(stack, before, change, str(error))
+            return
+        self._clean_up(stack, "UPDATE_COMPLETE", change.superseded)
+
+    def _restore(self, stack: Stack, before: _Before, change: Change, reason: str) -> None:
+        """Roll back an update: changed resources get their old properties, new ones are deleted."""
+        self._turn_back(stack, "UPDATE_ROLLBACK_IN_PROGRESS", reason)
+        try:
+            for logical_id in creation_order(before.template, self.behaviour, "rollback"):
+                old = before.resources.get(logical_id)
+                is_restored = old is stack.resources.get(logical_id)  # by a rollback that failed later
+                if old is not None and logical_id in change.touched and not is_restored:
+                    self._put_back(stack, old)
+        except StackError as error:
+            stack.roll_back = lambda: self._restore(stack, before, change, reason)
+            self._end(stack, "UPDATE_ROLLBACK_FAILED", str(error))
+            return
+        before.restore(stack)
+        # UpdateStack keeps what it created and the template retains, unless RetainExceptOnCreate is set. No
+        # document says so of the new half of a replacement, to which DeletionPolicy does not apply.
+        created = [(each, each.is_kept_after_create and _is_new(each, before)) for each in change.created]
+        self._clean_up(stack, "UPDATE_ROLLBACK_COMPLETE", created[::-1])
+        stack.reason = reason
+
+    def _put_back(self, stack: Stack, old: Deployed) -> None:
+        """Restore the old physical resource, or change the resource back in place."""
+        logical_id, now = old.request.logical_id, stack.resources[old.request.logical_id]
+        kind, physical_id = old.request.type, old.physical.id
+        is_in_place = now.physical.id == physical_id
+        is_updated = is_in_place or (is_custom(kind) and self.behaviour.updates_replaced_on_rollback)
+        stack.record(logical_id, kind, physical_id, "UPDATE_IN_PROGRESS")
+        try:
+            with failing(self.behaviour.failing_restore.get(logical_id)):
+                if is_updated:
+                    self.providers.of(kind).update(now, old.request)
+        except StackError as error:
+            stack.record(logical_id, kind, physical_id, "UPDATE_FAILED", str(error))
+            raise
+        stack.resources[logical_id] = old
+        stack.record(logical_id, kind, physical_id, "UPDATE_COMPLETE")
+        self.inspect(Step("restore", logical_id))
+
+    def _clean_up(self, stack: Stack, status: str, removals: list[tuple[Deployed, bool]]) -> None:
+        """Delete resources that the stack no longer has; a failure is recorded and changes nothing else."""
+        self.begin_cleanup()
+        for deployed in stack.resources.values():
+            if (nested := self._unfinished.pop(deployed.physical.id, None)) is not None:
+                nested.finish()
+        if removals:
+            stack.enter(f"{status}_CLEANUP_IN_PROGRESS")
+        for deployed, retain in removals:
+            try:
+                self._remove(stack, deployed, retain=retain)
+            except StackError:
+                continue  # noted in the events, as CloudFormation does
+        self._end(stack, status)
+
+    def _remove(self, stack: Stack, deployed: Deployed, *, retain: bool) -> None:
+        request, physical_id = deployed.request, deployed.physical.id
+        if retain:
+            stack.record(request.logical_id, request.type, physical_id, "DELETE_SKIPPED")
+            return
+        stack.record(request.logical_id, request.type, physical_id, "DELETE_IN_PROGRESS")
+        try:
+            with failing("before" if request.logical_id in self.behaviour.failing_delete else None):
+                self.providers.of(request.type).delete(deployed)
+        except StackError as error:
+            stack.record(request.logical_id, request.type, physical_id, "DELETE_FAILED", str(error))
+            raise
+        stack.record(request.logical_id, request.type, physical_id, "DELETE_COMPLETE")
+        self.inspect(Step("delete", request.logical_id))
+
+    def _backwards(self, stack: Stack) -> list[Deployed]:
+        """The stack's resources, each before the resources that it depends on."""
+        order = deletion_order(stack.template, self.behaviour, "delete")
+        places = {logical_id: place for place, logical_id in enumerate(order)}
+        resources = stack.resources.values()
+        return sorted(resources, key=lambda each: places.get(each.request.logical_id, len(places)))
+
+
+def _is_new(deployed: Deployed, before: _Before) -> bool:
+    return deployed.request.logical_id not in before.resources
+
+
+@dataclass(frozen=True)
+class _Unfinished:
+    finish: Callable[[], None]
+    undo: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class _Before:
+    """The state of a stack before an update, for the rollback."""
+
+    template: Template
+    given: dict[str, str]
+    parameters: dict[str, Any]
+    resources: dict[str, Deployed]
+    outputs: list[Output]
+
+    @classmethod
+    def of(cls, stack: Stack) -> _Before:
+        return cls(stack.template, stack.given, stack.parameters, dict(stack.resources), stack.outputs)
+
+    def restore(self, stack: Stack) -> None:
+        stack.template, stack.given, stack.parameters = self.template, self.given, self.parameters
+        stack.resources, stack.outputs = dict(self.resources), self.outputs

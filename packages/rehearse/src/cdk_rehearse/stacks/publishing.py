@@ -1,0 +1,54 @@
+"""Publishes the assets of a cloud assembly without the CDK's command line."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+from moto.s3.models import s3_backends
+
+from constructs_triton_core.cloud_assembly.assembly import Assembly
+
+from ..providers.storage import location
+from ..services.service_api import ServiceApi
+
+__all__ = ["publish"]
+
+
+def publish(assembly: Assembly, api: ServiceApi) -> None:
+    """Upload the file assets to the bucket that the templates use, as ``cdk deploy`` does."""
+    for manifest in assembly.asset_manifests:
+        for name, _ in manifest.images():
+            api.note_not_simulated("image asset", "", name)
+        for asset in manifest.files():
+            if asset.path is None:  # a program writes it
+                api.note_not_simulated("file asset", "", asset.display_name)
+                continue
+            body = asset.path.read_bytes() if asset.packaging == "file" else _zipped(asset.path)
+            for place in asset.destinations.values():
+                bucket = _bucket(place["bucketName"], api)
+                _expect_bucket(bucket, api)
+                api.call("s3", "PutObject", Bucket=bucket, Key=place["objectKey"], Body=body)
+
+
+def _expect_bucket(name: str, api: ServiceApi) -> None:
+    """Create the bucket of an environment that was bootstrapped with another qualifier."""
+    if api.assumes_existing and name not in s3_backends[api.account]["aws"].buckets:
+        api.call("s3", "CreateBucket", Bucket=name, **location(api.region))
+
+
+def _zipped(folder: Path) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each in sorted(folder.rglob("*")):
+            if each.is_file():
+                archive.write(each, each.relative_to(folder))
+    return buffer.getvalue()
+
+
+def _bucket(name: str, api: ServiceApi) -> str:
+    known = {"AWS::AccountId": api.account, "AWS::Region": api.region, "AWS::Partition": "aws"}
+    for pseudo, value in known.items():
+        name = name.replace("${" + pseudo + "}", value)
+    return name

@@ -1,0 +1,233 @@
+"""A stack: its resources, its events, and the scope of its names."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from constructs_triton_core.cloud_assembly.assembly import MOST_STACKS
+from constructs_triton_core.cloud_assembly.evaluation_budget import EvaluationBudget
+from constructs_triton_core.cloud_assembly.intrinsics import Evaluator
+from constructs_triton_core.cloud_assembly.template import Template
+
+from ..errors import StackError, TemplateError
+from ..opaque_values import opaque_value
+from ..providers.provider import Deployed
+from ..services.service_api import ServiceApi
+from .dynamic_references import stored_parameter
+from .scope import Scope
+
+__all__ = ["Event", "Output", "Stack", "Stacks"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event of a stack.
+
+    Args:
+        logical_id: Logical ID of the resource; the stack's name for an event of the stack.
+        type: Resource type.
+        physical_id: Physical ID of the resource, empty before it exists.
+        status: Status such as ``"CREATE_COMPLETE"``.
+        reason: Why an operation failed, or who started it.
+        id: Unique ID of the event. Default: a random one.
+        timestamp: Time in seconds since the epoch. Default: now.
+    """
+
+    logical_id: str
+    type: str
+    physical_id: str
+    status: str
+    reason: str = ""
+    id: str = field(default_factory=lambda: str(uuid4()))
+    timestamp: float = field(default_factory=time.time)
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output of a stack.
+
+    Args:
+        key: Name of the output in the template.
+        value: Value of the output.
+        description: Description in the template.
+        export_name: Name under which other stacks import the value. Default: it is not exported.
+    """
+
+    key: str
+    value: str
+    description: str = ""
+    export_name: str | None = None
+
+
+@dataclass
+class Stack:
+    """A stack of the simulated account.
+
+    Args:
+        name: Name of the stack.
+        id: ARN of the stack.
+        template: The template that was deployed last. Default: an empty one.
+        given: Parameters as the deployment passed them.
+        parameters: Values of all parameters of the template.
+        tags: Tags of the stack.
+        resources: The existing resources by logical ID.
+        outputs: Outputs of the stack.
+        status: Status such as ``"UPDATE_COMPLETE"``.
+        reason: Why the last operation failed; empty after a success.
+        events: All events, oldest first.
+        created: Time of creation in seconds since the epoch. Default: now.
+        termination_protection: Whether CloudFormation's API refuses to delete the stack.
+        roll_back: Resumes a rollback of an update that failed, as ``ContinueUpdateRollback`` does. Default:
+            no rollback failed.
+    """
+
+    name: str
+    id: str
+    template: Template = field(default_factory=lambda: Template({}))
+    given: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
+    tags: list[dict[str, str]] = field(default_factory=list)
+    resources: dict[str, Deployed] = field(default_factory=dict)
+    outputs: list[Output] = field(default_factory=list)
+    status: str = "REVIEW_IN_PROGRESS"
+    reason: str = ""
+    events: list[Event] = field(default_factory=list)
+    created: float = field(default_factory=time.time)
+    termination_protection: bool = False
+    roll_back: Callable[[], None] | None = None
+
+    def enter(self, status: str, reason: str = "") -> None:
+        """Set the status of the stack and record an event.
+
+        Args:
+            status: The new status.
+            reason: Why the stack has it.
+        """
+        self.events.append(Event(self.name, "AWS::CloudFormation::Stack", self.id, status, reason))
+        self.status, self.reason = status, reason
+
+    def record(self, logical_id: str, type: str, physical_id: str, status: str, reason: str = "") -> None:
+        """Record an event of a resource.
+
+        Args:
+            logical_id: Logical ID of the resource.
+            type: Resource type.
+            physical_id: Physical ID of the resource, empty before it exists.
+            status: Status of the resource.
+            reason: Why the resource has it.
+        """
+        self.events.append(Event(logical_id, type, physical_id, status, reason))
+
+    @property
+    def output_values(self) -> dict[str, str]:
+        """The values of the outputs by name."""
+        return {output.key: output.value for output in self.outputs}
+
+
+@dataclass
+class Stacks:
+    """All stacks of the account in the Region, including deleted ones."""
+
+    api: ServiceApi
+    all: list[Stack] = field(default_factory=list)
+
+    def find(self, name_or_id: str) -> Stack | None:
+        """Find a stack by id, or by name if it is not deleted."""
+        for stack in reversed(self.all):
+            if stack.id == name_or_id or (stack.name == name_or_id and stack.status != "DELETE_COMPLETE"):
+                return stack
+        return None
+
+    def add(self, name: str) -> Stack:
+        """Create an empty stack, within CloudFormation's quota: a template can be nested in itself."""
+        if len(self._existing()) >= MOST_STACKS:
+            raise StackError(f"Limit for stack has been exceeded: {MOST_STACKS:,} stacks")
+        arn = f"arn:aws:cloudformation:{self.api.region}:{self.api.account}:stack/{name}/{uuid4()}"
+        stack = Stack(name, arn)
+        self.all.append(stack)
+        return stack
+
+    def evaluator(
+        self,
+        stack: Stack,
+        template: Template,
+        parameters: Mapping[str, Any],
+        resources: Mapping[str, Deployed],
+        budget: EvaluationBudget | None = None,
+    ) -> Evaluator:
+        """Evaluates the values of a template within a stack, as it is now."""
+        scope = Scope(
+            pseudo=self._pseudo_parameters(stack),
+            parameters=parameters,
+            physical_ids={name: each.physical.id for name, each in resources.items()},
+            attributes={name: each.physical.attributes for name, each in resources.items()},
+            exports=self._exports(),
+            outputs={
+                (each.name, output.key): output.value for each in self._existing() for output in each.outputs
+            },
+            other_export=self._opaque_export if self.api.assumes_existing else None,
+            zones_of=self._availability_zones,
+        )
+        return Evaluator(template, scope, budget)
+
+    def read_parameters(self, template: Template, given: Mapping[str, str]) -> dict[str, Any]:
+        """The values of the template's parameters: given, default, or from SSM."""
+        unknown = sorted(given.keys() - template.parameters.keys())
+        if unknown:
+            raise TemplateError(f"Parameters: {unknown} do not exist in the template")
+        missing = [
+            name for name, each in template.parameters.items() if name not in given and "Default" not in each
+        ]
+        if missing:
+            raise TemplateError(f"Parameters: {missing} must have values")
+        return {
+            name: self._parameter(each, given.get(name, each.get("Default")))
+            for name, each in template.parameters.items()
+        }
+
+    def _parameter(self, declaration: Mapping[str, Any], value: Any) -> Any:
+        kind = declaration["Type"]
+        allowed = declaration.get("AllowedValues")
+        if allowed is not None and value not in allowed:
+            raise TemplateError(f"Parameter value {value!r} must be one of {allowed}")
+        if kind.startswith("AWS::SSM::Parameter::Value<"):
+            value = stored_parameter(str(value), self.api)
+            kind = kind.removeprefix("AWS::SSM::Parameter::Value<").removesuffix(">")
+        if kind == "CommaDelimitedList" or kind.startswith("List<"):
+            return str(value).split(",")
+        return value
+
+    def _pseudo_parameters(self, stack: Stack) -> dict[str, Any]:
+        return {
+            "AWS::AccountId": self.api.account,
+            "AWS::Region": self.api.region,
+            "AWS::Partition": "aws",
+            "AWS::URLSuffix": "amazonaws.com",
+            "AWS::StackName": stack.name,
+            "AWS::StackId": stack.id,
+        }
+
+    def _opaque_export(self, name: str) -> str:
+        self.api.note_not_simulated("value of an export", "", name)
+        return opaque_value("", "", name.replace(":", "-"), self.api.account, self.api.region)
+
+    def _availability_zones(self, region: str) -> list[str]:
+        if region != self.api.region:
+            raise TemplateError(f"Fn::GetAZs: {region} is not the Region of the stack, {self.api.region}")
+        found = self.api.client("ec2").describe_availability_zones()["AvailabilityZones"]
+        return [each["ZoneName"] for each in found]
+
+    def _exports(self) -> dict[str, str]:
+        return {
+            output.export_name: output.value
+            for stack in self._existing()
+            for output in stack.outputs
+            if output.export_name is not None
+        }
+
+    def _existing(self) -> list[Stack]:
+        return [stack for stack in self.all if stack.status != "DELETE_COMPLETE"]

@@ -1,0 +1,162 @@
+"""The problems of roles that use encrypted data: requests, responses, captured data, topics, volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA
+from constructs_triton_core.findings import Finding, Severity
+
+from ..endpoints.encrypted_data import DataReading, Use
+from .analysis import CHANGES, Sequence
+from .recording import Moment
+
+__all__ = ["data_problems"]
+
+_CODE = "rehearse-data-loses-access"
+_PREVIOUS_CODE = "rehearse-previous-key-removed"
+_OPTIONS = {
+    "asynchronous requests": "AsyncInferenceConfig",
+    "asynchronous responses": "AsyncInferenceConfig",
+    "notifications": "AsyncInferenceConfig",
+    "captured data": "DataCapture",
+    "core dumps": "CoreDump",
+    "uploaded archives": "TritonModelRepository",
+}
+_NEEDED_UNTIL = {
+    "asynchronous requests": "every request is answered",
+    "asynchronous responses": "every response is read",
+    "captured data": "all of it is read",
+    "core dumps": "all of them are read",
+    "uploaded archives": "the archive has another key",
+}
+_Place = tuple[Use, bool]
+"""A use without its key, and whether it concerns what was written before the update."""
+
+
+@dataclass
+class _Loss:
+    """The first refusal of a use, its step, and whether it lasts to the end."""
+
+    reading: DataReading
+    since: str
+    lasts: bool = True
+
+
+def data_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
+    """Yield a problem for each role that can no longer use data; the worst of each kind of data first.
+
+    It is a warning if the role can use it again at the end of the update, or if only data under a previous
+    key is concerned: there may be none. ``when`` replaces the step.
+    """
+    before = _refused(sequence.before)
+    for place, loss in _losses(sequence).items():
+        use = loss.reading.use
+        if place in before:
+            continue
+        is_previous = use.has_previous_key
+        yield Finding(
+            _PREVIOUS_CODE if is_previous else _CODE,
+            Severity.ERROR if loss.lasts and not is_previous else Severity.WARNING,
+            _where(use),
+            _message(sequence, loss, when),
+            _fix_of_previous_key(use) if is_previous else _fix(sequence, loss.reading),
+        )
+
+
+def _where(use: Use) -> str:
+    """The place of a problem: of requests, callers write them and the endpoint reads them."""
+    of_callers = " of callers" if use.action == "writes" and not use.is_own else ""
+    return f"endpoint {use.endpoint}, {use.data}{of_callers}" if use.endpoint else use.place
+
+
+def _refused(moment: Moment | None) -> set[_Place]:
+    return {_place(each) for each in (moment.data if moment else ()) if each.refusal}
+
+
+def _place(reading: DataReading) -> _Place:
+    return replace(reading.use, key=""), reading.waits
+
+
+def _losses(sequence: Sequence) -> Mapping[_Place, _Loss]:
+    """The refusals after each step: first those that last, and of these what was written before."""
+    found: dict[_Place, _Loss] = {}
+    number = 0
+    for moment in sequence.outcome.moments:
+        number += moment.step.action in CHANGES
+        for reading in moment.data:
+            if reading.refusal and _place(reading) not in found:
+                found[_place(reading)] = _Loss(reading, f"from step {number} ({moment.step}) on")
+    last = _refused(sequence.outcome.moments[-1]) if found else set()
+    for place, loss in found.items():
+        loss.lasts = place in last
+    return dict(sorted(found.items(), key=lambda each: (not each[1].lasts, not each[1].reading.waits)))
+
+
+def _message(sequence: Sequence, loss: _Loss, when: str) -> str:
+    use = loss.reading.use
+    since = when or (loss.since if loss.lasts else f"{loss.since}, for a part of the update")
+    who = f"role {_name(sequence, use.role)}" if use.role.startswith("arn:") else use.role
+    if use.has_previous_key:
+        key = f"under the previous key {_name(sequence, use.key)}"
+        return f"{since}, {who} may not read {use.data} {key}: {loss.reading.refusal}"
+    before = " from before the update" if loss.reading.waits else ""
+    what = "encrypt" if use.data == "storage volumes" else use.action.removesuffix("s")
+    key = f", under key {_name(sequence, use.key)}" if use.key else ""
+    return f"{since}, {who} may not {what} {use.data}{before}{key}: {loss.reading.refusal}"
+
+
+def _fix(sequence: Sequence, reading: DataReading) -> str:
+    use = reading.use
+    if not reading.refusal.startswith("kms:"):
+        return "allow the action in a policy of the role, and remove what denies it from the bucket's policy"
+    if _has_kept_key(sequence, use) or use.data not in _OPTIONS:
+        return (
+            "allow the action in a policy of the role, and the account or the role in the policy of the key, "
+            "and remove what denies it"
+        )
+    if not use.is_own and use.data in ("captured data", "core dumps"):
+        return "keep the permission for the old key, with old_key.grant_decrypt(role)"
+    option = f"{_OPTIONS[use.data]}(previous_encryption_keys=[...])"
+    if reading.waits and not any(_keys_of(sequence.outcome.moments[-1], use)):
+        return f"put the old key into {option}, and remove it when nothing under it is needed any more"
+    return (
+        f"deploy first with the new key in {option}, and in the next deployment use the new key and put the "
+        "old one into this list; remove it when nothing under it is needed any more"
+    )
+
+
+def _fix_of_previous_key(use: Use) -> str:
+    """Keep the key until nothing under it is needed; only the user knows whether this is so."""
+    if use.data in ("captured data", "core dumps"):
+        keep = "keep the permission for the old key, with old_key.grant_decrypt(role),"
+    else:
+        keep = f"keep the key in {_OPTIONS[use.data]}(previous_encryption_keys=[...])"
+    return (
+        f"{keep} until {_NEEDED_UNTIL[use.data]}, and ignore this warning then. Lifetime: "
+        f"{ENCRYPTED_DATA[use.data].lifetime}. `aws s3api head-object` prints the key of an object as "
+        "SSEKMSKeyId"
+    )
+
+
+def _has_kept_key(sequence: Sequence, use: Use) -> bool:
+    """Whether the same data has this key before and after the update, so that only policies changed."""
+    before, after = sequence.before, sequence.outcome.moments[-1]
+    return use.key in _keys_of(after, use) and (before is None or use.key in _keys_of(before, use))
+
+
+def _keys_of(moment: Moment, use: Use) -> set[str]:
+    """The keys that new data of this kind has at a moment, in the same place."""
+    present = [each.use for each in moment.data if not each.waits]
+    return {each.key for each in present if (each.data, each.place) == (use.data, use.place)}
+
+
+def _name(sequence: Sequence, arn: str) -> str:
+    """The logical ID of a key or a role; its physical ID if no stack of the rehearsal has it."""
+    wanted = arn.rpartition("/")[2]
+    for state in (sequence.outcome.after, sequence.outcome.before):
+        for (_, logical_id), (_, identifier) in state.resources.items():
+            if identifier == wanted:
+                return logical_id
+    return wanted

@@ -1,0 +1,125 @@
+"""``rehearse``: the entry to rehearsals, which simulates in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterable, Mapping
+
+from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
+from constructs_triton_core.processes.bounded_process import BoundedProcess
+from constructs_triton_core.untrusted.budget import OverBudgetError
+
+from .report import Rehearsal
+from .request import Failures, Request
+from .versions import NONE, Version, read_version
+
+__all__ = ["rehearse"]
+
+_PROCESS = BoundedProcess("cdk_rehearse.updates.worker:answer")
+_MOST_SECONDS, _MOST_BYTES = 3600.0, 8 * 2**30
+
+
+def rehearse(
+    old: str | os.PathLike[str] | Template | Version | None,
+    new: str | os.PathLike[str] | Template | Version | None,
+    *,
+    stacks: Iterable[str] = (),
+    fleets: Mapping[str, int] | None = None,
+    failures: Failures = "each",
+    orders: int = 2,
+    parameters: Mapping[str, str] | None = None,
+) -> Rehearsal:
+    """Rehearse an update in a simulated account.
+
+    Args:
+        old: The deployed version: a folder of a cloud assembly, a template, or ``None`` before the first
+            deployment. Of a template alone, neither functions nor models are known.
+        new: The version to deploy; ``None`` for a deletion.
+        stacks: Names of the stacks to rehearse. Default: all.
+        fleets: Instances of endpoints before the update, by name or logical ID. Default: the highest number
+            of an endpoint with scaling, the initial number of others.
+        failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
+        orders: Number of orders of independent resources to try, 1 or 2. The second also does the opposite
+            where AWS does not document what it does.
+        parameters: Values of the templates' parameters, in both versions. Default: those of the deployed
+            stack, or the defaults of the template.
+
+    Raises:
+        TemplateError: a version cannot be read, or OLD cannot be deployed.
+        InvalidValueError: a stack or an argument does not exist, or a parameter has no value.
+        MissingDependencyError: the extra ``rehearse`` is not installed.
+    """
+    if failures not in ("each", "none"):
+        raise InvalidValueError(f"failures: must be 'each' or 'none', got {failures!r}")
+    if orders not in (1, 2):
+        raise InvalidValueError(f"orders: must be 1 or 2, got {orders!r}")
+    before, after = _chosen(read_version(old), read_version(new), tuple(stacks))
+    before, after = _with_parameters(before, after, dict(parameters or {}))
+    return _asked(Request(before, after, dict(fleets or {}), failures, orders))
+
+
+def _with_parameters(old: Version, new: Version, given: Mapping[str, str]) -> tuple[Version, Version]:
+    """Give each stack the values of its parameters; an update keeps those that are deployed."""
+    declared = {name for each in (*old.stacks, *new.stacks) for name in each.template.parameters}
+    for name in given:
+        if name not in declared:
+            raise InvalidValueError(f"parameter {name!r}: neither version has it; remove it")
+    deployed = {each.name: each.parameters for each in old.stacks}
+    before, after = (
+        Version(
+            tuple(each.with_parameters({**deployed.get(each.name, {}), **given}) for each in version.stacks)
+        )
+        for version in (old, new)
+    )
+    return before, after
+
+
+def _expect_stacks(names: tuple[str, ...], *versions: Version) -> None:
+    known = {name for version in versions for stack in version.stacks for name in (stack.name, *stack.names)}
+    for name in names:
+        if name not in known:
+            raise InvalidValueError(
+                f"stack {name!r} is in neither version; pass one of {', '.join(sorted(known))}"
+            )
+    if not known:
+        raise InvalidValueError("OLD and NEW are both none; pass an assembly or a template as one of them")
+
+
+def _chosen(old: Version, new: Version, stacks: tuple[str, ...]) -> tuple[Version, Version]:
+    """The stacks to rehearse; a template alone is compared with one stack of the other version."""
+    _expect_stacks(stacks, old, new)
+    if NONE not in (old, new):
+        if old.is_template:
+            return _paired(old, new, stacks)
+        if new.is_template:
+            new, old = _paired(new, old, stacks)
+            return old, new
+    return old.only(stacks), new.only(stacks)
+
+
+def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Version, Version]:
+    """Give a template alone the name of the one stack that it is compared with."""
+    named = other.only(stacks or alone.stacks[0].names)
+    chosen = named if named.stacks or stacks else other
+    if len(chosen.stacks) != 1:
+        names = ", ".join(each.name for each in other.stacks)
+        raise InvalidValueError(
+            f"template {alone.stacks[0].name}: is compared with one stack; pass --stack with one of {names}"
+        )
+    return alone.named(chosen.stacks[0].name), chosen
+
+
+def _asked(request: Request) -> Rehearsal:
+    try:
+        answer = pickle.loads(
+            _PROCESS.call(pickle.dumps(request), seconds=_MOST_SECONDS, memory_bytes=_MOST_BYTES)
+        )
+    except OverBudgetError as error:
+        raise ConstructsTritonError(f"the rehearsal stopped: {error}; rehearse fewer stacks") from None
+    if isinstance(answer, BaseException):
+        raise answer
+    if not isinstance(answer, Rehearsal):
+        raise TypeError(f"unexpected answer {type(answer).__name__}")
+    return answer

@@ -1,0 +1,171 @@
+"""What a rehearsal reports: steps, readers, failures, numbers of instances and problems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from constructs_triton_core.findings import Finding, Severity
+
+__all__ = ["Failure", "Instances", "Leftover", "Operation", "Rehearsal", "RehearsedStep"]
+
+
+@dataclass(frozen=True)
+class RehearsedStep:
+    """One change of a resource.
+
+    Args:
+        number: Position in the rehearsal, from 1.
+        stack: Name of the stack.
+        action: What CloudFormation does: ``create``, ``update``, ``replace`` or ``delete``. A replacement
+            creates the new resource; a later step deletes the old one.
+        logical_id: Logical ID of the resource.
+        type: Resource type.
+        is_cleanup: Whether the step belongs to the cleanup phase, which CloudFormation does not undo.
+        serving: What each endpoint serves while the step runs: ``v1`` for its configuration before the
+            update, ``v2`` for the new one, ``v1, v2`` while both have instances.
+        may_read_old: Whether a new instance may read the old models after the step; ``None`` if no endpoint
+            runs them or nothing is known.
+        may_read_new: The same for the new models.
+    """
+
+    number: int
+    stack: str
+    action: str
+    logical_id: str
+    type: str
+    is_cleanup: bool = False
+    serving: Mapping[str, str] = field(default_factory=dict)
+    may_read_old: bool | None = None
+    may_read_new: bool | None = None
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A resource that no stack contains any more, and that still exists.
+
+    Args:
+        logical_id: Logical ID that it had.
+        type: Resource type.
+        physical_id: Name or ARN in AWS.
+        reason: Why it was not deleted; empty if the template retains it.
+    """
+
+    logical_id: str
+    type: str
+    physical_id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What happens if one step fails.
+
+    Args:
+        step: Number of the step.
+        logical_id: Logical ID of the resource.
+        event: ``fails``, or ``reverts`` for an update of an endpoint after which SageMaker returns to the old
+            configuration without an error.
+        status: Status of the stack at the end.
+        reason: Why the operation, or its rollback, failed.
+        serving: What each endpoint serves at the end.
+        leftovers: Resources that remain without a stack.
+    """
+
+    step: int
+    logical_id: str
+    event: Literal["fails", "reverts"]
+    status: str
+    reason: str = ""
+    serving: Mapping[str, str] = field(default_factory=dict)
+    leftovers: tuple[Leftover, ...] = ()
+
+
+@dataclass(frozen=True)
+class Instances:
+    """Numbers of instances of one endpoint.
+
+    Args:
+        endpoint: Name of the endpoint.
+        instance_type: Instance types, separated by ", ".
+        before: Instances before the update.
+        peak: Highest number during the update.
+        after: Instances after the update.
+        peak_by_type: Highest number of each instance type, which its quota must allow.
+    """
+
+    endpoint: str
+    instance_type: str
+    before: int
+    peak: int
+    after: int
+    peak_by_type: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """The end of a further operation: the way back to OLD, or the deletion of NEW.
+
+    Args:
+        status: Status of the last stack.
+        reason: Why it failed; empty after a success.
+        leftovers: Resources that remain without a stack.
+    """
+
+    status: str
+    reason: str = ""
+    leftovers: tuple[Leftover, ...] = ()
+
+    @property
+    def succeeds(self) -> bool:
+        """Whether the operation succeeds."""
+        return self.status.endswith("_COMPLETE") and "ROLLBACK" not in self.status and not self.reason
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What an update does, step by step, in a simulated account.
+
+    Args:
+        status: Status of each stack at the end, by name.
+        reason: Why the update failed; empty after a success.
+        steps: All steps, in order.
+        replaced: Logical IDs of the resources that are replaced, in order.
+        failures: What happens if a step fails; empty with ``failures="none"``.
+        instances: Instances before, during and after the update.
+        callers: What callers of the endpoints notice; empty if nothing changes for them.
+        leftovers: Resources that remain without a stack after the update itself.
+        way_back: The result of deploying OLD again after the update; ``None`` if there is no OLD or no NEW.
+        deletion: The result of deleting the stacks after the update; ``None`` if there is no NEW.
+        depends_on_aws: What differs if AWS behaves differently where it documents nothing.
+        not_simulated: What the rehearsal makes no statement about.
+        problems: Errors and warnings, each with code, message and hint.
+        construct_paths: Path of the construct below its stack, by logical ID; a resource that the CDK did not
+            write has none.
+    """
+
+    status: Mapping[str, str]
+    reason: str = ""
+    steps: tuple[RehearsedStep, ...] = ()
+    replaced: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    instances: tuple[Instances, ...] = ()
+    callers: tuple[str, ...] = ()
+    leftovers: tuple[Leftover, ...] = ()
+    way_back: Operation | None = None
+    deletion: Operation | None = None
+    depends_on_aws: tuple[str, ...] = ()
+    not_simulated: tuple[str, ...] = ()
+    problems: tuple[Finding, ...] = ()
+    construct_paths: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def errors(self) -> list[Finding]:
+        """The problems that are errors."""
+        return [each for each in self.problems if each.severity is Severity.ERROR]
+
+    @property
+    def point_of_no_return(self) -> int | None:
+        """Number of the first step that CloudFormation does not undo; ``None`` if there is none."""
+        return next((step.number for step in self.steps if step.is_cleanup), None)

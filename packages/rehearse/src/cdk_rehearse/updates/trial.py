@@ -1,0 +1,202 @@
+"""One simulated account in which versions are deployed after each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.sagemaker.models import sagemaker_backends
+
+from constructs_triton_core.cloud_assembly.assembly import Assembly
+from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
+from constructs_triton_core.errors import InvalidValueError
+
+from ..account import REGION, SimulatedAccount
+from ..behaviour import Behaviour
+from ..errors import FAILURES
+from ..stacks.publishing import publish
+from ..stacks.stack import Stack
+from ..steps import Step
+from .adopted import assume_adopted
+from .recording import Moment, Recorder, State, leftovers
+from .report import Leftover
+from .versions import StackVersion, Version
+
+__all__ = ["Outcome", "Trial", "opened"]
+
+
+_ARCHIVE = re.compile(r"\b[0-9a-f]{64}\.tar\.gz\b")
+"""A model. Functions and nested stacks whose assets are absent are not simulated."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of deploying or deleting all stacks of a version.
+
+    Args:
+        status: Status of each stack that was reached.
+        reason: Why the last operation failed; empty after a success.
+        moments: What was seen after each step.
+        before: The resources before it.
+        after: The resources after it.
+        leftovers: What remains without a stack.
+        late_log_groups: Log groups that SageMaker may create again after their deletion.
+    """
+
+    status: Mapping[str, str]
+    reason: str
+    moments: tuple[Moment, ...]
+    before: State
+    after: State
+    leftovers: tuple[Leftover, ...]
+    late_log_groups: frozenset[str] = frozenset()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all stacks have what was asked for."""
+        return all(
+            each.endswith("_COMPLETE") and "ROLLBACK" not in each for each in self.status.values()
+        ) and not (self.reason)
+
+    @property
+    def restored(self) -> bool:
+        """Whether everything is as it was before."""
+        return self.before == self.after and not self.leftovers
+
+
+class Trial:
+    """An account with a bootstrapped environment, and what was seen in it."""
+
+    def __init__(self, account: SimulatedAccount, *, reads: bool) -> None:
+        self.account = account
+        self._bucket = account.bootstrap()
+        account.api.assumes_existing = True
+        self._recorder = Recorder(account)
+        self._recorder.attach()
+        self._published: set[Path] = set()
+        account.execution_roles.knows_models = reads
+
+    def deploy(self, version: Version, former: Version, behaviour: Behaviour | None = None) -> Outcome:
+        """Deploy a version over a former one, and delete the stacks that it no longer has."""
+        kept = {each.name for each in version.stacks}
+        removed = [each.name for each in reversed(former.stacks) if each.name not in kept]
+        self.account.behaviour = behaviour or self.account.behaviour
+        return self._run([*version.stacks, *removed])
+
+    def _run(self, operations: list[StackVersion | str]) -> Outcome:
+        self.account.encrypted_data.remember()
+        before, moments = State.of(self.account), len(self._recorder.moments)
+        status: dict[str, str] = {}
+        remaining: list[Leftover] = []
+        reason = ""
+        for operation in operations:
+            name = operation if isinstance(operation, str) else operation.name
+            stack = self._stack(name)
+            events = len(stack.events)
+            self._recorder.begin(name)
+            try:
+                self._carry_out(operation)
+            except FAILURES as error:
+                reason = str(error)
+            reason = reason or stack.reason
+            status[name] = stack.status
+            remaining += leftovers(stack, events)
+            if "ROLLBACK" in stack.status or "FAILED" in stack.status or reason:
+                break
+        moments_seen = tuple(self._recorder.moments[moments:])
+        late = frozenset(self.account.fleets.late_log_groups)
+        after = State.of(self.account)
+        return Outcome(status, reason, moments_seen, before, after, tuple(remaining), late)
+
+    def _stack(self, name: str) -> Stack:
+        """The stack; one whose creation was rolled back is deleted first, as the CDK does."""
+        stack = self.account.stacks.find(name)
+        if stack is not None and stack.status == "ROLLBACK_COMPLETE":
+            self.account.deployer.delete(stack)
+            stack = None
+        return stack or self.account.stacks.add(name)
+
+    def _carry_out(self, operation: StackVersion | str) -> None:
+        account = self.account
+        if isinstance(operation, str):
+            account.deployer.delete(account.stack(operation))
+        else:
+            self._publish(operation)
+            stack = account.stack(operation.name)
+            account.deployer.deploy(stack, operation.template, operation.parameters)
+        account.functions.wait()
+
+    def _publish(self, version: StackVersion) -> None:
+        if version.directory is None:
+            for name in set(_ARCHIVE.findall(str(version.template.body))):
+                self.account.api.call("s3", "PutObject", Bucket=self._bucket, Key=name, Body=b"")
+        elif version.directory not in self._published:
+            self._published.add(version.directory)
+            publish(Assembly(version.directory), self.account.api)
+
+    def look(self) -> Moment:
+        """Return the account as it is now."""
+        self._recorder.inspect(Step("end", "now"))
+        return self._recorder.moments[-1]
+
+    def set_fleets(self, fleets: Mapping[str, int]) -> None:
+        """Set the instances of endpoints, by default those with scaling to their maximum.
+
+        Inference components with scaling get their highest number of copies, or as many as fit.
+
+        Args:
+            fleets: Instances by name or logical ID of the endpoint.
+
+        Raises:
+            InvalidValueError: no endpoint has such a name.
+        """
+        api, found = self.account.api, self._endpoints()
+        self._expect_known(fleets, found)
+        for name, endpoint in sagemaker_backends[api.account][api.region].endpoints.items():
+            wanted = fleets.get(name, fleets.get(found.get(name, name)))
+            for variant in endpoint.production_variants:
+                count = self._maximum(f"endpoint/{name}/variant/{variant['VariantName']}")
+                count = count if wanted is None else wanted
+                if count is not None and "DesiredInstanceCount" in variant:
+                    variant["DesiredInstanceCount"] = variant["CurrentInstanceCount"] = count
+        components = self.account.components
+        for name in components.all:
+            components.scale_out(name, self._maximum(f"inference-component/{name}") or 0)
+
+    def _endpoints(self) -> dict[str, str]:
+        """The logical ID of each endpoint by its name, which a template may leave to CloudFormation."""
+        return {
+            identifier.rpartition("/")[2]: logical_id
+            for (_, logical_id), (kind, identifier) in State.of(self.account).resources.items()
+            if kind in ENDPOINT_TYPES
+        }
+
+    def _expect_known(self, fleets: Mapping[str, int], endpoints: Mapping[str, str]) -> None:
+        known = ", ".join(f"{name} ({logical_id})" for name, logical_id in endpoints.items())
+        fix = f"pass the name or logical ID of {known}" if known else "it has none; remove this"
+        for name in fleets:
+            if name not in endpoints and name not in endpoints.values():
+                raise InvalidValueError(f"fleet {name!r}: OLD has no such endpoint; {fix}")
+
+    def _maximum(self, resource_id: str) -> int | None:
+        targets = self.account.client("application-autoscaling").describe_scalable_targets(
+            ServiceNamespace="sagemaker", ResourceIds=[resource_id]
+        )["ScalableTargets"]
+        return max((each["MaxCapacity"] for each in targets), default=None)
+
+
+@contextmanager
+def opened(versions: list[Version], behaviour: Behaviour) -> Iterator[Trial]:
+    """Open an account for these versions."""
+    stacks = [stack for version in versions for stack in version.stacks]
+    account = next((each.account for each in stacks if each.account), DEFAULT_ACCOUNT_ID)
+    region = next((each.region for each in stacks if each.region), REGION)
+    with SimulatedAccount(account, region) as simulated:
+        trial = Trial(simulated, reads=all(version.has_assets for version in versions))
+        simulated.behaviour = behaviour
+        assume_adopted(simulated.api, stacks)
+        yield trial

@@ -1,0 +1,163 @@
+"""OLD and NEW: the stacks of a cloud assembly, a single template, or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from constructs_triton_core.cloud_assembly.assembly import Assembly
+from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.errors import InvalidValueError, TemplateError
+
+from ..template_parsing import parse_template, read_template_file
+
+__all__ = ["NONE", "StackVersion", "Version", "deployed_version", "read_version"]
+
+_UNKNOWN = ("", "unknown-account", "unknown-region")
+_HINT = "pass a folder that `npx cdk synth` wrote, a template in JSON or YAML, or `none`"
+
+
+@dataclass(frozen=True)
+class StackVersion:
+    """One version of a stack.
+
+    Args:
+        name: Name of the stack.
+        template: Its template.
+        directory: Folder of the cloud assembly; ``None`` for a template alone.
+        account: Account ID; empty if the stack is not bound to one.
+        region: Region; empty if the stack is not bound to one.
+        names: All names that select it.
+        parameters: Values of the template's parameters. Default: those of the template.
+        paths: Path of each construct by logical ID, from the path of the stack on. Default: not known.
+    """
+
+    name: str
+    template: Template
+    directory: Path | None = None
+    account: str = ""
+    region: str = ""
+    names: frozenset[str] = frozenset()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
+
+    def with_parameters(self, values: Mapping[str, str]) -> StackVersion:
+        """Return the stack with the values of the parameters that its template has.
+
+        Args:
+            values: Values by name; those of other stacks are ignored.
+
+        Raises:
+            InvalidValueError: a parameter has neither a value nor a default.
+        """
+        declared = self.template.parameters
+        known = {name: value for name, value in values.items() if name in declared}
+        for name, each in declared.items():
+            if name not in known and "Default" not in each:
+                raise InvalidValueError(
+                    f"stack {self.name}: parameter {name} has no default; pass its value with "
+                    f"--parameters {name}=VALUE, or parameters={{...}} in Python"
+                )
+        return replace(self, parameters=known)
+
+
+@dataclass(frozen=True)
+class Version:
+    """The stacks of OLD or NEW.
+
+    Args:
+        stacks: The stacks, each after those that it depends on. Default: none.
+    """
+
+    stacks: tuple[StackVersion, ...] = ()
+
+    def only(self, names: Iterable[str]) -> Version:
+        """Return the version with only these stacks.
+
+        Args:
+            names: Names that select stacks; none selects all.
+        """
+        wanted = set(names)
+        return Version(tuple(each for each in self.stacks if not wanted or wanted & each.names))
+
+    def named(self, name: str) -> Version:
+        """Return the version of one stack with this name.
+
+        Args:
+            name: Name of the stack.
+        """
+        return Version(tuple(replace(each, name=name, names=each.names | {name}) for each in self.stacks))
+
+    @property
+    def is_template(self) -> bool:
+        """Whether it is a template alone."""
+        return len(self.stacks) == 1 and not self.has_assets
+
+    @property
+    def has_assets(self) -> bool:
+        """Whether the code of functions and the models are known."""
+        return all(each.directory is not None for each in self.stacks)
+
+
+NONE = Version()
+"""No stacks: OLD before the first deployment, NEW of a deletion."""
+
+
+def read_version(source: str | os.PathLike[str] | Template | Version | None) -> Version:
+    """Read OLD or NEW.
+
+    Args:
+        source: Folder of a cloud assembly, path of a template, a template, or ``none``.
+
+    Raises:
+        TemplateError: it cannot be read.
+    """
+    if isinstance(source, Version):
+        return source
+    if source is None or source == "none":
+        return NONE
+    if isinstance(source, Template):
+        return Version((StackVersion("Stack", source),))
+    path = Path(source)
+    if path.is_dir():
+        found = tuple(_of_assembly(Assembly(path)))
+        if not found:
+            raise TemplateError(f"{path}: contains no stack; {_HINT}")
+        return Version(found)
+    if not path.is_file():
+        raise TemplateError(f"{path}: does not exist; {_HINT}")
+    name = path.name.split(".")[0]
+    return Version((StackVersion(name, read_template_file(path, _HINT), names=frozenset({name})),))
+
+
+def deployed_version(stack: str, text: str, parameters: Mapping[str, str]) -> Version:
+    """Read the template of a deployed stack.
+
+    Args:
+        stack: Name or ARN of the stack.
+        text: The template, in JSON or YAML.
+        parameters: Values of its parameters.
+
+    Raises:
+        TemplateError: it cannot be read.
+    """
+    name = stack.split("/")[1] if stack.startswith("arn:") and "/" in stack else stack
+    hint = "keep the folder that `npx cdk synth` wrote, and pass it as OLD"
+    template = parse_template(text, f"stack {name}", hint)
+    return Version((StackVersion(name, template, names=frozenset({name}), parameters=parameters),))
+
+
+def _of_assembly(whole: Assembly) -> Iterator[StackVersion]:
+    for assembly, artifact in whole.artifacts():
+        account, _, region = assembly.environment(artifact).removeprefix("aws://").partition("/")
+        yield StackVersion(
+            assembly.stack_name(artifact),
+            assembly.template(artifact),
+            assembly.directory,
+            "" if account in _UNKNOWN else account,
+            "" if region in _UNKNOWN else region,
+            assembly.stack(artifact).names,
+            paths=assembly.construct_paths(artifact),
+        )

@@ -1,0 +1,41 @@
+"""What the process that rehearses does with a pickled request: it returns a pickled answer.
+
+moto's state and this package's changes to its classes belong to a process, which is therefore not the user's.
+It starts once and rehearses as often as it is asked to.
+"""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import sys
+import traceback
+from importlib import import_module
+
+import cdk_rehearse
+from constructs_triton_core.errors import ConstructsTritonError
+
+from ..errors import StackError
+
+__all__ = ["answer"]
+
+
+def answer(request: bytes) -> bytes:
+    """Return the rehearsal of a ``Request``, or the error that is to be raised."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that temporary files are deleted
+    return pickle.dumps(_answer(pickle.loads(request)))
+
+
+def _answer(request: object) -> object:
+    try:
+        _ = cdk_rehearse.SimulatedAccount  # raises MissingDependencyError without moto
+        import_module("cdk_rehearse.services.service_api").share_service_models()
+        return import_module("cdk_rehearse.updates.simulation").simulate(request)
+    except ConstructsTritonError as error:
+        return error
+    except StackError as error:
+        return ConstructsTritonError(f"the rehearsal stopped: {error}")
+    except MemoryError:
+        raise
+    except Exception:  # a traceback cannot be pickled
+        return RuntimeError(traceback.format_exc())

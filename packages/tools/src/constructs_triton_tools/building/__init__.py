@@ -1,0 +1,1 @@
+"""Builds what models need: Python environments, and TensorRT plans in SageMaker jobs."""

@@ -1,0 +1,1 @@
+"""Builds the Python environments of models of the Python backend."""

@@ -1,0 +1,151 @@
+"""Builds the archive of an environment, once for each lock file."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from constructs_triton_tools.building.environments.archive import write_tar
+from constructs_triton_tools.building.environments.layout import arrange, site_packages
+from constructs_triton_tools.building.environments.uv import export_uv_lock, install, resolve
+from triton_model_check.artifacts.environments.cache import cached_archive, writing
+from triton_model_check.artifacts.environments.line_checks import check_exported, check_lines, check_pins
+from triton_model_check.artifacts.environments.lock import EnvironmentLock, lock_path, read_lock_file
+from triton_model_check.artifacts.environments.requirements import Requirements
+from triton_model_check.artifacts.environments.target import EnvironmentTarget
+
+__all__ = ["BuiltEnvironment", "build", "build_locked", "update_lock"]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltEnvironment:
+    """A finished environment.
+
+    Args:
+        archive: The tar file in the cache.
+        lock: What it contains.
+        lock_path: The lock file beside the requirements.
+        is_resolved: Whether versions were chosen, because the lock file was missing or old.
+        is_new: Whether the archive was not in the cache.
+    """
+
+    archive: Path
+    lock: EnvironmentLock
+    lock_path: Path
+    is_resolved: bool
+    is_new: bool
+
+
+def build(
+    requirements: Requirements,
+    target: EnvironmentTarget,
+    *,
+    options: Sequence[str] | None = None,
+    update: bool = False,
+) -> BuiltEnvironment:
+    """Build an environment, and write the lock file beside the requirements if they have changed.
+
+    With a current lock file and the archive in the cache, uv is not called and nothing is downloaded.
+
+    Args:
+        requirements: What it contains.
+        target: What it is for.
+        options: Options of uv about indexes. Default: those of the lock file.
+        update: Whether to choose the newest versions, and not those of the lock file.
+
+    Raises:
+        InvalidValueError: packages cannot be resolved or downloaded, or a file cannot be written.
+        MissingDependencyError: uv is not installed.
+    """
+    path = lock_path(requirements.path, target)
+    lock, is_resolved = update_lock(requirements, target, path, options=options, update=update)
+    found = cached_archive(lock.key(target))
+    archive = found or build_locked(lock, target, requirements.folder, str(requirements.path))
+    return BuiltEnvironment(archive, lock, path, is_resolved, found is None)
+
+
+def update_lock(
+    requirements: Requirements,
+    target: EnvironmentTarget,
+    path: Path,
+    *,
+    options: Sequence[str] | None = None,
+    update: bool = False,
+    preferred: str = "",
+) -> tuple[EnvironmentLock, bool]:
+    """Return the lock file at ``path``, and whether it had to be written.
+
+    Versions of an old lock file, or of ``preferred``, are kept where they still fit, without ``update``.
+
+    Raises:
+        InvalidValueError: packages cannot be resolved, or the file cannot be read or written.
+        MissingDependencyError: uv is not installed.
+    """
+    old = read_lock_file(path)
+    chosen = tuple(options) if options is not None else (old.options if old is not None else ())
+    if old is not None and not update and old.is_for(requirements, target, chosen):
+        return old, False
+    lines = _lines(requirements, target)
+    pins = resolve(
+        lines,
+        requirements.constraints,
+        target,
+        options=chosen,
+        folder=requirements.folder,
+        place=str(requirements.path),
+        preferred="" if update else (old.pins if old is not None else preferred),
+    )
+    lock = EnvironmentLock(
+        python=target.python,
+        platform=target.platform,
+        requirements=lines,
+        constraints=requirements.constraints,
+        options=chosen,
+        extras=requirements.extras,
+        digest=requirements.digest,
+        pins=pins,
+    )
+    lock.write(path)
+    return lock, True
+
+
+def _lines(requirements: Requirements, target: EnvironmentTarget) -> tuple[str, ...]:
+    """Return the lines to resolve. Those of another person's archive were not checked before."""
+    place = str(requirements.path)
+    if requirements.is_uv_lock:
+        exported = export_uv_lock(requirements, target)
+        check_exported(place, exported)
+        return exported
+    check_lines(place, [*requirements.lines, *requirements.constraints])
+    return requirements.lines
+
+
+def build_locked(lock: EnvironmentLock, target: EnvironmentTarget, folder: Path, place: str) -> Path:
+    """Download the packages of a lock file, and return their archive in the cache.
+
+    Args:
+        lock: The packages.
+        target: What they are for.
+        folder: Folder that relative paths in the requirements start at.
+        place: The file of the requirements in messages.
+
+    Raises:
+        InvalidValueError: a package cannot be downloaded, or the cache cannot be written.
+        MissingDependencyError: uv is not installed.
+    """
+    check_pins(place, lock.pins)
+    check_lines(place, lock.requirements)  # their options about indexes apply
+    key = lock.key(target)
+    with writing(key, folder) as (scratch, draft):
+        environment = scratch / "environment"
+        site = site_packages(environment, target)
+        site.parent.mkdir(parents=True)
+        install(lock, site, target, folder, place)
+        links = arrange(environment, lock, target)
+        write_tar(environment, links, draft)
+        shutil.rmtree(environment)
+    found = cached_archive(key)
+    assert found is not None
+    return found

@@ -1,0 +1,1 @@
+"""Runs trtexec in SageMaker jobs, which build TensorRT plans."""

@@ -1,0 +1,141 @@
+"""The bucket of the jobs: uploads the inputs, downloads the results, and keeps the plans for others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton_core.bounded_json import parse_bounded_json
+from constructs_triton_tools.building.plans.job_request import TIMING_CACHE, JobRequest
+from constructs_triton_tools.building.plans.job_settings import JobSettings
+from constructs_triton_tools.building.plans.plan_files import LOG_FILE, PLAN_FILE
+from triton_model_check.model_files.plan_manifest import MANIFEST_FILE
+
+if TYPE_CHECKING:
+    import boto3
+
+__all__ = ["JobBucket"]
+
+_NOTE_BYTES = 1024
+# Without s3:ListBucket, S3 answers 403 for an object that does not exist.
+_MISSING = ("403", "404", "NoSuchKey", "NotFound")
+
+
+class JobBucket:
+    """Reads and writes below the prefix of the settings."""
+
+    def __init__(self, session: boto3.Session, settings: JobSettings) -> None:
+        self._client: Any = session.client("s3", region_name=settings.region)
+        self._settings = settings
+        # Encrypts what the user's own requests write, as the job does.
+        key = settings.kms_key
+        self._encryption = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": key} if key else {}
+
+    def upload_inputs(self, request: JobRequest) -> None:
+        """Upload the script, its arguments, the timing cache of earlier builds, and a new model."""
+        for name, content in request.job_files.items():
+            self._client.put_object(
+                Bucket=self._settings.bucket,
+                Key=self._key(request.job_prefix + name),
+                Body=content,
+                **self._encryption,
+            )
+        self._copy(request.timing_key, request.job_prefix + TIMING_CACHE)
+        for name, path in request.build.model.files.items():
+            key = request.model_prefix + name
+            if self._size(key) != path.stat().st_size:
+                self._client.upload_file(
+                    str(path), self._settings.bucket, self._key(key), ExtraArgs=self._encryption or None
+                )
+
+    def note_started(self, request: JobRequest) -> None:
+        """Write which job builds the plan, so that another run waits for it."""
+        self._client.put_object(
+            Bucket=self._settings.bucket,
+            Key=self._key(request.started_key),
+            Body=json.dumps({"name": request.name, "kind": request.kind}).encode(),
+            **self._encryption,
+        )
+
+    def find_started(self, request: JobRequest) -> JobRequest | None:
+        """Return the job that was last started for the same plan, if there is one."""
+        size = self._size(request.started_key)
+        if size is None or size > _NOTE_BYTES:
+            return None
+        answer = self._client.get_object(Bucket=self._settings.bucket, Key=self._key(request.started_key))
+        try:
+            note = parse_bounded_json(answer["Body"].read())
+            return replace(
+                request,
+                name=str(note["name"]),
+                kind="training" if note["kind"] == "training" else "processing",
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def download_kept(self, request: JobRequest, folder: Path) -> bool:
+        """Download a plan that was built before, if there is one; return whether there is."""
+        if self._size(request.plan_prefix + MANIFEST_FILE) is None:
+            return False
+        for name in (PLAN_FILE, LOG_FILE, MANIFEST_FILE):
+            self._client.download_file(
+                self._settings.bucket, self._key(request.plan_prefix + name), str(folder / name)
+            )
+        return True
+
+    def download_output(self, url: str, folder: Path) -> list[str]:
+        """Download the files that the job has written; return their names."""
+        bucket, _, prefix = url.removeprefix("s3://").partition("/")
+        names = []
+        for key in self._keys(bucket, f"{prefix.rstrip('/')}/"):
+            name = key.rpartition("/")[2]
+            self._client.download_file(bucket, key, str(folder / name))
+            names.append(name)
+        return names
+
+    def keep(self, request: JobRequest, folder: Path) -> None:
+        """Keep a plan for others, and the timing cache for the next build. The manifest comes last."""
+        timing = folder / TIMING_CACHE
+        if timing.is_file():
+            self._upload(timing, request.timing_key)
+        for name in (PLAN_FILE, LOG_FILE, MANIFEST_FILE):
+            self._upload(folder / name, request.plan_prefix + name)
+
+    def _upload(self, path: Path, key: str) -> None:
+        self._client.upload_file(
+            str(path), self._settings.bucket, self._key(key), ExtraArgs=self._encryption or None
+        )
+
+    def _copy(self, source: str, destination: str) -> None:
+        if self._size(source) is not None:
+            self._client.copy(
+                {"Bucket": self._settings.bucket, "Key": self._key(source)},
+                self._settings.bucket,
+                self._key(destination),
+                ExtraArgs=self._encryption or None,
+            )
+
+    def _size(self, key: str) -> int | None:
+        """The size of an object; ``None`` if there is none."""
+        from botocore.exceptions import ClientError
+
+        try:
+            answer = self._client.head_object(Bucket=self._settings.bucket, Key=self._key(key))
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _MISSING:
+                return None
+            raise
+        return int(answer["ContentLength"])
+
+    def _keys(self, bucket: str, prefix: str) -> Iterator[str]:
+        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+        for page in pages:
+            for item in page.get("Contents", ()):
+                if not item["Key"].endswith("/"):
+                    yield item["Key"]
+
+    def _key(self, key: str) -> str:
+        return self._settings.prefix + key

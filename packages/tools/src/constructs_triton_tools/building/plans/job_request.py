@@ -1,0 +1,226 @@
+"""The requests that start a job: a processing job, or a training job of the same script.
+
+Both run ``compile.sh`` with four folders. Arguments have at most 256 characters, so those of ``trtexec``
+are in a
+file. Source: botocore, sagemaker service model, CreateProcessingJob and CreateTrainingJob.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from typing import Any
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.building.plans.job_settings import JobSettings
+from constructs_triton_tools.building.plans.plan_build import PlanBuild
+from triton_model_check.facts.compile_jobs import JobKind, entrypoint, regions_without_processing
+from triton_model_check.facts.compile_jobs import job_kind as job_kind_of
+
+__all__ = ["TIMING_CACHE", "JobRequest", "chosen_kind", "job_name"]
+
+TIMING_CACHE = "timing.cache"
+_MESSAGES = "/opt/ml/output"
+_UNNAMEABLE = re.compile(r"[^A-Za-z0-9]+")
+_NAME_LENGTH = 63
+
+
+def chosen_kind(build: PlanBuild, region: str, given: JobKind | None) -> JobKind:
+    """Return the kind of the job: as given, or what has the GPU.
+
+    Raises:
+        InvalidValueError: processing jobs do not have the GPU, or not in the Region.
+    """
+    possible = job_kind_of(build.gpu)
+    if given == "processing" and possible == "training":
+        raise InvalidValueError(
+            f"--job: processing jobs do not have {build.gpu} ({build.gpu.gpu_model}); use --job training"
+        )
+    kind = given or possible
+    if kind == "processing" and region in regions_without_processing(build.gpu):
+        raise InvalidValueError(
+            f"--region: processing jobs have no {build.gpu.family} instances in {region}; use --job "
+            f"training, or "
+            "compile in another Region with a bucket there, since a plan does not depend on the Region"
+        )
+    return kind
+
+
+def job_name(build: PlanBuild, model_name: str, moment: str) -> str:
+    """Return a name that tells the model, the GPU and the key; ``moment`` makes it unique in the account."""
+    end = f"-{build.gpu_folder}-{build.key[:8]}-{moment}"
+    start = _UNNAMEABLE.sub("-", f"plan-{model_name}").strip("-")
+    return f"{start[: _NAME_LENGTH - len(end)].strip('-')}{end}"
+
+
+@dataclass(frozen=True, eq=False)
+class JobRequest:
+    """The job that builds one plan."""
+
+    name: str
+    kind: JobKind
+    build: PlanBuild
+    settings: JobSettings
+
+    @property
+    def operation(self) -> str:
+        """The operation of SageMaker's API."""
+        return {"processing": "CreateProcessingJob", "training": "CreateTrainingJob"}[self.kind]
+
+    @property
+    def log_group(self) -> str:
+        """The log group of the job; the names of its streams begin with that of the job."""
+        return {"processing": "/aws/sagemaker/ProcessingJobs", "training": "/aws/sagemaker/TrainingJobs"}[
+            self.kind
+        ]
+
+    @property
+    def job_prefix(self) -> str:
+        """Key of the folder with the script and its arguments, below the prefix."""
+        return f"jobs/{self.name}/job/"
+
+    @property
+    def model_prefix(self) -> str:
+        """Key of the folder with the model, which all builds of it share."""
+        return f"models/{self.build.model.digest}/"
+
+    @property
+    def output_prefix(self) -> str:
+        """Key of the folder to which the job writes."""
+        return f"jobs/{self.name}/output/"
+
+    @property
+    def plan_prefix(self) -> str:
+        """Key of the folder in which the plan is kept."""
+        return f"plans/{self.build.key}/"
+
+    @property
+    def started_key(self) -> str:
+        """Key of the note that says which job builds the plan."""
+        return f"{self.plan_prefix}job.json"
+
+    @property
+    def timing_key(self) -> str:
+        """Key of the timing cache, which all plans for the same GPU and image share."""
+        image = _UNNAMEABLE.sub("-", self.build.image.identity)
+        return f"timing/{image}/{self.build.gpu_folder}/{TIMING_CACHE}"
+
+    @cached_property
+    def job_files(self) -> dict[str, bytes]:
+        """The content of the job's folder."""
+        script = resources.files(__package__).joinpath("compile.sh").read_bytes()
+        return {
+            "compile.sh": script,
+            "trtexec.txt": "".join(f"{each}\n" for each in self.build.arguments).encode(),
+            "compute_capability.txt": f"{self.build.gpu.compute_capability}\n".encode(),
+        }
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The request of ``operation``."""
+        return self._processing() if self.kind == "processing" else self._training()
+
+    def _command(self, job: str, model: str, output: str) -> dict[str, list[str]]:
+        # Without NVIDIA's entry point the compatibility libraries of CUDA are not set up.
+        return {
+            "ContainerEntrypoint": [entrypoint(), "/bin/bash", f"{job}/compile.sh"],
+            "ContainerArguments": [job, model, output, _MESSAGES],
+        }
+
+    def _processing(self) -> dict[str, Any]:
+        folder = "/opt/ml/processing"
+        job, model, output = f"{folder}/input/job", f"{folder}/input/model", f"{folder}/output"
+        settings = self.settings
+        outputs: dict[str, Any] = {
+            "Outputs": [
+                {
+                    "OutputName": "plan",
+                    "S3Output": {
+                        "S3Uri": settings.url(self.output_prefix).removesuffix("/"),
+                        "LocalPath": output,
+                        "S3UploadMode": "EndOfJob",
+                    },
+                }
+            ]
+        }
+        if settings.kms_key:
+            outputs["KmsKeyId"] = settings.kms_key
+        return {
+            "ProcessingJobName": self.name,
+            "ProcessingResources": {"ClusterConfig": self._cluster()},
+            "StoppingCondition": {"MaxRuntimeInSeconds": settings.max_seconds},
+            "AppSpecification": {"ImageUri": self.build.image.uri, **self._command(job, model, output)},
+            "ProcessingInputs": [
+                {
+                    "InputName": name,
+                    "S3Input": {
+                        "S3Uri": settings.url(prefix).removesuffix("/"),
+                        "LocalPath": path,
+                        "S3DataType": "S3Prefix",
+                        "S3InputMode": "File",
+                    },
+                }
+                for name, prefix, path in (("job", self.job_prefix, job), ("model", self.model_prefix, model))
+            ],
+            "ProcessingOutputConfig": outputs,
+            "NetworkConfig": {"EnableNetworkIsolation": settings.is_isolated, **self._vpc()},
+            "RoleArn": settings.role,
+            "Tags": settings.all_tags,
+        }
+
+    def _training(self) -> dict[str, Any]:
+        folder = "/opt/ml/input/data"
+        settings = self.settings
+        output: dict[str, Any] = {
+            "S3OutputPath": settings.url(self.output_prefix).removesuffix("/"),
+            "CompressionType": "NONE",
+        }
+        if settings.kms_key:
+            output["KmsKeyId"] = settings.kms_key
+        return {
+            "TrainingJobName": self.name,
+            "AlgorithmSpecification": {
+                "TrainingImage": self.build.image.uri,
+                "TrainingInputMode": "File",
+                **self._command(f"{folder}/job", f"{folder}/model", "/opt/ml/model"),
+            },
+            "RoleArn": settings.role,
+            "InputDataConfig": [
+                {
+                    "ChannelName": name,
+                    "DataSource": {
+                        "S3DataSource": {
+                            "S3DataType": "S3Prefix",
+                            "S3Uri": settings.url(prefix).removesuffix("/"),
+                            "S3DataDistributionType": "FullyReplicated",
+                        }
+                    },
+                }
+                for name, prefix in (("job", self.job_prefix), ("model", self.model_prefix))
+            ],
+            "OutputDataConfig": output,
+            "ResourceConfig": self._cluster(),
+            "StoppingCondition": {"MaxRuntimeInSeconds": settings.max_seconds},
+            "EnableNetworkIsolation": settings.is_isolated,
+            **self._vpc(),
+            "Tags": settings.all_tags,
+        }
+
+    def _cluster(self) -> dict[str, Any]:
+        """The instance. SageMaker refuses a disk larger than the local NVMe, and a KMS key for that."""
+        local, wanted = self.build.gpu.local_storage_gb, self.settings.volume_gb
+        return {
+            "InstanceCount": 1,
+            "InstanceType": self.build.gpu.name,
+            "VolumeSizeInGB": min(wanted, local) if local else wanted,
+        }
+
+    def _vpc(self) -> dict[str, Any]:
+        settings = self.settings
+        if not settings.subnets:
+            return {}
+        return {
+            "VpcConfig": {"SecurityGroupIds": [*settings.security_groups], "Subnets": [*settings.subnets]}
+        }

@@ -1,0 +1,110 @@
+"""The options of ``trtexec``, by the version of TensorRT in the image."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
+from triton_model_check.facts.compile_jobs import has_strong_types, is_removed_option
+
+__all__ = ["PRECISIONS", "BuildOptions", "Precision"]
+
+Precision = Literal["file", "fp16", "bf16"]
+PRECISIONS: tuple[Precision, ...] = ("file", "fp16", "bf16")
+_OURS = ("--onnx", "--saveEngine", "--timingCacheFile", "--minShapes", "--optShapes", "--maxShapes")
+_OPTION = re.compile(r"--[A-Za-z][A-Za-z0-9]*(=[^\n\r]*)?")
+# NVIDIA CUDA: bfloat16 needs compute capability 8.0.
+_FIRST_WITH_BF16 = 8
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How ``trtexec`` builds a plan.
+
+    Args:
+        precision: ``"file"`` computes with the types of the ONNX file. ``"fp16"`` and ``"bf16"`` let TensorRT
+            choose half precision for each layer; TensorRT 11 and later cannot.
+        workspace_mib: Memory of the GPU that TensorRT may use while it builds, in MiB. Default: all.
+        optimization_level: How long TensorRT searches, 0 to 5. Default: that of TensorRT, 3.
+        more: Other arguments, such as ``--profilingVerbosity=detailed``.
+    """
+
+    precision: Precision = "file"
+    workspace_mib: int | None = None
+    optimization_level: int | None = None
+    more: tuple[str, ...] = ()
+
+    def arguments(self, tensorrt: str | None, gpu: InstanceType, image: str) -> Iterator[str]:
+        """Yield the arguments.
+
+        Args:
+            tensorrt: Beginning of the version of the image's TensorRT; ``None`` if it is not known.
+            gpu: A type with the GPU.
+            image: The image, for messages.
+
+        Raises:
+            InvalidValueError: this TensorRT or GPU does not have an option.
+        """
+        major = int(tensorrt.split(".")[0]) if tensorrt else None
+        yield from self._precision(major, gpu, image)
+        if self.workspace_mib is not None:
+            yield f"--memPoolSize=workspace:{self.workspace_mib}"
+        if self.optimization_level is not None:
+            yield f"--builderOptimizationLevel={self.optimization_level}"
+        yield "--skipInference"
+        yield from self._more(major, image)
+
+    def _precision(self, major: int | None, gpu: InstanceType, image: str) -> Iterator[str]:
+        if self.precision == "file":
+            # Without it, TensorRT 10 computes tensors of half precision in single precision.
+            if major is not None and has_strong_types(major):
+                yield "--stronglyTyped"
+            return
+        option = f"--{self.precision}"
+        where = f"--precision {self.precision}"
+        if major is None:
+            raise InvalidValueError(
+                f"{where}: the TensorRT of {image} is not known, and version 11 has no {option}; set "
+                "--tensorrt with its version, or use --precision file with a model in half precision"
+            )
+        if is_removed_option(option, major):
+            raise InvalidValueError(
+                f"{where}: TensorRT {major} of {image} has no {option}: it computes with the types of the "
+                f"model "
+                "file, so the plan would be in single precision; convert the ONNX file to half precision "
+                "first, "
+                "for example with NVIDIA ModelOpt AutoCast, and use --precision file"
+            )
+        if self.precision == "bf16" and _capability(gpu)[0] < _FIRST_WITH_BF16:
+            raise InvalidValueError(
+                f"{where}: the {gpu.gpu_model} of {gpu} (compute capability {gpu.compute_capability}) has no "
+                "bfloat16; use --precision fp16"
+            )
+        yield option
+
+    def _more(self, major: int | None, image: str) -> Iterator[str]:
+        for argument in self.more:
+            option = argument.partition("=")[0]
+            if _OPTION.fullmatch(argument) is None:
+                raise InvalidValueError(
+                    f"--trtexec-argument: must be one option of trtexec, got {argument!r}; write it as "
+                    "--trtexec-argument=--profilingVerbosity=detailed"
+                )
+            if option in _OURS:
+                raise InvalidValueError(
+                    f"--trtexec-argument: {option} is set by this command, got {argument!r}; use --input "
+                    f"for shapes"
+                )
+            if major is not None and is_removed_option(option, major):
+                raise InvalidValueError(
+                    f"--trtexec-argument: TensorRT {major} of {image} has no {option}; remove it"
+                )
+            yield argument
+
+
+def _capability(gpu: InstanceType) -> tuple[int, ...]:
+    return tuple(int(each) for each in (gpu.compute_capability or "0").split("."))

@@ -1,0 +1,128 @@
+"""The files of a plan that was built, and where they are kept on this machine.
+
+A folder below the user's cache has the key of the build as its name. It is renamed to it when it is complete,
+with a seal of its files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.cache_contract import Seal, own_folder, set_time_back, sha256_of
+from triton_model_check.model_files import describe
+from triton_model_check.model_files.plan_manifest import MANIFEST_FILE, PlanManifest, read_manifest
+from triton_model_check.model_repository.cache_location import cache_directory
+from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
+
+__all__ = ["LOG_FILE", "PLAN_FILE", "BuiltPlan", "PlanCache", "describe_built_plan"]
+
+PLAN_FILE, LOG_FILE = "model.plan", "trtexec.log"
+_FOLDER, _SEAL = "plans", "seal.json"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPlan:
+    """A complete plan in ``folder``: ``model.plan``, ``trtexec.log`` and ``plan.json``."""
+
+    folder: Path
+    manifest: PlanManifest
+
+    @property
+    def plan(self) -> Path:
+        """Path of ``model.plan``."""
+        return self.folder / PLAN_FILE
+
+    @property
+    def log(self) -> Path:
+        """Path of the output of ``trtexec``."""
+        return self.folder / LOG_FILE
+
+
+class PlanCache:
+    """The plans that this user has built or downloaded."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = root or cache_directory()
+        self._directory = self._root / _FOLDER
+
+    def find(self, key: str) -> BuiltPlan | None:
+        """Return the plan of a key. A plan that is not complete, or was changed, counts as missing.
+
+        Raises:
+            InvalidValueError: the cache belongs to another user, or others may write it.
+        """
+        folder = self._directory / key
+        if not folder.is_dir():
+            return None
+        with self._explained():
+            own_folder(self._root, _FOLDER, is_optional=False)
+        try:
+            seal = Seal.read(folder / _SEAL, key).use(folder / _SEAL, _files(folder))
+            manifest = read_manifest(folder / MANIFEST_FILE)
+        except (InvalidValueError, OSError, ValueError):
+            return None
+        is_its_plan = manifest is not None and (manifest.key, manifest.plan_sha256) == (
+            key,
+            seal.files[PLAN_FILE].digest,
+        )
+        return BuiltPlan(folder, manifest) if manifest is not None and is_its_plan else None
+
+    @contextmanager
+    def draft(self) -> Iterator[Path]:
+        """Create a folder to fill; it is deleted unless ``keep`` has moved it.
+
+        Raises:
+            InvalidValueError: the cache cannot be written.
+        """
+        with self._explained():
+            own_folder(self._root, _FOLDER, create=True, is_optional=False)
+            remove_abandoned(self._directory)
+            with partial_folder(self._directory) as folder:
+                yield folder
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise InvalidValueError(
+                f"{error.filename or self._directory}: cannot be used for plans ({reason}); set "
+                "CONSTRUCTS_TRITON_CACHE_DIR to a folder of your own with enough space"
+            ) from None
+
+    def keep(self, draft: Path, manifest: PlanManifest) -> BuiltPlan:
+        """Write the manifest into a filled draft, and keep it under the key of the manifest."""
+        content = draft / "content"
+        text = json.dumps(manifest.to_dict(), indent=2) + "\n"
+        (content / MANIFEST_FILE).write_text(text, encoding="utf-8", newline="\n")
+        for path in _files(content).values():
+            set_time_back(path)
+        Seal.of(manifest.key, _files(content)).write(content / _SEAL)
+        target = self._directory / manifest.key
+        with suppress(FileNotFoundError):  # an incomplete one
+            target.replace(draft / "replaced")
+        content.replace(target)
+        return BuiltPlan(target, manifest)
+
+
+def describe_built_plan(plan: Path) -> tuple[str, int, str]:
+    """Return the TensorRT of a plan's header, the size and the SHA-256 of a plan.
+
+    Raises:
+        InvalidValueError: it is not a plan.
+    """
+    described = describe(plan, model_format="tensorrt_plan")
+    if described.faults:
+        fault = described.faults[0]
+        raise InvalidValueError(f"{plan}: {fault.message}; look at trtexec.log of the job")
+    return described.versions.get("tensorrt", ""), plan.stat().st_size, sha256_of(plan)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    return {name: folder / name for name in (PLAN_FILE, LOG_FILE, MANIFEST_FILE)}

@@ -1,0 +1,1 @@
+"""The commands about running, measuring, planning and operating endpoints."""

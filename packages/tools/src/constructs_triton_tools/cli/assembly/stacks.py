@@ -1,0 +1,42 @@
+"""The stacks of a folder that ``cdk synth`` wrote, or of one template."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from constructs_triton_core.cloud_assembly.assembly import Assembly
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.spelling import did_you_mean, quoted
+
+__all__ = ["add_template_arguments", "read_stacks"]
+
+
+def add_template_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the folder or template, and its stacks."""
+    parser.add_argument(
+        "template", type=Path, metavar="PATH", help="folder that `npx cdk synth` wrote, or one template"
+    )
+    parser.add_argument(
+        "--stack", action="append", metavar="NAME", help="only this stack (repeatable; default: all)"
+    )
+
+
+def read_stacks(path: Path, wanted: Sequence[str] | None) -> list[SynthesizedStack]:
+    """Return the stacks with the wanted names, or all.
+
+    Raises:
+        InvalidValueError: the folder has no stack with a name.
+        TemplateError: the folder or the template cannot be read.
+    """
+    if not path.is_dir():
+        return [SynthesizedStack.read(path)]
+    stacks = list(Assembly(path).all_stacks())
+    known = {name: each for each in stacks for name in (*each.names, each.name)}
+    for name in wanted or ():
+        if name not in known:
+            hint = did_you_mean(name, known, f"use one of {quoted(sorted(known))}")
+            raise InvalidValueError(f'--stack: no stack "{name}" in {path}; {hint}')
+    return [known[name] for name in wanted] if wanted else stacks

@@ -1,0 +1,33 @@
+"""``constructs-triton check``: the checker's command, which can load the models in a Triton server too."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from constructs_triton_core.program.progress import show_work
+from triton_model_check.cli import check
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    check.add_arguments(parser)
+    parser.add_argument(
+        "--server",
+        action="store_true",
+        help="load every model in the Triton server of nvidia-pytriton too, and print whether each loads",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check and print; return 1 if there are errors, else 0."""
+    return check.run(arguments, _ask_server if arguments.server else None)
+
+
+def _ask_server(path: Path) -> dict[str, str]:
+    from constructs_triton_tools.local.server_check import ask_server
+
+    with show_work("loading the models in Triton"):
+        return ask_server(path)

@@ -1,0 +1,228 @@
+"""``constructs-triton compile``: build TensorRT plans in SageMaker jobs."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton_core.aws.aws_reader import make_session
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.building.plans.compiled_model import check_destination, write_compiled
+from constructs_triton_tools.building.plans.compiling import CompiledPlan, PlanCompiler
+from constructs_triton_tools.building.plans.job_policies import policy_document
+from constructs_triton_tools.building.plans.job_request import JobRequest
+from constructs_triton_tools.building.plans.plan_files import PlanCache
+from constructs_triton_tools.cli.compile.arguments import add_arguments
+from constructs_triton_tools.cli.compile.preparation import Compilation, job_settings, prepare
+from constructs_triton_tools.planning.price_list import PRICE_LIST_REGION, fetch_job_price
+from triton_model_check.facts.compile_jobs import not_settled
+
+if TYPE_CHECKING:
+    import boto3
+
+__all__ = ["add_arguments", "run"]
+
+Prices = Mapping[JobRequest, Decimal | None]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the requests, or build the plans that were not built before."""
+    session = make_session(arguments.region, arguments.profile)
+    settings = job_settings(arguments, session)
+    if arguments.policy:
+        print_json(policy_document(arguments.policy, settings))
+        return 0
+    compilation = prepare(arguments, settings)
+    for finding in compilation.warnings:
+        print_note(f"warning: {finding.message}; {finding.hint}")
+    if arguments.dry_run:
+        _print_dry_run(arguments, compilation)
+        return 0
+    for request in compilation.requests:
+        check_destination(_folder(arguments, compilation, request))
+    _compile(arguments, session, compilation)
+    return 0
+
+
+def _folder(arguments: argparse.Namespace, compilation: Compilation, request: JobRequest) -> Path:
+    output: Path = arguments.output
+    return output / request.build.gpu_folder / compilation.name
+
+
+# --- without a job ----------------------------------------------------------------------------------------
+
+
+def _print_dry_run(arguments: argparse.Namespace, compilation: Compilation) -> None:
+    if arguments.json:
+        print_json(_dry_run_document(arguments, compilation))
+        return
+    cache = PlanCache()
+    for request in compilation.requests:
+        print_lines(
+            *_description(request, "not asked in a dry run"),
+            f"  trtexec      {shlex.join(request.build.arguments)}",
+        )
+        if cache.find(request.build.key):
+            print_lines("  this plan was built before: no job would start")
+    print_lines("", *_not_settled(), "Nothing was called. With --json the complete requests are printed.")
+
+
+def _dry_run_document(arguments: argparse.Namespace, compilation: Compilation) -> dict[str, Any]:
+    cache = PlanCache()
+    return {
+        "model": compilation.name,
+        "config_pbtxt": compilation.config_text,
+        "not_settled": list(not_settled()),
+        "jobs": [
+            {
+                "gpu_model": request.build.gpu.gpu_model,
+                "instance_types": list(request.build.instance_types),
+                "key": request.build.key,
+                "is_kept_on_this_machine": cache.find(request.build.key) is not None,
+                "tensorrt": request.build.image.tensorrt,
+                "trtexec_arguments": list(request.build.arguments),
+                "uploads": _uploads(request),
+                "folder": str(_folder(arguments, compilation, request)),
+                "operation": request.operation,
+                "request": request.request,
+            }
+            for request in compilation.requests
+        ],
+    }
+
+
+def _uploads(request: JobRequest) -> dict[str, dict[str, str]]:
+    """What has to be in the bucket before the request: each URI with its content, or with a path."""
+    url = request.settings.url
+    texts = {
+        url(request.job_prefix + name): {"text": content.decode()}
+        for name, content in request.job_files.items()
+    }
+    files = request.build.model.files
+    return texts | {url(request.model_prefix + name): {"path": str(path)} for name, path in files.items()}
+
+
+# --- with jobs --------------------------------------------------------------------------------------------
+
+
+def _compile(arguments: argparse.Namespace, session: boto3.Session, compilation: Compilation) -> None:
+    compiler = PlanCompiler(session, PlanCache(), print_note)
+    found = {request: compiler.find(request) for request in compilation.requests}
+    missing = [request for request, plan in found.items() if plan is None]
+    prices = {request: _price(session, request) for request in missing}
+    if missing:
+        _announce(prices)
+        _confirm(arguments, missing)
+    results = []
+    for request, plan in found.items():
+        compiled = plan or compiler.build(request)
+        folder = write_compiled(
+            arguments.output,
+            request.build.gpu_folder,
+            compilation.config_text,
+            compilation.name,
+            compiled.built,
+        )
+        results.append(_result(request, compiled, folder, prices.get(request)))
+        if not arguments.json:
+            print_lines(*_result_lines(request, results[-1]))
+    if arguments.json:
+        print_json({"model": compilation.name, "plans": results})
+    else:
+        print_lines("", *_next_commands(arguments, compilation))
+
+
+def _price(session: boto3.Session, request: JobRequest) -> Decimal | None:
+    """The price is only shown, so whatever prevents reading it does not stop the command."""
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    config = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 1})
+    try:
+        client = session.client("pricing", region_name=PRICE_LIST_REGION, config=config)
+        return fetch_job_price(client, request.settings.region, request.build.gpu.name, request.kind)
+    except (BotoCoreError, ClientError, InvalidValueError):
+        return None
+
+
+def _announce(prices: Prices) -> None:
+    for request, price in prices.items():
+        shown = "unknown" if price is None else f"{price:f} USD per hour"
+        most = "" if price is None else f", so at most {price * request.settings.max_seconds / 3600:.2f} USD"
+        print_note(*_description(request, shown, most))
+    print_note(*_not_settled())
+
+
+def _description(request: JobRequest, price: str, most: str = "") -> Iterator[str]:
+    build, settings = request.build, request.settings
+    tensorrt = build.image.tensorrt or "version not published"
+    yield f"{request.kind} job {request.name}"
+    yield f"  instance     {build.gpu} ({build.gpu.gpu_model}), for {', '.join(build.instance_types)}"
+    yield f"  price        {price}"
+    yield f"  time limit   {settings.max_seconds} s{most}; usually 10 to 20 minutes with the start"
+    yield f"  image        {build.image.uri} (TensorRT {tensorrt})"
+    yield f"  network      {'isolated' if settings.is_isolated else 'not isolated'}"
+
+
+def _not_settled() -> Iterator[str]:
+    for text in not_settled():
+        yield f"not settled: {text}"
+
+
+def _confirm(arguments: argparse.Namespace, missing: Sequence[JobRequest]) -> None:
+    if arguments.yes:
+        return
+    jobs = "this job" if len(missing) == 1 else f"these {len(missing)} jobs"
+    if not sys.stdin.isatty():
+        raise InvalidValueError(f"--yes: {jobs} would cost money; add --yes to start without a question")
+    print_note(f"Start {jobs}? [y/N]")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InvalidValueError("not confirmed: no job was started; answer y, or add --yes")
+
+
+def _result(
+    request: JobRequest, compiled: CompiledPlan, folder: Path, price: Decimal | None
+) -> dict[str, Any]:
+    cost = None if price is None or compiled.seconds is None else price * Decimal(compiled.seconds) / 3600
+    return {
+        "folder": str(folder),
+        "origin": compiled.origin,
+        "instance_types": list(request.build.instance_types),
+        "instance_seconds": compiled.seconds,
+        "cost_usd": None if cost is None else f"{cost:.4f}",
+        "manifest": compiled.built.manifest.to_dict(),
+    }
+
+
+def _result_lines(request: JobRequest, result: Mapping[str, Any]) -> Iterator[str]:
+    manifest = result["manifest"]
+    yield f"wrote {result['folder']} for {', '.join(result['instance_types'])} ({manifest['gpu_model']})"
+    yield f"  TensorRT {manifest['tensorrt'] or 'not known'}, {manifest['plan_bytes']} bytes, from "
+    f"{result['origin']}"
+    if result["origin"] == "a job":
+        seconds = result["instance_seconds"]
+        ran = "not known" if seconds is None else f"{seconds:.0f} s"
+        cost = result["cost_usd"]
+        yield f"  duration {ran}, cost {'unknown' if cost is None else f'about {cost} USD'}"
+    expected = request.build.image.tensorrt
+    if expected and manifest["tensorrt"] and not f"{manifest['tensorrt']}.".startswith(f"{expected}."):
+        yield f"  warning: the image has TensorRT {manifest['tensorrt']}, and not {expected} as published"
+
+
+def _next_commands(arguments: argparse.Namespace, compilation: Compilation) -> Iterator[str]:
+    release = f" --image-version {compilation.image_version}" if compilation.image_version else ""
+    for request in compilation.requests:
+        repository = shlex.quote(str(arguments.output / request.build.gpu_folder))
+        instance_type = request.build.instance_types[0]
+        yield f"Check it:  constructs-triton check {repository} --instance-type {instance_type}{release}"
+    first = compilation.requests[0].build.instance_types[0]
+    of = f'InstanceType.of("{first}")'
+    yield f'Use it:    ModelSource.from_compiled("{arguments.output}", instance_type={of})'
+    if len({each.build.gpu.compute_capability for each in compilation.requests}) > 1:
+        yield "           Give instance_type a list of types for one archive with the plans of several GPUs"

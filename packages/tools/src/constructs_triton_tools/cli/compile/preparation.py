@@ -1,0 +1,231 @@
+"""Turns the arguments into requests, without a call to AWS."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.program.exit_codes import FoundWrongError
+from constructs_triton_tools.building.plans.job_request import JobRequest, chosen_kind, job_name
+from constructs_triton_tools.building.plans.job_settings import JobSettings, account_of_role
+from constructs_triton_tools.building.plans.options import BuildOptions
+from constructs_triton_tools.building.plans.plan_build import BuildImage, PlanBuild, group_by_gpu
+from constructs_triton_tools.building.plans.plan_config import derived_config, existing_config, usual_batch
+from constructs_triton_tools.cli.compile.arguments import BUCKET_VARIABLE, ROLE_VARIABLE
+from triton_model_check.artifacts.plans.onnx_model import FaultyModelError, OnnxModelFile
+from triton_model_check.artifacts.plans.shapes import input_ranges, read_input_ranges, shape_arguments
+from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
+from triton_model_check.facts.images import image_uri, image_version, version_of_image
+from triton_model_check.model_config.text import format_model_config
+from triton_model_check.model_repository import ModelRepository
+
+if TYPE_CHECKING:
+    import boto3
+
+__all__ = ["Compilation", "job_settings", "prepare"]
+
+_OF_ONNX_RUNTIME = ("onnx-version", "onnx-operator")
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What one call of the command builds.
+
+    Args:
+        name: Name of the model.
+        config_text: Content of ``config.pbtxt``, the same for each GPU.
+        requests: One job for each type of GPU.
+        image_version: Triton release of the image; ``None`` if it is not known.
+        warnings: Findings about image and instance types.
+    """
+
+    name: str
+    config_text: str
+    requests: tuple[JobRequest, ...]
+    image_version: str | None
+    warnings: tuple[Finding, ...]
+
+
+def job_settings(arguments: argparse.Namespace, session: boto3.Session) -> JobSettings:
+    """Return where the job runs. The session is asked for its Region only.
+
+    Raises:
+        InvalidValueError: Region or role are missing, or a value is wrong.
+    """
+    region = session.region_name
+    if region is None:
+        raise InvalidValueError(
+            "--region: there is no default Region; set --region, for example to eu-west-1"
+        )
+    role = arguments.role or os.environ.get(ROLE_VARIABLE)
+    if not role:
+        raise InvalidValueError(
+            f"--role: must be the ARN of the job's role; set --role, or the variable {ROLE_VARIABLE}. "
+            "`constructs-triton compile --policy job --role ARN` prints the policy of a role that you create"
+        )
+    account = account_of_role(role)
+    bucket = arguments.bucket or os.environ.get(BUCKET_VARIABLE) or f"sagemaker-{region}-{account}"
+    return JobSettings(
+        region=region,
+        role=role,
+        bucket=bucket,
+        prefix=arguments.prefix,
+        max_seconds=arguments.max_seconds,
+        volume_gb=arguments.volume_size,
+        kms_key=arguments.kms_key,
+        subnets=tuple(arguments.subnets),
+        security_groups=tuple(arguments.security_groups),
+        is_isolated=not arguments.no_network_isolation,
+        tags=tuple(arguments.tags),
+    )
+
+
+def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation:
+    """Read the model, and return the requests.
+
+    Raises:
+        ConstructsTritonError: the model, the configuration or the options do not fit each other.
+    """
+    if arguments.model is None:
+        raise InvalidValueError("MODEL: is missing; pass the path of an ONNX file, or the folder of a model")
+    if not arguments.instance_types:
+        raise InvalidValueError(
+            "--instance-type: is missing; set the instance type of the endpoint, for example ml.g5.xlarge"
+        )
+    groups = group_by_gpu(arguments.instance_types, arguments.build_on)
+    image, release = _image(arguments, settings.region)
+    warnings = tuple(_compatibility(groups, release))
+    path, config_path = _paths(arguments)
+    model = _read(path)
+    given = read_input_ranges(arguments.inputs)
+    config = _config(arguments, model, config_path, image.tensorrt, given)
+    batch = usual_batch(config, arguments.opt_batch_size)
+    shapes = tuple(shape_arguments(input_ranges(model.described, config, given, batch)))
+    options = BuildOptions(
+        precision=arguments.precision,
+        workspace_mib=arguments.workspace,
+        optimization_level=arguments.optimization_level,
+        more=tuple(arguments.trtexec_argument),
+    )
+    builds = [
+        PlanBuild(
+            model=model,
+            arguments=(*shapes, *options.arguments(image.tensorrt, gpu, _shown_image(image, release))),
+            image=image,
+            gpu=gpu,
+            instance_types=types,
+        )
+        for gpu, types in groups.items()
+    ]
+    requests = tuple(_request(each, config.name, settings, arguments.job_kind) for each in builds)
+    return Compilation(config.name, format_model_config(config), requests, release, warnings)
+
+
+def _request(build: PlanBuild, name: str, settings: JobSettings, kind: Any) -> JobRequest:
+    now = datetime.now(UTC)
+    moment = f"{now:%m%d-%H%M%S}{now.microsecond // 1000:03}"  # names of jobs are unique in an account
+    return JobRequest(
+        job_name(build, name, moment), chosen_kind(build, settings.region, kind), build, settings
+    )
+
+
+def _image(arguments: argparse.Namespace, region: str) -> tuple[BuildImage, str | None]:
+    """Return the image, and its Triton release if it is known."""
+    if arguments.image is None:
+        release = arguments.image_version
+        tensorrt = arguments.tensorrt or image_version(release).tensorrt
+        return BuildImage(image_uri(region, release, cpu=False), f"aws-{release}", tensorrt), release
+    release = version_of_image(arguments.image)
+    # The tag of an image with another name may be a version of its own.
+    is_triton = release is not None and "tritonserver" in arguments.image
+    tensorrt = arguments.tensorrt or (image_version(release).tensorrt if release and is_triton else None)
+    return BuildImage(arguments.image, arguments.image, tensorrt), release if is_triton else None
+
+
+def _shown_image(image: BuildImage, release: str | None) -> str:
+    return f"image {release}" if release and image.identity.startswith("aws-") else f"image {image.uri}"
+
+
+def _compatibility(groups: dict[InstanceType, tuple[str, ...]], release: str | None) -> Iterator[Finding]:
+    for gpu in groups:
+        for finding in check_compatibility(VariantFacts(instance_type=gpu, image_version=release)):
+            if finding.severity is Severity.ERROR:
+                raise InvalidValueError(f"--instance-type: {finding.message}; {finding.hint}")
+            yield finding
+
+
+# --- the model --------------------------------------------------------------------------------------------
+
+
+def _paths(arguments: argparse.Namespace) -> tuple[Path, Path | None]:
+    """Return the ONNX file, and the configuration if there is one."""
+    model: Path = arguments.model
+    config: Path | None = arguments.config
+    if not os.path.lexists(model):
+        raise InvalidValueError(
+            f"{model}: does not exist; pass the path of an ONNX file, or the folder of a model"
+        )
+    if not model.is_dir():
+        return model, config
+    if config is None and (model / "config.pbtxt").is_file():
+        config = model / "config.pbtxt"
+    versions = sorted(
+        (each for each in model.iterdir() if each.name.isdecimal()), key=lambda each: int(each.name)
+    )
+    for version in reversed(versions):
+        if (version / "model.onnx").exists():
+            return version / "model.onnx", config
+    raise InvalidValueError(f"{model}: has no 1/model.onnx; pass the path of the ONNX file, and --config")
+
+
+def _read(path: Path) -> OnnxModelFile:
+    try:
+        return OnnxModelFile.read(path)
+    except FaultyModelError as error:
+        raise FoundWrongError(str(error)) from None
+
+
+def _config(
+    arguments: argparse.Namespace,
+    model: OnnxModelFile,
+    config_path: Path | None,
+    tensorrt: str | None,
+    given: Any,
+) -> Any:
+    if config_path is None:
+        name = arguments.name or (
+            arguments.model.resolve().name if arguments.model.is_dir() else model.path.stem
+        )
+        return derived_config(model, name, arguments.max_batch_size, given, tensorrt)
+    config = existing_config(config_path, arguments.name)
+    if arguments.max_batch_size is not None:
+        config.max_batch_size = arguments.max_batch_size
+    if tensorrt is None or int(tensorrt.split(".")[0]) >= 10:  # version 8 has other data types than the file
+        _check_with_onnx(config, model, config_path)
+    return config
+
+
+def _check_with_onnx(config: Any, model: OnnxModelFile, config_path: Path) -> None:
+    """Compare the configuration with the file before a GPU is paid for, as for ONNX Runtime."""
+    message = type(config)()
+    message.CopyFrom(config)
+    message.backend, message.platform = "onnxruntime", ""
+    with tempfile.TemporaryDirectory(prefix="constructs-triton-") as scratch:
+        folder = Path(scratch) / message.name
+        for name, source in model.files.items():
+            (folder / "1" / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "1" / name).symlink_to(source.resolve())
+        (folder / "config.pbtxt").write_text(format_model_config(message), encoding="utf-8")
+        report = ModelRepository.from_directory(Path(scratch)).check(front_end=False)
+    errors = [each for each in report.errors if each.code not in _OF_ONNX_RUNTIME]
+    if errors:
+        raise RepositoryError(str(config_path), errors)

@@ -1,0 +1,196 @@
+"""``constructs-triton capture``: read the requests that an endpoint has captured."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton_core.errors import ConstructsTritonError
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.untrusted.terminal import print_json, print_note, print_table
+from constructs_triton_core.untrusted.whole_files import write_whole
+from constructs_triton_tools.cli.deployed.aws_arguments import (
+    add_account_arguments,
+    open_session,
+    parse_duration,
+)
+
+if TYPE_CHECKING:
+    from constructs_triton_client import RecordedRequest
+    from constructs_triton_client.wire.responses import InferenceResult
+    from constructs_triton_client.wire.server_side import InferenceRequest
+    from constructs_triton_tools.operations.captured_requests import CapturedRequest
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``capture`` and its only action, ``read``."""
+    parser.description = "Use the traffic that an endpoint with data capture has written to S3."
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    read = actions.add_parser(
+        "read",
+        help="print captured requests, and write them for verify and load-test",
+        description="Print the captured requests with the tensors of each request and response. --record "
+        "writes them for `constructs-triton verify`, --requests for `load-test --requests`. "
+        "Needs s3:ListBucket and s3:GetObject for the prefix, and kms:Decrypt if its objects have a key.",
+    )
+    read.add_argument(
+        "source", metavar="SOURCE", help="s3://BUCKET/PREFIX of the data capture, a folder or a file"
+    )
+    read.add_argument("--variant", metavar="NAME", help="only requests of this variant")
+    read.add_argument(
+        "--since", type=_since, metavar="AGE", help="only requests of this age, such as 2h or 1d"
+    )
+    read.add_argument(
+        "--limit",
+        type=whole_number(RangeLimit(1, None)),
+        default=1000,
+        metavar="N",
+        help="read at most this many requests (default: 1000)",
+    )
+    read.add_argument("--target-model", metavar="NAME", help="TargetModel of the requests that are written")
+    read.add_argument("--record", type=Path, metavar="FILE", help="write requests and responses for verify")
+    read.add_argument("--requests", type=Path, metavar="FILE", help="write the requests for load-test")
+    add_account_arguments(read)
+    read.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+
+
+def _since(text: str) -> datetime:
+    return datetime.now(UTC) - parse_duration(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the requests, and write the files that are asked for."""
+    from constructs_triton_tools.operations.capture_files import read_capture_files
+
+    found = read_capture_files(
+        arguments.source,
+        lambda: open_session(arguments),
+        variant=arguments.variant,
+        since=arguments.since,
+    )
+    requests = [_Read(each) for each in islice(found, arguments.limit)]
+    is_cut = next(found, None) is not None
+    if arguments.json:
+        print_json({"requests": [each.to_dict() for each in requests], "has_more": is_cut})
+    else:
+        print_table(("time", "event", "request", "response"), [each.row() for each in requests])
+    if is_cut:
+        print_note(f"stopped after {arguments.limit} requests; use --limit to read more")
+    if arguments.record:
+        _record(arguments.record, requests, arguments.target_model)
+    if arguments.requests:
+        _write_lines(arguments.requests, requests, arguments.target_model)
+    return 0
+
+
+class _Read:
+    """A captured request, decoded as far as it can be."""
+
+    def __init__(self, captured: CapturedRequest) -> None:
+        self.captured = captured
+        self.inputs: InferenceRequest | None = None
+        self.result: InferenceResult | None = None
+        self.request_problem = self.response_problem = ""
+        try:
+            self.inputs = captured.decode_request()
+        except ConstructsTritonError as error:
+            self.request_problem = "not captured" if captured.request is None else str(error)
+        try:
+            self.result = captured.decode_response()
+        except ConstructsTritonError as error:
+            self.response_problem = "not captured" if captured.response is None else str(error)
+
+    def row(self) -> Iterable[str]:
+        time = self.captured.time
+        yield f"{time:%Y-%m-%d %H:%M:%S}" if time else ""
+        yield self.captured.event_id
+        yield self.request_problem or self._request()
+        yield self.response_problem or ", ".join(_shown(each) for each in self._outputs())
+
+    def to_dict(self) -> dict[str, Any]:
+        captured = self.captured
+        return {
+            "place": captured.place,
+            "event_id": captured.event_id,
+            "time": captured.time.isoformat() if captured.time else None,
+            "inference_id": captured.inference_id,
+            "inputs": list(self._inputs()),
+            "outputs": list(self._outputs()),
+            "problems": [each for each in (self.request_problem, self.response_problem) if each],
+        }
+
+    def _request(self) -> str:
+        if self.inputs is not None and self.inputs.raw is not None:
+            return f"{len(self.inputs.raw)} bytes"
+        return ", ".join(_shown(each) for each in self._inputs())
+
+    def _inputs(self) -> Iterator[dict[str, Any]]:
+        if self.inputs is not None:
+            yield from _tensors(self.inputs.inputs, self.inputs.datatypes)
+
+    def _outputs(self) -> Iterator[dict[str, Any]]:
+        if self.result is not None:
+            yield from _tensors(self.result, self.result.datatypes)
+
+
+def _tensors(arrays: Mapping[str, Any], datatypes: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    for name, array in arrays.items():
+        yield {"name": name, "datatype": datatypes[name], "shape": list(array.shape)}
+
+
+def _shown(tensor: Mapping[str, Any]) -> str:
+    return f"{tensor['name']} {tensor['datatype']}{tensor['shape']}"
+
+
+def _record(path: Path, requests: Iterable[_Read], target_model: str | None) -> None:
+    """Write what ``verify`` compares: tensors of requests that were answered."""
+    from constructs_triton_client.recorded_requests import RecordedRequests
+
+    all_requests = list(requests)
+    complete = [
+        _recorded(each, number, target_model)
+        for number, each in enumerate(all_requests)
+        if each.inputs is not None and each.inputs.inputs and each.result is not None
+    ]
+    RecordedRequests(complete).save(path)
+    print_note(f"wrote {path}: {len(complete)} requests, {len(all_requests) - len(complete)} left out")
+
+
+def _recorded(read: _Read, number: int, target_model: str | None) -> RecordedRequest:
+    from constructs_triton_client.recorded_requests import RecordedRequest, RecordedTensor
+
+    assert read.inputs is not None
+    assert read.result is not None
+    name = read.captured.event_id or f"request-{number}"
+    recorded = RecordedRequest.of(name, read.inputs.inputs, read.result, target_model=target_model)
+    inputs = {
+        key: RecordedTensor(array, read.inputs.datatypes[key]) for key, array in read.inputs.inputs.items()
+    }
+    return RecordedRequest(recorded.name, inputs, recorded.outputs, target_model)
+
+
+def _write_lines(path: Path, requests: Iterable[_Read], target_model: str | None) -> None:
+    """Write what ``load-test`` sends: the bytes of every request."""
+    bodies = [each.captured.request for each in requests if each.captured.request is not None]
+    target = {"target_model": target_model} if target_model else {}
+    lines = (
+        json.dumps(
+            {
+                "body_base64": base64.b64encode(each.content).decode(),
+                "content_type": each.content_type,
+                **target,
+            }
+        )
+        for each in bodies
+    )
+    write_whole(path, "".join(f"{line}\n" for line in lines))
+    print_note(f"wrote {path}: {len(bodies)} requests")

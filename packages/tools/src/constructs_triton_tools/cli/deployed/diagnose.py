@@ -1,0 +1,129 @@
+"""``constructs-triton diagnose``: find the cause of a failure."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton_core.program.progress import show_work
+from constructs_triton_core.untrusted.regular_files import open_regular
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.cli.deployed.aws_arguments import (
+    add_aws_arguments,
+    endpoint_names,
+    open_session,
+    read_each,
+)
+from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
+from constructs_triton_tools.operations.endpoint_diagnosis import EndpointDiagnosis, diagnose_endpoint
+from constructs_triton_tools.operations.stack_endpoints import NoEndpointError, StackDiagnosis, diagnose_stack
+
+#: The end of a larger log is read.
+_LOG_BYTES = 16 * 2**20
+_NEXT_STEP = {"CREATE_IN_PROGRESS": "run it again when the stack is created"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Find the cause of a failure: of a deployed endpoint, of all endpoints of a stack, or in the log of "
+        "any Triton container. Prints the cause, the line that it was concluded from, the fix, and other "
+        "causes by likelihood. Exit code 1 if something is wrong."
+    )
+    add_aws_arguments(parser, has_stack=True)
+    parser.add_argument("--log-file", metavar="FILE", help="read only this log, - for standard input")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Diagnose and print; return 1 if something is wrong, else 0."""
+    if arguments.log_file is not None:
+        return _diagnose_file(arguments)
+
+    session = open_session(arguments)
+    try:
+        names = endpoint_names(arguments, session)
+    except NoEndpointError:
+        return _diagnose_stack(arguments, diagnose_stack(session, arguments.stack))
+    with show_work("reading events and logs"):
+        results, not_read = read_each(names, lambda name: diagnose_endpoint(session, name))
+    if arguments.json:
+        print_json({"endpoints": [each.to_dict() for each in results]})
+    else:
+        print_lines(*"\n\n".join(_text(each) for each in results).split("\n"))
+    print_note(*not_read)
+    return EXIT_WRONG if not_read or any(each.is_failed for each in results) else EXIT_SUCCESS
+
+
+def _diagnose_stack(arguments: argparse.Namespace, result: StackDiagnosis) -> int:
+    """Print why a stack has no endpoint.
+
+    Raises:
+        InvalidValueError: nothing of the stack failed.
+    """
+    if result.resource is None and not result.not_read:
+        raise InvalidValueError(
+            f"--stack: {result.stack} has no SageMaker endpoint, and its last operation did not fail, got "
+            f"{result.status}; {_NEXT_STEP.get(result.status or '', 'check the name')}"
+        )
+    if arguments.json:
+        print_json({"endpoints": [], "stack": result.to_dict()})
+        return EXIT_WRONG
+    lines = [f"stack {result.stack}: {result.status or 'unknown'}, no endpoint"]
+    lines += [f"  {fact}" for fact in result.facts]
+    if result.diagnoses:
+        lines.append(format_diagnoses(result.diagnoses))
+    elif result.resource is not None:
+        lines.append(
+            f"cause: unknown, because no message is in the catalogue of failures; fix {result.resource} as "
+            "its reason says, and deploy the stack again"
+        )
+    lines += [f"not read: {each}" for each in result.not_read]
+    print_lines(*"\n".join(lines).split("\n"))
+    return EXIT_WRONG
+
+
+def _text(result: EndpointDiagnosis) -> str:
+    lines = [f"{result.endpoint}: {result.status}", *(f"  {fact}" for fact in result.facts)]
+    if result.diagnoses:
+        lines.append(format_diagnoses(result.diagnoses))
+    elif result.is_failed and result.not_read:
+        lines.append(
+            "cause: unknown, because not everything could be read; fix the errors below, then run it again"
+        )
+    elif result.is_failed:
+        lines.append(
+            "cause: unknown, because no message is in the catalogue of failures; read the log with "
+            f"`constructs-triton logs {result.endpoint} --errors`"
+        )
+    else:
+        lines.append(f"no known failure found{' in what could be read' if result.not_read else ''}")
+    lines += [f"not read: {each}" for each in result.not_read]
+    return "\n".join(lines)
+
+
+def _diagnose_file(arguments: argparse.Namespace) -> int:
+    if arguments.endpoint is not None or arguments.stack is not None:
+        raise InvalidValueError("--log-file: cannot be combined with ENDPOINT or --stack; remove one of them")
+    found = diagnose_log(_read(arguments.log_file), arguments.log_file, is_log=False)
+    if arguments.json:
+        print_json({"diagnoses": [each.to_dict() for each in found]})
+    else:
+        print_lines(*(format_diagnoses(found).split("\n") if found else ["no known failure found"]))
+    return EXIT_WRONG if found else EXIT_SUCCESS
+
+
+def _read(name: str) -> str:
+    """Return the end of a log."""
+    if name == "-":
+        return sys.stdin.buffer.read()[-_LOG_BYTES:].decode("utf-8", "replace")
+    path = Path(name)
+    try:
+        with open_regular(path) as log:
+            log.seek(max(0, path.stat().st_size - _LOG_BYTES))
+            return log.read(_LOG_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise InvalidValueError(f"--log-file: cannot be read ({error}); give the path of a log") from None

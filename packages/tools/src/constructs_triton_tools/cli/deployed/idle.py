@@ -1,0 +1,193 @@
+"""``constructs-triton idle``: find endpoints without calls, and what they cost."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton_core.program.progress import show_work
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
+from constructs_triton_tools.cli.deployed.aws_arguments import add_account_arguments, open_session
+from constructs_triton_tools.cli.plan.price_arguments import fetch_known_prices
+from constructs_triton_tools.operations.idle import BilledVariant, IdleReport, find_idle
+from constructs_triton_tools.planning.capacity import HOURS_PER_MONTH
+from constructs_triton_tools.planning.prices import read_prices
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["add_arguments", "run"]
+
+#: CloudWatch keeps data points of an hour for 455 days.
+_KEPT_DAYS = 455
+_COLUMNS = (
+    "endpoint",
+    "variant",
+    ("calls", "right"),
+    "instances",
+    ("cost per day", "right"),
+    ("cost per month", "right"),
+    "owner",
+)
+Prices = Mapping[str, Decimal]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Find the variants and inference components of a Region that had no calls, with their cost at the "
+        "on-demand price, their owner, and the command that stops them. Nothing is deleted. SageMaker has no "
+        "figure for a single model of a multi-model endpoint. CloudWatch bills each metric that is read. "
+        "Exit code 1 if something is idle."
+    )
+    parser.add_argument(
+        "--days",
+        type=whole_number(RangeLimit(1, _KEPT_DAYS)),
+        default=14,
+        metavar="N",
+        help="days to look back (default: 14); a younger endpoint is listed apart",
+    )
+    parser.add_argument(
+        "--below",
+        type=whole_number(RangeLimit(1, None)),
+        default=1,
+        metavar="CALLS",
+        help="call it idle with fewer calls than this (default: 1); warm-up, canaries and `verify` call too",
+    )
+    parser.add_argument(
+        "--prices",
+        metavar="FILE",
+        help="CSV file with the columns instance_type and price_per_hour (default: AWS's price list)",
+    )
+    add_account_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is idle, the most expensive variants first, with prices per hour by instance type."""
+
+    region: str
+    limit: str
+    report: IdleReport
+    prices: Prices
+    variants: Sequence[BilledVariant]
+    not_read: Sequence[str]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what is idle; return 1 if there is something, else 0."""
+    prices = read_prices(arguments.prices) if arguments.prices else None
+    session = open_session(arguments)
+    period = timedelta(days=arguments.days)
+    with show_work("reading the metrics of endpoints"):
+        report = find_idle(session, now=datetime.now(UTC), period=period, below=arguments.below)
+    not_read = list(report.not_read)
+    if prices is None:
+        types = {name for variant in report.variants for name in variant.instances}
+        prices = fetch_known_prices(session, sorted(types), not_read)
+    calls = "no calls" if arguments.below == 1 else f"fewer than {arguments.below} calls"
+    found = _Found(
+        region=session.region_name,
+        limit=f"{calls} in {arguments.days} days",
+        report=report,
+        prices=prices,
+        variants=sorted(report.variants, key=lambda each: -(_per_hour(each, prices) or Decimal(0))),
+        not_read=not_read,
+    )
+    if arguments.json:
+        print_json(_as_json(found))
+    else:
+        _print(found)
+    return EXIT_WRONG if report.variants or report.components else EXIT_SUCCESS
+
+
+def _per_hour(variant: BilledVariant, prices: Prices) -> Decimal | None:
+    """Return the cost of the variant's instances; ``None`` if a price is not known."""
+    if not variant.instances.keys() <= prices.keys():
+        return None
+    return sum((prices[name] * count for name, count in variant.instances.items()), Decimal(0))
+
+
+def _print(found: _Found) -> None:
+    counted = f"{len(found.variants)} of {found.report.looked_at} variants with instances"
+    print_lines(f"{found.region}: {counted} had {found.limit}")
+    if found.variants:
+        print_table(_COLUMNS, [_row(each, found.prices) for each in found.variants])
+        print_lines(*_total(found), *(f"stop: {_stop(each, found.region)}" for each in found.variants))
+    for component in found.report.components:
+        print_lines(
+            f"inference component {component.name} of {component.endpoint}: {component.calls} calls; "
+            "others use its instances",
+            f"stop: aws sagemaker delete-inference-component --inference-component-name {component.name} "
+            f"--region {found.region}",
+        )
+    print_lines(*_notes(found.report), *(f"not read: {each}" for each in found.not_read))
+
+
+def _row(variant: BilledVariant, prices: Prices) -> list[str]:
+    cost = _per_hour(variant, prices)
+    return [
+        variant.endpoint,
+        variant.name,
+        f"{variant.calls:,}",
+        ", ".join(f"{count} x {name}" for name, count in sorted(variant.instances.items())),
+        _money(cost, 24),
+        _money(cost, HOURS_PER_MONTH),
+        ", ".join(_owner(variant)),
+    ]
+
+
+def _money(per_hour: Decimal | None, hours: int) -> str:
+    return "unknown" if per_hour is None else f"{per_hour * hours:,.2f}"
+
+
+def _owner(variant: BilledVariant) -> Iterator[str]:
+    if variant.stack:
+        yield f"stack {variant.stack}"
+    yield from (f"{key}={value}" for key, value in sorted(variant.tags.items()))
+
+
+def _total(found: _Found) -> Iterator[str]:
+    costs = [cost for each in found.variants if (cost := _per_hour(each, found.prices)) is not None]
+    if costs:
+        total = sum(costs, Decimal(0))
+        partly = "" if len(costs) == len(found.variants) else ", without those of unknown price"
+        yield f"together{partly}: {_money(total, 24)} per day, {_money(total, HOURS_PER_MONTH)} per month"
+
+
+def _stop(variant: BilledVariant, region: str) -> str:
+    """Return what removes the variant. A deletion beside CloudFormation breaks the stack's next update."""
+    if variant.stack:
+        thing = "the endpoint" if variant.is_only else f"variant {variant.name}"
+        only = f"; `npx cdk destroy {variant.stack}` deletes the whole stack" if variant.is_only else ""
+        return f"remove {thing} from the app of stack {variant.stack}, and deploy it{only}"
+    if not variant.is_only:
+        return f"remove variant {variant.name} from the configuration of {variant.endpoint}"
+    return f"aws sagemaker delete-endpoint --endpoint-name {variant.endpoint} --region {region}"
+
+
+def _notes(report: IdleReport) -> Iterator[str]:
+    if report.without_instances:
+        yield f"no cost: {report.without_instances} variants have no instance now"
+    if report.too_young:
+        yield f"too young: {', '.join(report.too_young)}"
+    for name, status in report.not_serving.items():
+        yield f"not serving: {name} ({status}); whether SageMaker bills it is not settled"
+    yield from (f"AWS disagrees: {each}" for each in report.disagreements)
+
+
+def _as_json(found: _Found) -> dict[str, Any]:
+    def priced(variant: BilledVariant) -> dict[str, Any]:
+        cost = _per_hour(variant, found.prices)
+        return {**asdict(variant), "cost_per_hour": None if cost is None else float(cost)}
+
+    variants = [priced(each) for each in found.variants]
+    return {**asdict(found.report), "variants": variants, "not_read": list(found.not_read)}

@@ -1,0 +1,97 @@
+"""``constructs-triton stop``: delete a real-time endpoint, and keep what creates it again."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.exit_codes import EXIT_NOT_DONE, EXIT_SUCCESS
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session, parse_duration
+from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
+from constructs_triton_tools.operations.stopping.saved_endpoint import STOPPED, SavedEndpoint
+from constructs_triton_tools.operations.stopping.stop import prepare_stop, stop_endpoint
+
+__all__ = ["add_arguments", "add_file_arguments", "file_of", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Delete a real-time endpoint and its scaling, so that its instances cost nothing, and keep in a file "
+        "what `constructs-triton start` needs to create both again. Models, configuration, alarms and "
+        "dashboards stay. After a failure, run the same command again. The exit code is 0 only if the "
+        "endpoint is stopped."
+    )
+    add_file_arguments(parser)
+    parser.add_argument("--yes", action="store_true", help="really delete the endpoint and its scaling")
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="also an endpoint of a CloudFormation stack: updates that need it fail until it is started",
+    )
+
+
+def add_file_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the endpoint, the file, the timeout and the form of the output."""
+    add_aws_arguments(parser)
+    parser.add_argument(
+        "--file", type=Path, metavar="FILE", help="file of the endpoint (default: ENDPOINT.stopped.json)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=parse_duration,
+        default=timedelta(hours=1),
+        metavar="TIME",
+        help="longest time to wait for the endpoint, such as 30m (default: 1h)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def file_of(arguments: argparse.Namespace) -> Path:
+    """Return the file of the endpoint."""
+    return arguments.file or Path(f"{arguments.endpoint}.stopped.json")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Stop the endpoint; return 2 without ``--yes``."""
+    path = file_of(arguments)
+    aws = AwsCalls(open_session(arguments), arguments.timeout)
+    saved = prepare_stop(aws, arguments.endpoint, path, force=arguments.force)
+    if saved.phase == STOPPED:
+        _print(arguments, f"endpoint {saved.name} is already stopped; {path} has what creates it again")
+        return EXIT_SUCCESS
+    if not arguments.yes:
+        print_note(*_plan(saved), "nothing was changed; add --yes to delete the endpoint and its scaling")
+        if arguments.json:
+            print_json({"error": "nothing was changed; add --yes", "findings": []}, indent=None)
+        return EXIT_NOT_DONE
+    try:
+        stop_endpoint(aws, saved, path)
+    except InvalidValueError as error:
+        raise InvalidValueError(
+            f"{error}. {path} has what was deleted: run the command again, or undo it with "
+            f"`constructs-triton start {saved.name} --file {path}`"
+        ) from None
+    _print(arguments, f"endpoint {saved.name} is stopped; {path} has what creates it again, so keep it")
+    return EXIT_SUCCESS
+
+
+def _plan(saved: SavedEndpoint) -> Iterator[str]:
+    yield f"deletes endpoint {saved.name} (configuration {saved.endpoint_config}); callers get an error"
+    for target in saved.scalable_targets:
+        yield f"deletes scaling of {target['ResourceId']}: {target['MinCapacity']} to {target['MaxCapacity']}"
+    yield from (f"deletes scaling policy {each['PolicyName']}" for each in saved.scaling_policies)
+    yield from (f"deletes scheduled action {each['ScheduledActionName']}" for each in saved.scheduled_actions)
+    for alarm in sorted({name for names in saved.step_policy_alarms.values() for name in names}):
+        yield f"alarm {alarm} calls a step scaling policy, which may have another ARN after the start"
+
+
+def _print(arguments: argparse.Namespace, line: str) -> None:
+    if arguments.json:
+        print_json({"endpoint": arguments.endpoint, "file": str(file_of(arguments)), "phase": STOPPED})
+    else:
+        print_lines(line)

@@ -1,0 +1,97 @@
+"""``constructs-triton warm``: load the models of a multi-model endpoint."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from constructs_triton_client.transports.model_names import ModelNames
+from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.model_index import ModelIndex
+from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.exit_codes import combined_code, exit_code_of
+from constructs_triton_core.untrusted.terminal import print_json, print_lines
+from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session
+from constructs_triton_tools.operations.status import EndpointState, VariantState, read_status
+from constructs_triton_tools.operations.warming import (
+    WarmedModel,
+    calls_for_most_instances,
+    expected_instances,
+    warm_model,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Load models of a multi-model endpoint before users call them. SageMaker unloads the least recently "
+        "used models again when it needs memory. Exit code 1 if a model cannot be loaded."
+    )
+    add_aws_arguments(parser)
+    parser.add_argument(
+        "--model", action="append", metavar="NAME", help="a model of the index, or an archive; repeatable"
+    )
+    parser.add_argument("--all", action="store_true", help="all models of the index")
+    parser.add_argument(
+        "--calls",
+        type=whole_number(RangeLimit(1, 100)),
+        metavar="N",
+        help="calls of each model (default: as many as reach 95 percent of the instances on average)",
+    )
+    parser.add_argument("--endpoint-url", metavar="URL", help="address of the runtime API")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Call the models and print the results; return 1 if one cannot be loaded, else 0."""
+    if bool(arguments.model) == arguments.all:
+        raise InvalidValueError("--model: name the models to load, or give --all; exactly one of the two")
+    session = open_session(arguments)
+    variant = _multi_model_variant(read_status(session, arguments.endpoint))
+    instances = max(1, variant.current_instances or 1)
+    calls = arguments.calls or calls_for_most_instances(instances)
+    transport = SageMakerTransport(arguments.endpoint, session=session, endpoint_url=arguments.endpoint_url)
+    targets = _targets(arguments, variant, transport)
+    results = [warm_model(transport, target, calls) for target in targets]
+    _print(results, calls, instances, is_json=arguments.json)
+    return combined_code(exit_code_of(each.error) for each in results if each.error)
+
+
+def _multi_model_variant(state: EndpointState) -> VariantState:
+    for variant in state.variants:
+        if variant.archives is not None and variant.archives.is_multi_model:
+            return variant
+    reason = f" ({state.not_read[0]})" if state.not_read else ""
+    raise InvalidValueError(
+        f"endpoint {state.name}: must be a multi-model endpoint{reason}; other endpoints load their models "
+        "before they are in service"
+    )
+
+
+def _targets(
+    arguments: argparse.Namespace, variant: VariantState, transport: SageMakerTransport
+) -> list[str]:
+    assert variant.archives is not None
+    models, uri = variant.archives.models, variant.archives.index_uri
+    names = sorted(models) if arguments.all else arguments.model
+    if not names:
+        raise InvalidValueError(f"--all: {uri} does not exist or has no models; name archives with --model")
+    known = ModelNames(transport, ModelIndex(models, uri) if models else None)
+    return [known.archive_of(name) for name in names]
+
+
+def _print(results: Sequence[WarmedModel], calls: int, instances: int, *, is_json: bool) -> None:
+    reached = expected_instances(calls, instances)
+    if is_json:
+        models = {each.target_model: each.error and str(each.error) for each in results}
+        print_json({"calls": calls, "expected_instances": reached, "errors": models})
+        return
+    for each in results:
+        print_lines(f"{each.target_model}: {each.error or 'loaded'}")
+    called = "call of each model reaches" if calls == 1 else "calls of each model reach"
+    print_lines(
+        f"{calls} {called} {reached:.1f} of {instances} instances on average, because SageMaker chooses an "
+        "instance for each call; it unloads models again when it needs memory"
+    )

@@ -1,0 +1,161 @@
+"""``constructs-triton env``: build Python environments for the Python backend, and show their contents."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from constructs_triton_core.program.progress import show_work
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.building.environments.archive import write_file
+from constructs_triton_tools.building.environments.building import BuiltEnvironment, build
+from triton_model_check.artifacts.environments.lock import lock_path, read_lock_file
+from triton_model_check.artifacts.environments.requirements import read_requirements
+from triton_model_check.artifacts.environments.target import EnvironmentTarget, image_target
+from triton_model_check.cli.env_show import add_show_arguments, run_show
+from triton_model_check.facts.images import DEFAULT_VERSION
+
+_LARGE_BYTES = 2 * 10**9
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``env`` and its actions."""
+    parser.description = "Build Python environments for the Python backend, and show what they contain."
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    build_parser = actions.add_parser(
+        "build",
+        help="build an environment from requirements",
+        description="Build a Python environment for EXECUTION_ENV_PATH from requirements, for the Python and "
+        "the platform of AWS's image, on any machine. It needs no conda, no container and no interpreter of "
+        "that version, and runs no code of the packages. The versions and hashes are written into a lock "
+        "file beside the requirements, such as requirements.py3.12.lock; with this file, every build gives "
+        "the same bytes. PythonEnvironment.from_requirements uses the result at synth.",
+    )
+    build_parser.add_argument(
+        "requirements",
+        type=Path,
+        metavar="REQUIREMENTS",
+        help="requirements.txt, pyproject.toml or uv.lock",
+    )
+    build_parser.add_argument(
+        "--image-version",
+        default=DEFAULT_VERSION,
+        metavar="YY.MM",
+        help=f"Triton release of the image (default: {DEFAULT_VERSION})",
+    )
+    build_parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="also write the environment to this .tar or .tar.gz file",
+    )
+    _add_options(build_parser)
+    show_parser = actions.add_parser(
+        "show",
+        help="show what an environment contains",
+        description="Print the packages of an environment with their versions and licenses, the libraries "
+        "that they bundle, the sizes, and the digest of the lock file. Nothing is unpacked or run.",
+    )
+    add_show_arguments(show_parser)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--extra",
+        action="append",
+        dest="extras",
+        metavar="NAME",
+        help="optional dependencies of the project; repeat it for several (default: those of the lock file)",
+    )
+    parser.add_argument(
+        "--index",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="index to search before PyPI; repeat it for several (default: those of the lock file)",
+    )
+    parser.add_argument("--default-index", metavar="URL", help="index to search in place of PyPI")
+    parser.add_argument(
+        "--find-links",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="folder or page with wheels; repeat it for several",
+    )
+    parser.add_argument(
+        "--update", action="store_true", help="choose the newest versions, and not those of the lock file"
+    )
+    parser.add_argument("--json", action="store_true", help="print the environment as one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the action."""
+    return run_show(arguments) if arguments.action == "show" else _build(arguments)
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    """Build the environment, and print where it is."""
+    target = image_target(arguments.image_version)
+    requirements = read_requirements(arguments.requirements, _extras(arguments, target))
+    with show_work("resolving, downloading and packing"):
+        built = build(
+            requirements,
+            target,
+            options=_index_options(arguments) or None,
+            update=arguments.update,
+        )
+        if arguments.output is not None:
+            write_file(built.archive, arguments.output)
+    output = arguments.output or built.archive
+    if arguments.json:
+        print_json(_as_json(built, output))
+    else:
+        _print(built, output)
+    return 0
+
+
+def _extras(arguments: argparse.Namespace, target: EnvironmentTarget) -> Sequence[str]:
+    """Return the given extras, or those of the lock file, so that the next build needs no options."""
+    if arguments.extras is not None:
+        return list(arguments.extras)
+    lock = read_lock_file(lock_path(arguments.requirements, target))
+    return () if lock is None else lock.extras
+
+
+def _index_options(arguments: argparse.Namespace) -> list[str]:
+    options = ["--default-index", arguments.default_index] if arguments.default_index else []
+    options += [word for url in arguments.index for word in ("--index", url)]
+    return options + [word for place in arguments.find_links for word in ("--find-links", place)]
+
+
+def _as_json(built: BuiltEnvironment, output: Path) -> dict[str, object]:
+    return {
+        "archive": str(output),
+        "lock": str(built.lock_path),
+        "python": built.lock.python,
+        "platform": built.lock.platform,
+        "packages": built.lock.versions,
+        "size_bytes": output.stat().st_size,
+        "unpacked_size_bytes": built.archive.stat().st_size,
+        "is_resolved": built.is_resolved,
+        "is_new": built.is_new,
+    }
+
+
+def _print(built: BuiltEnvironment, output: Path) -> None:
+    lock, unpacked = built.lock, built.archive.stat().st_size
+    count = lock.package_count
+    state = "written" if built.is_resolved else "unchanged"
+    size = f"{unpacked / 1e6:,.1f} MB"
+    print_lines(
+        f"{built.lock_path}: {state}, {count} package{'s' if count > 1 else ''}",
+        f"{output}: Python {lock.python} on {lock.platform}, {size} unpacked"
+        + ("" if built.is_new else ", from the cache"),
+    )
+    if unpacked > _LARGE_BYTES:
+        print_note(
+            f"note: each instance downloads and unpacks {size}; for packages of this size, such as torch, an "
+            "image of your own starts faster: see TritonImage.from_asset"
+        )

@@ -1,0 +1,320 @@
+"""``constructs-triton invoke``: send tensors to an endpoint and print its response."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any
+
+# Its names are imported on first use, so --help does not load NumPy.
+import constructs_triton_client
+from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_core.program.exit_codes import FoundWrongError
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
+from constructs_triton_tools.cli.connection_options import add_connection_options
+from triton_model_check.cli.tensor_options import read_shapes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from constructs_triton_client import InferenceResult, TritonClient
+
+#: Triton's words for an input without the batch axis of a model whose max_batch_size is above 0.
+_MISSING_BATCH_AXIS = "requires a batch dimension to be prepended"
+_EXPECTED_SHAPE = re.compile(r"Expected \[([^]]*)\], got \[([^]]*)\]")
+# Triton names the model and at most the wrong tensors. Source: triton core, infer_request.cc.
+_WRONG_NAMES = re.compile(
+    r"(?:unexpected inference (?:in|out)put .*|expected \d+ inputs but got \d+ inputs) for model '([^']+)'"
+)
+_SHOWN_ELEMENTS = 6
+_DIGEST = re.compile(r"-[0-9a-f]{8}$")
+_EPILOG = """\
+inputs:
+  IMAGE=@dog.jpg          the bytes of a file: BYTES of shape [1], with --batch [1, 1]
+  ids=@ids.npy            a NumPy array with its dtype and shape
+  x=1.0,2.0:FP32          values of a datatype: shape [2], with --batch [1, 2]
+  'x=[[1,2],[3,4]]:INT64' a nested JSON list: shape [2, 2]
+
+--random and --zeros read the shapes from a model repository, because SageMaker has no call that returns
+them. Random numbers are between 0 and 1, whole numbers between 0 and 9 (UINT8: 255), strings are words.
+With --stream, the inputs are fields of Triton's generate extension, and --json prints one object a line.
+--json prints only the response; otherwise a request of this form in Python is printed too.
+
+examples:
+  constructs-triton invoke digits --input image=@seven.png --batch --endpoint-url http://127.0.0.1:8080
+  constructs-triton invoke story --stream --input text_input='Once upon':BYTES --input max_tokens=9:INT32
+  constructs-triton invoke resnet --random --repository models --shape image=3,224,224
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Send one request to a deployed endpoint, a local endpoint or a container, and print the response."
+    )
+    parser.epilog = _EPILOG
+    parser.add_argument(
+        "endpoint", metavar="NAME", help="name of the endpoint, or http://HOST:PORT of a container"
+    )
+    _declare_inputs(parser)
+    parser.add_argument(
+        "--output", action="append", metavar="NAME", dest="outputs", help="return only this output"
+    )
+    parser.add_argument(
+        "--batch",
+        action="store_true",
+        help="add a batch axis of size 1 to every input, for models with max_batch_size above 0",
+    )
+    parser.add_argument(
+        "--target-model",
+        metavar="MODEL",
+        help="model of a multi-model endpoint, by its name or by that of its archive",
+    )
+    parser.add_argument(
+        "--target-variant",
+        metavar="NAME",
+        help="variant that answers (default: SageMaker chooses one by the weights)",
+    )
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="call a model that generates, and print each event as it arrives; needs inference_type "
+        "generate_stream",
+    )
+    add_connection_options(parser)
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="add the request and its response to FILE, for `constructs-triton verify`",
+    )
+    parser.add_argument(
+        "--json", action="store_true", dest="as_json", help="print one JSON object instead of a table"
+    )
+
+
+def _declare_inputs(parser: argparse.ArgumentParser) -> None:
+    values = parser.add_mutually_exclusive_group(required=True)
+    values.add_argument(
+        "--input",
+        action="append",
+        metavar="NAME=VALUE",
+        dest="inputs",
+        help="an input tensor, see below; repeat it for each input",
+    )
+    values.add_argument("--random", action="store_true", help="send random data for every input")
+    values.add_argument("--zeros", action="store_true", help="send zeros for every input")
+    parser.add_argument(
+        "--repository",
+        type=Path,
+        default=Path("models"),
+        metavar="DIR",
+        help="model repository that --random and --zeros read the shapes from, and errors the names of "
+        "tensors (default: models)",
+    )
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        help="model of that repository (default: the one with the endpoint's name, or the only one)",
+    )
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        dest="shapes",
+        metavar="NAME=DIMS",
+        help="dims of an input for --random and --zeros, without the batch dimension (default: 1 for each "
+        "variable size)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Send one request and print the response."""
+    if arguments.stream:
+        return _stream(arguments)
+    inputs = _inputs(arguments)
+    datatypes = {name: "BF16" for name, (_, datatype) in inputs.items() if datatype == "BF16"}
+    arrays = {name: array for name, (array, _) in inputs.items()}
+    try:
+        result = connect(arguments).infer(
+            arrays, arguments.outputs, datatypes=datatypes, **_invoke_options(arguments)
+        )
+    except InvocationError as error:
+        if (refused := _WRONG_NAMES.search(str(error))) is not None:
+            _raise_unknown_tensor(arguments, refused[1], list(arrays))
+        if arguments.batch or not _lacks_batch_axis(str(error)):
+            raise
+        raise FoundWrongError(
+            "--input: this model has a batch axis, and the inputs do not; add --batch"
+        ) from None
+    if arguments.record is not None:
+        _record(arguments, arrays, datatypes, result)
+    print_json(describe(result)) if arguments.as_json else _print_result(result)
+    if not arguments.as_json and not arguments.inputs:
+        _print_python_call(arguments, inputs)
+    return 0
+
+
+def _raise_unknown_tensor(arguments: argparse.Namespace, model: str, inputs: list[str]) -> None:
+    """Raise an error with the right names, if the model is in the repository and has no tensor of a name."""
+    from constructs_triton_tools.measuring.sample_inputs import unknown_tensor
+
+    problem = unknown_tensor(arguments.repository, model, inputs, arguments.outputs or ())
+    if problem is not None:
+        raise FoundWrongError(problem) from None
+
+
+def _stream(arguments: argparse.Namespace) -> int:
+    unfit = {
+        "--batch": (arguments.batch, "the generate extension derives shapes itself"),
+        "--output": (arguments.outputs, "a stream has all outputs"),
+        "--record": (arguments.record, "`verify` sends no streams"),
+        "--target-model": (arguments.target_model, "multi-model endpoints cannot stream"),
+    }
+    for option, (is_given, why) in unfit.items():
+        if is_given:
+            raise InvalidValueError(f"{option}: cannot be used with --stream, because {why}; remove it")
+    fields = {name: array.ravel() for name, (array, _) in _inputs(arguments).items()}
+    for event in connect(arguments).infer_stream(fields, **_invoke_options(arguments)):
+        if arguments.as_json:
+            print_json(dict(event), indent=None)
+        else:
+            print_lines(", ".join(f"{name}: {value}" for name, value in event.items()))
+    return 0
+
+
+def _inputs(arguments: argparse.Namespace) -> dict[str, tuple[NDArray[Any], str | None]]:
+    if arguments.inputs:
+        from constructs_triton_tools.cli.input_values import read_input
+
+        return dict(read_input(text, with_batch=arguments.batch) for text in arguments.inputs)
+    from constructs_triton_tools.measuring.sample_inputs import sample_inputs
+
+    likely = [*_names_of_archive(arguments.target_model or ""), arguments.endpoint]
+    shapes, is_random = read_shapes(arguments.shapes), arguments.random
+    return {**sample_inputs(arguments.repository, arguments.model, likely, shapes, is_random=is_random)}
+
+
+def _names_of_archive(target_model: str) -> list[str]:
+    """Return the names of models whose archive this may be: ``resnet`` for ``resnet-3f9c2a1b.tar.gz``."""
+    name = target_model.removesuffix(".tar.gz")
+    return [name, _DIGEST.sub("", name)]
+
+
+def _print_python_call(arguments: argparse.Namespace, inputs: Any) -> None:
+    from constructs_triton_tools.measuring.sample_inputs import python_call
+
+    print_lines("A request of this form in Python, with zeros:", "")
+    options = _client_options(arguments)
+    call = python_call(arguments.endpoint, options, inputs, _invoke_options(arguments))
+    print_lines(*call.split("\n"))
+
+
+def _lacks_batch_axis(message: str) -> bool:
+    """Return whether Triton expects one dimension more. Its note about batches is in every such message."""
+    shapes = _EXPECTED_SHAPE.search(message)
+    if shapes is None or _MISSING_BATCH_AXIS not in message:
+        return False
+    expected, got = (len(shape.split(",")) for shape in shapes.groups())
+    return got == expected - 1
+
+
+def _record(
+    arguments: argparse.Namespace,
+    inputs: dict[str, NDArray[Any]],
+    datatypes: dict[str, str],
+    result: InferenceResult,
+) -> None:
+    """Add the request to the file, which is created if it does not exist."""
+    from constructs_triton_client.recorded_requests import RecordedRequest, RecordedRequests
+
+    path = arguments.record
+    before = list(RecordedRequests.from_file(path).requests) if path.exists() else []
+    request = RecordedRequest.of(
+        f"request-{len(before) + 1}", inputs, result, datatypes=datatypes, target_model=arguments.target_model
+    )
+    RecordedRequests([*before, request]).save(path)
+
+
+def connect(arguments: argparse.Namespace) -> TritonClient:
+    """Return a client of the endpoint or of the container that the arguments name."""
+    client = constructs_triton_client.TritonClient
+    if arguments.endpoint.startswith(("http://", "https://")):
+        transport = constructs_triton_client.HttpTransport(arguments.endpoint)
+        return client(transport, target_model=arguments.target_model)
+    return client.for_endpoint(arguments.endpoint, **_client_options(arguments))
+
+
+def _client_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "endpoint_url": arguments.endpoint_url,
+        "region_name": arguments.region,
+        "target_model": arguments.target_model,
+        "index": arguments.index,
+        "inference_component": arguments.inference_component,
+        "wake_timeout": arguments.wake_timeout,
+    }
+
+
+def _invoke_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters of InvokeEndpoint that belong to a request and not to the client."""
+    return {"TargetVariant": arguments.target_variant} if arguments.target_variant else {}
+
+
+def describe(result: InferenceResult) -> dict[str, Any]:
+    """Return a result as values for JSON. Bytes that are not UTF-8 are shown as escapes."""
+    outputs = [
+        {
+            "name": name,
+            "datatype": result.datatypes[name],
+            "shape": list(array.shape),
+            "data": _to_values(array),
+        }
+        for name, array in result.items()
+    ]
+    return {
+        "model_name": result.model_name,
+        "model_version": result.model_version,
+        "latency_seconds": result.latency_seconds,
+        "outputs": outputs,
+    }
+
+
+def _to_values(array: NDArray[Any]) -> Any:
+    if array.dtype.kind == "O":
+        texts = [value.decode("utf-8", errors="backslashreplace") for value in array.ravel()]
+        return _nest(texts, array.shape)
+    if array.dtype.kind in "fV":
+        # JSON has no NaN and no infinity, so their names are printed.
+        numbers = array.ravel().astype("f8").tolist()
+        return _nest([x if abs(x) < float("inf") else str(x) for x in numbers], array.shape)
+    return array.tolist()
+
+
+def _nest(values: list[Any], shape: tuple[int, ...]) -> Any:
+    import numpy as np
+
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array.reshape(shape).tolist()
+
+
+def _print_result(result: InferenceResult) -> None:
+    milliseconds = f", {result.latency_seconds * 1e3:.1f} ms" if result.latency_seconds is not None else ""
+    rows = (
+        (entry["name"], entry["datatype"], entry["shape"], _shorten(result[entry["name"]]))
+        for entry in describe(result)["outputs"]
+    )
+    title = f"{result.model_name} version {result.model_version}{milliseconds}"
+    columns = ("output", "datatype", "shape", "values")
+    print_table(columns, rows, title=title, box="HEAVY_HEAD", width=get_terminal_size().columns)
+
+
+def _shorten(array: NDArray[Any]) -> str:
+    flat = array.ravel()[:_SHOWN_ELEMENTS]
+    values = ", ".join(
+        f"{value:.6g}" if isinstance(value, float) else str(value) for value in _to_values(flat)
+    )
+    return f"{values}, ... ({array.size} in all)" if array.size > _SHOWN_ELEMENTS else values

@@ -1,0 +1,82 @@
+"""``constructs-triton local status``: show what a local run has counted of each model."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
+from constructs_triton_tools.local.endpoint import Statistics, read_statistics
+from constructs_triton_tools.local.model_statistics import ModelStatistics
+from triton_model_check.artifacts.container_metrics.publisher import PUBLISHER
+
+__all__ = ["add_arguments", "run"]
+
+_DEFAULT_URL = "http://127.0.0.1:8080"
+_HOUR = 3600
+_COLUMNS = (
+    "model",
+    ("requests", "right"),
+    ("failed", "right"),
+    ("queue ms", "right"),
+    ("compute ms", "right"),
+    ("batch size", "right"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``local status``."""
+    parser.add_argument(
+        "--endpoint-url",
+        metavar="URL",
+        help=f"address that `local up` printed (default: {_DEFAULT_URL})",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=whole_number(RangeLimit(1, _HOUR)),
+        metavar="N",
+        help="count for N seconds (default: everything since each model was loaded)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, with Triton's own names")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the figures of each model of each endpoint."""
+    found = _counted(arguments.endpoint_url or _DEFAULT_URL, arguments.seconds)
+    if arguments.json:
+        entries = {
+            endpoint: {name: [each.to_dict() for each in models] for name, models in servers.items()}
+            for endpoint, servers in found.items()
+        }
+        print_json(entries)
+        return 0
+    for endpoint, servers in found.items():
+        for name, models in servers.items():
+            print_lines("", f"{endpoint}/{name}")
+            print_table(_COLUMNS, _rows(models))
+    return 0
+
+
+def _counted(url: str, seconds: int | None) -> Statistics:
+    found = read_statistics(url)
+    if seconds is None:
+        return found
+    time.sleep(seconds)
+    return read_statistics(url, since=found)
+
+
+def _rows(models: Sequence[ModelStatistics]) -> Iterator[tuple[str, ...]]:
+    models = [each for each in models if each.name != PUBLISHER]
+    several = {each.name for each in models if sum(other.name == each.name for other in models) > 1}
+    for each in models:
+        yield (
+            f"{each.name} version {each.version}" if each.name in several else each.name,
+            str(each.success.count),
+            str(each.failure.count),
+            f"{each.queue.mean_ms:.2f}",
+            f"{each.mean_compute_ms:.2f}",
+            f"{each.mean_batch_size:.2f}" if each.executions else "-",
+        )

@@ -1,0 +1,163 @@
+"""``constructs-triton models``: change the models of a multi-model endpoint without redeploying."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+
+from constructs_triton_core.aws.aws_reader import make_session, reaching_aws
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.argument_types import number
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.operations import ModelLibrary
+from constructs_triton_tools.operations.model_library import LibraryChange
+
+_ACTIONS = {
+    "list": "list the models and their archives",
+    "add": "add a model, or replace its archive",
+    "remove": "remove a model from the index",
+    "sync": "add all models of a repository",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "List, add and remove the models of a multi-model endpoint without redeploying it. Models are "
+        "archives below an S3 prefix; index.json maps each model's name to its archive."
+    )
+    place = argparse.ArgumentParser(add_help=False)
+    where = place.add_mutually_exclusive_group(required=True)
+    where.add_argument("--bucket", metavar="BUCKET", help="S3 bucket of the models")
+    where.add_argument("--stack", metavar="STACK", help="deployed stack whose bucket and prefix to use")
+    place.add_argument(
+        "--prefix", default="models/", metavar="PREFIX", help="key prefix in the bucket (default: models/)"
+    )
+    place.add_argument(
+        "--resource", metavar="ID", help="logical ID of the models' resource, if the stack has several"
+    )
+    place.add_argument(
+        "--region", metavar="REGION", help="AWS Region (default: that of your AWS configuration)"
+    )
+    place.add_argument("--profile", metavar="PROFILE", help="profile of your AWS configuration")
+    place.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    parsers = {
+        name: actions.add_parser(
+            name, parents=[place], help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+        )
+        for name, summary in _ACTIONS.items()
+    }
+    _declare_add(parsers["add"])
+    _declare_remove(parsers["remove"])
+    _declare_sync(parsers["sync"])
+
+
+def _declare_add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="name of the model in the index")
+    parser.add_argument("source", type=Path, metavar="SOURCE", help="a model repository, or a .tar.gz")
+    parser.add_argument("--model", metavar="NAME", help="model of SOURCE to add, if it has several")
+    parser.add_argument("--no-check", action="store_true", help="add models even if the check finds errors")
+
+
+def _declare_remove(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="name of the model in the index")
+    parser.add_argument(
+        "--delete-archive",
+        action="store_true",
+        help="delete the archive too; requests that are using it may fail",
+    )
+
+
+def _declare_sync(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", type=Path, metavar="REPOSITORY", help="a model repository")
+    parser.add_argument("--no-check", action="store_true", help="add models even if the check finds errors")
+    parser.add_argument(
+        "--prune-after-days",
+        type=number(),
+        metavar="DAYS",
+        help="delete archives that this command added and that no name has used for DAYS, at least 1",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the action."""
+    retention_days = getattr(arguments, "prune_after_days", None)
+    if retention_days is not None and retention_days < 1:
+        raise InvalidValueError(
+            f"--prune-after-days: must be at least 1, got {retention_days:g}; use 1 or more, because "
+            "during an update an endpoint may still load an archive whose name was removed today"
+        )
+    actions = {"list": _list, "add": _add, "remove": _remove, "sync": _sync}
+    return actions[arguments.action](arguments, _library(arguments))
+
+
+def _library(arguments: argparse.Namespace) -> ModelLibrary:
+    session = make_session(arguments.region, arguments.profile)
+    with reaching_aws():
+        if arguments.stack is not None:
+            return ModelLibrary.from_stack(arguments.stack, resource=arguments.resource, session=session)
+        return ModelLibrary(arguments.bucket, arguments.prefix, session=session)
+
+
+# The actions.
+
+
+def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    models, nameless = library.models(), library.archives_without_name()
+    if arguments.json:
+        rows = [asdict(model) for model in models]
+        print_json({"url": library.url, "models": rows, "nameless_archives": nameless})
+        return 0
+    width = max((len(model.name) for model in models), default=0)
+    for model in models:
+        size = "missing" if model.size_bytes is None else f"{model.size_bytes / 1e6:.1f} MB"
+        origin = "deployed" if model.is_deployed else "added"
+        print_lines(f"{model.name:{width}}  {model.target_model}  {size}  {origin}")
+    for target_model in nameless:
+        print_lines(f"{'':{width}}  {target_model}  (no name)")
+    return 0
+
+
+def _add(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    change = library.add(
+        arguments.name, arguments.source, model=arguments.model, check=not arguments.no_check
+    )
+    return _report(change, library, arguments)
+
+
+def _sync(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    days = arguments.prune_after_days
+    change = library.sync(
+        arguments.source,
+        prune_after=None if days is None else timedelta(days=days),
+        check=not arguments.no_check,
+    )
+    return _report(change, library, arguments)
+
+
+def _remove(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    target_model = library.remove(arguments.name, delete_archive=arguments.delete_archive)
+    _print({arguments.name: target_model}, arguments)
+    return 0
+
+
+def _report(change: LibraryChange, library: ModelLibrary, arguments: argparse.Namespace) -> int:
+    for warning in change.warnings:
+        print_note(*f"warning[{warning.code}] {warning}".split("\n"))
+    _print(change.target_models, arguments)
+    sent, total = len(change.uploaded), len(change.target_models)
+    print_note(f"{sent} of {total} archives uploaded to {library.url}")
+    for target_model in change.deleted:
+        print_note(f"pruned {target_model}")
+    return 0
+
+
+def _print(target_models: Mapping[str, str], arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        print_json({"target_models": dict(target_models)})
+    else:
+        print_lines(*(f"{name}  {target}" for name, target in target_models.items()))

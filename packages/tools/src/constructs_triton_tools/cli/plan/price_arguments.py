@@ -1,0 +1,84 @@
+"""The prices of a command: from its arguments, from a file, or from AWS's price list."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.argument_types import argument_type, pair_argument
+from constructs_triton_tools.planning.csv_table import parse_measured_type
+from constructs_triton_tools.planning.price_list import PRICE_LIST_REGION, fetch_prices
+from constructs_triton_tools.planning.prices import read_prices
+from constructs_triton_tools.planning.quantities import read_decimal, read_positive
+
+if TYPE_CHECKING:
+    import boto3
+
+__all__ = ["add_price_arguments", "decimal_argument", "fetch_known_prices", "given_prices", "price_argument"]
+
+
+def _price(_place: str, text: str) -> tuple[str, Decimal]:
+    name, price = pair_argument("TYPE=PRICE", "ml.g5.xlarge=1.41")(text)
+    return parse_measured_type("instance type", name), read_positive(name, price)
+
+
+#: Reads a number exactly.
+decimal_argument = argument_type(read_decimal)
+#: Reads ``TYPE=PRICE``.
+price_argument = argument_type(_price)
+
+
+def add_price_arguments(parser: argparse.ArgumentParser, default: str = "") -> None:
+    """Declare ``--price`` and ``--prices``; ``default`` says where prices come from without them."""
+    parser.add_argument(
+        "--price",
+        action="extend",
+        nargs="+",
+        type=price_argument,
+        default=[],
+        metavar="TYPE=PRICE",
+        help="price per instance hour, for example ml.g5.xlarge=1.41; overrides --prices",
+    )
+    parser.add_argument(
+        "--prices",
+        metavar="FILE",
+        help=f"a CSV file with the columns instance_type and price_per_hour{default}",
+    )
+
+
+def given_prices(arguments: argparse.Namespace) -> dict[str, Decimal]:
+    """Return the prices of the file, replaced by those of the arguments.
+
+    Raises:
+        InvalidValueError: a type has two prices, or the file cannot be read.
+    """
+    given: dict[str, Decimal] = {}
+    for name, price in arguments.price:
+        if given.setdefault(name, price) != price:
+            raise InvalidValueError(
+                f'--price: must be given once per instance type, got "{name}" '
+                f"with {given[name]} and {price}; remove one of them"
+            )
+    return {**(read_prices(arguments.prices) if arguments.prices else {}), **given}
+
+
+def fetch_known_prices(
+    session: boto3.Session, types: Iterable[str], not_read: list[str]
+) -> dict[str, Decimal]:
+    """Return the prices that the AWS Price List API has, and note the others in ``not_read``."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    client: Any = session.client("pricing", region_name=PRICE_LIST_REGION)
+    found: dict[str, Decimal] = {}
+    for name in types:
+        try:
+            found |= fetch_prices(client, session.region_name, [name])
+        except InvalidValueError:
+            not_read.append(f"price of {name}: the price list has none for this Region; use --prices")
+        except (BotoCoreError, ClientError) as error:
+            not_read.append(f"prices: {error}; allow pricing:GetProducts, or use --prices")
+            break
+    return found

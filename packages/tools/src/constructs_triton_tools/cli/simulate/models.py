@@ -1,0 +1,170 @@
+"""``constructs-triton fit``: simulate how many models a multi-model endpoint keeps loaded."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import number, whole_number
+from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, print_table
+from constructs_triton_tools.cli.plan.price_arguments import price_argument
+from constructs_triton_tools.planning.capacity import HOURS_PER_MONTH
+from constructs_triton_tools.planning.prices import read_prices
+
+if TYPE_CHECKING:
+    from constructs_triton_tools.planning.model_cache import CachedModel, CacheResult
+
+__all__ = ["add_arguments", "run"]
+
+_COLUMNS = (
+    ("instances", "right"),
+    ("models\nloaded", "right"),
+    ("hit rate", "right"),
+    ("p50 ms", "right"),
+    ("p95 ms", "right"),
+    ("p99 ms", "right"),
+    ("cold p50\nms", "right"),
+    ("loads per\nminute", "right"),
+    ("cost\nper month", "right"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Simulate which models of a multi-model endpoint stay loaded on one, two, three and more instances, "
+        "until --hit-rate is reached. Prints the share of requests that find their model loaded, the latency "
+        "and the cost. AWS describes the order in which SageMaker unloads models as similar to least "
+        "recently used; the simulation uses this order. Exit code 1 if --max-instances are too few."
+    )
+    parser.add_argument(
+        "models",
+        metavar="MODELS",
+        help="CSV file with the columns model, memory_mib, load_seconds, and optionally count (models like "
+        "this one), requests_per_minute (of each) and latency_ms",
+    )
+    parser.add_argument("--instance-type", required=True, metavar="TYPE", help="for example ml.g5.xlarge")
+    parser.add_argument(
+        "--requests-per-second",
+        required=True,
+        type=number(RangeLimit(0.000001, 1e6)),
+        metavar="N",
+        help="requests to all models together",
+    )
+    parser.add_argument(
+        "--zipf",
+        type=number(RangeLimit(0, 10)),
+        metavar="S",
+        help="popularity by Zipf's law with this exponent, in the order of the file, in place of "
+        "requests_per_minute; 1 is common, 0 is equal",
+    )
+    parser.add_argument(
+        "--memory-fraction",
+        type=number(RangeLimit(0.01, 1)),
+        default=0.9,
+        metavar="FRACTION",
+        help="part of the memory that models may use (default: 0.9)",
+    )
+    parser.add_argument(
+        "--hit-rate",
+        type=number(RangeLimit(0, 1)),
+        default=0.99,
+        metavar="FRACTION",
+        help="wanted share of requests that find their model loaded (default: 0.99)",
+    )
+    parser.add_argument(
+        "--max-instances",
+        type=whole_number(RangeLimit(1, 100)),
+        default=20,
+        metavar="N",
+        help="largest number of instances to try (default: 20)",
+    )
+    parser.add_argument("--price", type=price_argument, metavar="TYPE=PRICE", help="price per instance hour")
+    parser.add_argument(
+        "--prices", metavar="FILE", help="a CSV file with the columns instance_type and price_per_hour"
+    )
+    parser.add_argument("--seed", type=whole_number(), default=0, metavar="N", help="seed (default: 0)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a row for each number of instances; return 1 if the hit rate is not reached."""
+    from constructs_triton_tools.planning.model_cache import read_models
+
+    instance_type = InstanceType.of(arguments.instance_type)
+    memory_mib = _memory_mib(instance_type) * arguments.memory_fraction
+    price = _price(arguments, instance_type.name)
+    models = read_models(arguments.models, zipf=arguments.zipf)
+    results = list(_simulated(models, memory_mib, arguments))
+    reached = results[-1].hit_rate >= arguments.hit_rate
+    if arguments.json:
+        rows = [{**asdict(each), "cost_per_month": _cost(each, price)} for each in results]
+        print_json({"memory_mib": memory_mib, "models": len(models), "results": rows})
+    else:
+        kind = "GPU memory" if instance_type.gpus else "memory"
+        print_lines(f"{len(models):,} models; {memory_mib:,.0f} MiB of {kind} for models on each instance")
+        chosen = len(results) - 1 if reached else None
+        print_table(_COLUMNS, [_row(each, price) for each in results], highlighted=chosen)
+    if not reached:
+        print_note(f"the hit rate stays below {arguments.hit_rate:g}; use a larger type or --max-instances")
+    return EXIT_SUCCESS if reached else EXIT_WRONG
+
+
+def _memory_mib(instance_type: InstanceType) -> float:
+    """Return the memory that a loaded model uses: that of one GPU, since a model is loaded on every GPU."""
+    if instance_type.gpus and instance_type.gpu_memory_mib is not None:
+        return instance_type.gpu_memory_mib
+    if instance_type.memory_gib is not None:
+        return instance_type.memory_gib * 1024
+    raise InvalidValueError(
+        f"--instance-type: the memory of {instance_type.name} is not known; use a type that "
+        "`constructs-triton facts instance-types` lists"
+    )
+
+
+def _price(arguments: argparse.Namespace, name: str) -> Decimal | None:
+    prices = read_prices(arguments.prices) if arguments.prices else {}
+    prices |= dict([arguments.price]) if arguments.price else {}
+    return prices.get(name)
+
+
+def _simulated(
+    models: Sequence[CachedModel], memory_mib: float, arguments: argparse.Namespace
+) -> Iterator[CacheResult]:
+    from constructs_triton_tools.planning.model_cache import simulate_cache
+
+    for instances in range(1, arguments.max_instances + 1):
+        result = simulate_cache(
+            models,
+            memory_mib=memory_mib,
+            instances=instances,
+            requests_per_second=arguments.requests_per_second,
+            seed=arguments.seed,
+        )
+        yield result
+        if result.hit_rate >= arguments.hit_rate:
+            return
+
+
+def _row(result: CacheResult, price: Decimal | None) -> list[str]:
+    cost, cold = _cost(result, price), result.cold_latency_ms
+    return [
+        str(result.instances),
+        f"{result.loaded:,.0f}",
+        f"{result.hit_rate:.3f}",
+        *(f"{result.latency_ms[percent]:,.0f}" for percent in (50, 95, 99)),
+        "" if cold is None else f"{cold:,.0f}",
+        f"{result.loads_per_minute:,.1f}",
+        "" if cost is None else f"{cost:,.2f}",
+    ]
+
+
+def _cost(result: CacheResult, price: Decimal | None) -> float | None:
+    return None if price is None else float(price * result.instances * HOURS_PER_MONTH)

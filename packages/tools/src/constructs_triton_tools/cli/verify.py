@@ -1,0 +1,102 @@
+"""``constructs-triton verify``: compare the responses of an endpoint with recorded ones."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.exit_codes import EXIT_WRONG, combined_code, exit_code_of
+from constructs_triton_core.untrusted.terminal import print_json, print_lines
+from constructs_triton_tools.cli.connection_options import add_connection_options
+from constructs_triton_tools.cli.invoke import connect
+
+if TYPE_CHECKING:
+    from constructs_triton_tools.operations.verification import VerifiedRequest
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Send recorded requests to an endpoint and compare its responses with the recorded outputs, within "
+        "the tolerances of the file. Exit code 1 if a response differs, 2 if the endpoint cannot be reached. "
+        "`constructs-triton invoke --record` "
+        "records requests."
+    )
+    parser.add_argument(
+        "endpoint", metavar="NAME", help="name of the endpoint, or http://HOST:PORT of a container"
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="recorded requests, such as requests.json")
+    parser.add_argument(
+        "--target-model", metavar="MODEL", help="model, or its archive, for requests that do not name one"
+    )
+    parser.add_argument(
+        "--target-variant",
+        metavar="NAME",
+        help="variant that answers (default: SageMaker chooses one by the weights)",
+    )
+    add_concurrency(parser)
+    add_connection_options(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def add_concurrency(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that sends requests together."""
+    parser.add_argument(
+        "--concurrency",
+        type=whole_number(RangeLimit(1, 256)),
+        default=1,
+        metavar="N",
+        help="also send N requests together, several times, so that dynamic batching puts them into batches; "
+        "finds models that mix the requests of a batch (default: one request at a time)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Send the requests and print the differences; return 1 if there are any, else 0."""
+    from constructs_triton_client.recorded_requests import RecordedRequests
+    from constructs_triton_tools.operations.verification import verify_requests
+
+    recorded = RecordedRequests.from_file(arguments.file)
+    client = connect(arguments)
+    results = verify_requests(
+        recorded,
+        client.transport,
+        target_model_of=client.archive_of,
+        target_model=arguments.target_model,
+        target_variant=arguments.target_variant,
+        inference_component=arguments.inference_component,
+        wake_timeout=arguments.wake_timeout,
+        concurrency=arguments.concurrency,
+    )
+    if arguments.json:
+        print_json({each.name: list(each.differences) for each in results})
+    else:
+        print_lines(*result_lines(results))
+    return code_of_results(results)
+
+
+def code_of_results(results: Iterable[VerifiedRequest]) -> int:
+    """Return the exit code: 1 if a response differs or is an error, 2 if the endpoint cannot be reached."""
+    return combined_code(
+        EXIT_WRONG if each.error is None else exit_code_of(each.error) for each in results if each.differences
+    )
+
+
+def result_lines(results: Sequence[VerifiedRequest]) -> list[str]:
+    """Return a line for each request, and one for each difference."""
+    lines = []
+    for each in results:
+        lines.append(f"{each.name}: {'differs' if each.differences else 'equal'}")
+        lines += [f"  {difference}" for difference in each.differences]
+    wrong = sum(1 for each in results if each.differences)
+    lines.append(f"{wrong} of {len(results)} responses differ")
+    if any(each.is_batching_fault for each in results):
+        lines.append(
+            "a model mixes the requests of a batch: its responses are as recorded for requests that are sent "
+            "alone; compute each row from its own row only, or set max_batch_size to 0"
+        )
+    return lines

@@ -1,0 +1,110 @@
+"""Shows how to call an endpoint that runs on this machine."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton_core.errors import ConstructsTritonError
+from constructs_triton_tools.local.page.forms import model_form
+from constructs_triton_tools.local.sources.inference_type import used_inference_type
+
+if TYPE_CHECKING:
+    from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
+
+__all__ = ["call_example", "invocation_url"]
+
+_CLIENT = """
+  import boto3
+  runtime = boto3.client("sagemaker-runtime", endpoint_url="{url}", region_name="{region}",
+                         aws_access_key_id="local", aws_secret_access_key="local")
+"""
+_CALL = """\
+  response = runtime.invoke_endpoint(EndpointName="{name}", ContentType=content_type, Body=body{target})
+"""
+_STREAM_CALL = """\
+  response = runtime.invoke_endpoint_with_response_stream(
+      EndpointName="{name}", ContentType="application/json", Body={body}{target})
+  for event in response["Body"]:
+      print(event["PayloadPart"]["Bytes"].decode())
+"""
+_ASYNC_CALL = """\
+  # The endpoint is asynchronous. {folder}
+  response = runtime.invoke_endpoint_async(EndpointName="{name}", ContentType=content_type,
+                                           InputLocation="s3://{path}1")
+"""
+# In place of S3, with and without --bucket-folder.
+_FOLDER = """Its S3 is the folder {folder}: write the request to the file
+  # {file}, and wait for the file of OutputLocation."""
+_NO_FOLDER = "Calls need a folder in place of S3: start the run with --bucket-folder DIR."
+
+#: A longer example would fill the screen.
+_MOST_ELEMENTS = 16
+
+
+def invocation_url(url: str, endpoint: RunningEndpoint) -> str:
+    """Return the address that receives the requests of an endpoint."""
+    path = "invocations" if endpoint.spec.asynchronous is None else "async-invocations"
+    return f"{url}/endpoints/{endpoint.spec.name}/{path}"
+
+
+def index_url(url: str, endpoint: RunningEndpoint) -> str:
+    """Return the address of the names of the models of a multi-model endpoint."""
+    return f"{url}/endpoints/{endpoint.spec.name}/index.json"
+
+
+def call_example(url: str, endpoint: RunningEndpoint, bucket_folder: Path | None = None) -> str:
+    """Return lines of Python that call an endpoint with boto3.
+
+    Args:
+        url: Address of the local run.
+        endpoint: The endpoint.
+        bucket_folder: The folder in place of S3. Default: there is none.
+    """
+    spec = endpoint.spec
+    client = _CLIENT.format(url=url, region=spec.region)
+    if spec.asynchronous is None:
+        names = {"name": spec.name, "target": _target(endpoint)}
+        if _streams(endpoint):
+            return client + _STREAM_CALL.format(**names, body=repr(json.dumps(_stream_inputs(endpoint))))
+        return client + _CALL.format(**names)
+    path = spec.asynchronous.input_prefix.removeprefix("s3://")
+    folder = _NO_FOLDER
+    if bucket_folder is not None:
+        folder = _FOLDER.format(folder=bucket_folder, file=bucket_folder / f"{path}1")
+    return client + _ASYNC_CALL.format(name=spec.name, path=path, folder=folder)
+
+
+def _streams(endpoint: RunningEndpoint) -> bool:
+    """Whether the first container of an endpoint answers with a stream of events."""
+    container = endpoint.all_servers()[0].server.container
+    return used_inference_type(container, container.image) == "generate_stream"
+
+
+def _stream_inputs(endpoint: RunningEndpoint) -> dict[str, object]:
+    """Return a value for each required input of the model; a text if its configuration has no inputs."""
+    try:
+        inputs: Any = model_form(endpoint.all_servers()[0], None)["inputs"]
+    except ConstructsTritonError:  # the server has its own message about these models
+        inputs = []
+    values = {each["name"]: _value(each) for each in inputs if not each["optional"]}
+    return values or {"text_input": "hello"}
+
+
+def _value(tensor: Mapping[str, Any]) -> object:
+    """Return a value of an input in the form of Triton's generate extension: a list for several elements."""
+    one: object = {"BYTES": "hello", "BOOL": True}.get(tensor["datatype"], 1)
+    count = math.prod(size for size in tensor["dims"] if size > 0)
+    return one if count == 1 else [one] * min(count, _MOST_ELEMENTS)
+
+
+def _target(endpoint: RunningEndpoint) -> str:
+    """Return the argument that chooses what an endpoint runs, for endpoints that run several things."""
+    if endpoint.components:
+        name = next(iter(endpoint.components))
+        return f',\n                                     InferenceComponentName="{name}"'
+    archives = sorted(endpoint.spec.variants[0].container.archives)
+    return f', TargetModel="{archives[0]}"' if archives else ""

@@ -1,0 +1,181 @@
+"""A private copy of a repository, which the Triton server of this machine can load.
+
+Models of backends that nvidia-pytriton does not contain are loaded by the stand-ins of the local run. Where a
+stand-in cannot run, an empty backend takes its place, compiled with the system's C compiler: Triton's core
+then checks the configuration, but the model file is not checked.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_core.processes.children import run_child
+from constructs_triton_tools.local.server.installation import (
+    TritonInstallation,
+    inspect_python,
+    make_backends,
+)
+from constructs_triton_tools.local.stand_ins.environments import replace_environments
+from constructs_triton_tools.local.stand_ins.frameworks import PACKAGES
+from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
+from triton_model_check.model_config.backends import infer_backend
+from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
+from triton_model_check.model_config.text import format_model_config
+from triton_model_check.model_repository import ModelRepository
+from triton_model_check.model_repository.uncompressed.copying import copy_file
+
+__all__ = ["copy_models", "has_gpu"]
+
+BACKENDS = frozenset(
+    {"dali", "fil", "onnxruntime", "openvino", "pytorch", "tensorflow", "tensorrt", "tensorrtllm", "vllm"}
+)
+"""Backends of NVIDIA's images that are replaced. The server reports any other name as missing."""
+
+_KIND_GPU = 1
+_ENVIRONMENT = "EXECUTION_ENV_PATH"
+_COMPILE_SECONDS = 60.0
+# The only required function. It responds without outputs, because a warm-up waits for a response.
+_EMPTY_SOURCE = """
+void *TRITONBACKEND_ResponseNew(void **response, void *request);
+void *TRITONBACKEND_ResponseSend(void *response, unsigned int flags, void *error);
+void *TRITONBACKEND_RequestRelease(void *request, unsigned int flags);
+
+void *TRITONBACKEND_ModelInstanceExecute(void *instance, void **requests, unsigned int count)
+{
+  void *response;
+  (void)instance;
+  for (unsigned int i = 0; i < count; ++i) {
+    if (TRITONBACKEND_ResponseNew(&response, requests[i]) == 0)
+      TRITONBACKEND_ResponseSend(response, 1, 0);
+    TRITONBACKEND_RequestRelease(requests[i], 1);
+  }
+  return 0;
+}
+"""
+
+
+def copy_models(
+    repository: ModelRepository, directory: Path, installation: TritonInstallation
+) -> dict[str, str]:
+    """Fill ``directory`` with ``models``, ``backends`` and ``home``, with links to unchanged files.
+
+    Returns:
+        The models, each with a note of what was changed or replaced; the note may be empty.
+
+    Raises:
+        InvalidValueError: a Python environment was not built, or cannot be built for the server's Python.
+        MissingDependencyError: the Python of this process cannot run models, or uv is missing, which an
+            environment needs.
+        LocalEndpointError: an empty backend needs a C compiler and there is none.
+    """
+    python = inspect_python(packages=PACKAGES)
+    make_backends(directory / "backends", installation, python)
+    (directory / "models").mkdir()
+    (directory / "home").mkdir()
+    for entry in repository.path.iterdir():
+        if entry.name not in repository.models:
+            (directory / "models" / entry.name).symlink_to(entry.resolve())
+    models, archives = directory / "models", _environments(repository)
+    notes = {name: _copy(model, models / name, archives) for name, model in repository.models.items()}
+    built: list[str] = []
+    replace_environments(models, python.executable, built.append)
+    for line in built:
+        notes[line.partition("/")[0]] += f" ({line})"
+    stand_ins = StandIns(python.packages, python.executable)
+    for name, note in _replace_backends(repository, directory, stand_ins):
+        notes[name] += note
+    return notes
+
+
+def has_gpu() -> bool:
+    """Return whether this machine has an NVIDIA GPU."""
+    return Path("/dev/nvidia0").exists()
+
+
+def _replace_backends(
+    repository: ModelRepository, directory: Path, stand_ins: StandIns
+) -> Iterator[tuple[str, str]]:
+    """Replace the backends that are not installed; yield each model that needs one, with a note.
+
+    Triton looks for a library in the model's folder first, so each model has its own empty backend.
+    """
+    installed = {path.name for path in (directory / "backends").iterdir()}
+    stand_ins.place(directory / "backends")
+    for model in repository.models.values():
+        backend = infer_backend(model).backend
+        if backend not in BACKENDS or backend in installed:
+            continue
+        if stand_ins.can_run(model, backend):
+            runtime = stand_ins.describe(model, backend)
+            yield model.name, f" (loaded by {runtime} in place of the backend {backend})"
+        else:
+            _compile_empty_backend(directory / "models" / model.name, backend)
+            yield model.name, f" (an empty backend {backend} was used: only the configuration was checked)"
+
+
+def _environments(repository: ModelRepository) -> set[str]:
+    """Return the names of the archives that Python models have their packages in."""
+    configs = (model.config for model in repository.models.values())
+    found = (each.parameters[_ENVIRONMENT] for each in configs if each and _ENVIRONMENT in each.parameters)
+    return {each.string_value.rpartition("/")[2] for each in found}
+
+
+def _copy(model: ModelFolder, target: Path, archives: set[str]) -> str:
+    """Link the model's files, write a configuration for this machine, and return a note of the change.
+
+    Environments are copied, because those with another Python than the server are replaced.
+    """
+    target.mkdir()
+    for name, is_directory in model.entries.items():
+        if name in archives and not is_directory:
+            copy_file(model.directory / name, target / name)
+        elif name != CONFIG_FILE:
+            _mirror(model.directory / name, target / name)
+    content = model.read(CONFIG_FILE)
+    if content is None:
+        return ""
+    config, note = model.config, ""
+    if config is not None and not has_gpu():
+        kept = [group for group in config.instance_group if group.kind != _KIND_GPU]
+        if len(kept) < len(config.instance_group):
+            changed = type(config)()
+            changed.CopyFrom(config)
+            del changed.instance_group[:]
+            changed.instance_group.extend(kept)
+            content, note = format_model_config(changed).encode(), " (without its instance groups on GPUs)"
+    (target / CONFIG_FILE).write_bytes(content)
+    return note
+
+
+def _mirror(source: Path, target: Path) -> None:
+    """Create the same folders with links to the files. Python writes its bytecode beside the links."""
+    if source.is_symlink() or not source.is_dir():
+        target.symlink_to(source.resolve())
+        return
+    target.mkdir()
+    for folder, folders, files in os.walk(source):
+        place = target / Path(folder).relative_to(source)
+        for name in [*files, *folders]:
+            path = Path(folder, name)
+            if name in folders and not path.is_symlink():
+                (place / name).mkdir()
+            else:
+                (place / name).symlink_to(path.resolve())
+
+
+def _compile_empty_backend(directory: Path, backend: str) -> None:
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        raise LocalEndpointError(f"backend {backend}: its replacement needs a C compiler; install gcc")
+    source = directory / "empty_backend.c"
+    source.write_text(_EMPTY_SOURCE, encoding="ascii")
+    library = directory / f"libtriton_{backend}.so"
+    done = run_child([compiler, "-shared", "-fPIC", "-o", library, source], seconds=_COMPILE_SECONDS)
+    if done.returncode:
+        raise LocalEndpointError(
+            f"backend {backend}: its replacement cannot be compiled: {done.stderr.strip()}"
+        )

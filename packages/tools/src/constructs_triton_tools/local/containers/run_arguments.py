@@ -1,0 +1,80 @@
+"""The arguments of ``docker run`` or ``podman run``, as SageMaker runs a container.
+
+Sources: AWS documentation, "Use Your Own Inference Code with Hosting Services" (``serve``, ``/opt/ml/model``,
+port 8080) and "Create and run multi-model endpoints" (``SAGEMAKER_MULTI_MODEL``, ``/opt/ml/models``). Half of
+an instance's memory is available as shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_tools.local.sources.specs import ContainerSpec
+
+__all__ = ["CONTAINER_PORT", "HTTP_PORT", "LABEL", "run_arguments", "shared_memory_bytes"]
+
+#: The port that SageMaker calls.
+CONTAINER_PORT = 8080
+#: The port of Triton's own HTTP front end, which is not published. It has the statistics of the models.
+HTTP_PORT = 8000
+_ADDITIONAL, _HTTP_FLAG = "SAGEMAKER_TRITON_ADDITIONAL_ARGS", "--allow-http"
+#: The label of every container of this package.
+LABEL = "constructs-triton"
+
+
+def run_arguments(
+    name: str, image: str, container: ContainerSpec, models: Path, *, shm_bytes: int, gpus: Sequence[str]
+) -> list[str]:
+    """Return the words after the engine's name. ``models`` is the folder of the unpacked models.
+
+    The port is published on 127.0.0.1 only. An isolated container has no network at all.
+    """
+    target = "/opt/ml/models" if container.is_multi_model else "/opt/ml/model"
+    network = ("--network", "none") if container.is_isolated else _publication()
+    return [
+        *("run", "--detach", "--pull", "never", "--name", name, "--label", LABEL),
+        *network,
+        *("--mount", f"type=bind,source={models},target={target},readonly"),
+        # On systems with SELinux a container cannot read folders of the host otherwise.
+        *("--security-opt", "label=disable"),
+        *("--shm-size", str(shm_bytes)),
+        *gpus,
+        *_environment_arguments(_environment(container)),
+        *(image, "serve"),
+    ]
+
+
+def shared_memory_bytes(instance_types: Iterable[str], machine_bytes: int) -> int:
+    """Return half of the memory of the smallest type, but at most half of that of this machine."""
+    memories = [memory for each in instance_types if (memory := _memory_bytes(each)) is not None]
+    return min(machine_bytes, *memories) // 2 if memories else machine_bytes // 2
+
+
+def _memory_bytes(instance_type: str) -> int | None:
+    try:
+        memory = InstanceType.of(instance_type).memory_gib
+    except InvalidValueError:  # a template may name a type that is not published
+        return None
+    return None if memory is None else int(memory * 2**30)
+
+
+def _publication() -> tuple[str, str]:
+    return ("--publish", f"127.0.0.1::{CONTAINER_PORT}")
+
+
+def _environment(container: ContainerSpec) -> Mapping[str, str]:
+    environment = dict(container.environment)
+    given = environment.get(_ADDITIONAL, "")
+    if _HTTP_FLAG not in given:
+        environment[_ADDITIONAL] = f"{given} {_HTTP_FLAG}=true --http-address=127.0.0.1".strip()
+    if container.is_multi_model:
+        environment["SAGEMAKER_MULTI_MODEL"] = "true"
+    return environment
+
+
+def _environment_arguments(environment: Mapping[str, str]) -> Iterator[str]:
+    for name, value in environment.items():
+        yield from ("--env", f"{name}={value}")

@@ -1,0 +1,180 @@
+"""A folder in place of S3: ``s3://bucket/key`` is ``<folder>/bucket/key``."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError, validation_error
+
+__all__ = ["FREE_BYTES", "BucketFolder", "etag_of", "no_such_key"]
+
+#: No bucket has a name that begins with a dot.
+_METADATA, _PARTIAL = ".metadata", ".partial"
+#: As for S3's oldest buckets, because the names of a template that is not deployed are logical IDs.
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", re.ASCII)
+_MOST_KEY_BYTES = 1024
+_MOST_NAME_BYTES = 250  # with ".json", a name of the file system
+_MOST_READ_BYTES = 1 << 30  # SageMaker's limit for the input of an asynchronous inference
+#: What uploads leave of the disk.
+FREE_BYTES = 1 << 30
+
+
+class BucketFolder:
+    """A folder in place of S3, with a subfolder for each bucket."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+
+    def path_of(self, location: str) -> Path:
+        """Return the file for ``s3://bucket/key``.
+
+        Raises:
+            RuntimeApiError: the location has another form, or is outside the bucket's folder.
+        """
+        scheme, _, rest = location.partition("://")
+        bucket, _, key = rest.partition("/")
+        if scheme != "s3" or not key:
+            raise _wrong(location)
+        folder = self.bucket(bucket)
+        if "\0" in key:
+            raise RuntimeApiError(400, "InvalidURI", "Couldn't parse the specified URI.")
+        parts = key.encode(errors="surrogateescape").split(b"/")
+        if len(key) > _MOST_KEY_BYTES or max(map(len, parts)) > _MOST_NAME_BYTES:
+            raise RuntimeApiError(
+                400, "KeyTooLongError", "Your key is too long: a local run allows 250 bytes between slashes"
+            )
+        path = (folder / key).resolve()
+        if not path.is_relative_to(folder) or path == folder:
+            raise _wrong(location)
+        return path
+
+    def bucket(self, name: str) -> Path:
+        """Return the folder of a bucket, which may not exist.
+
+        Raises:
+            RuntimeApiError: no bucket can have this name.
+        """
+        if _BUCKET.fullmatch(name) is None:
+            raise RuntimeApiError(400, "InvalidBucketName", "The specified bucket is not valid.")
+        return self._root / name
+
+    def read(self, location: str) -> bytes:
+        """Return the content of an object.
+
+        Raises:
+            RuntimeApiError: there is no such object.
+        """
+        path = self.path_of(location)
+        try:
+            if path.stat().st_size > _MOST_READ_BYTES:
+                raise validation_error(f"an input may have at most 1 GiB: {location}")
+            return path.read_bytes()
+        except OSError:
+            raise no_such_key(location) from None
+
+    def write(self, location: str, content: bytes) -> None:
+        """Write an object. Readers never see a part of it."""
+        partial = self.partial_file()
+        partial.write_bytes(content)
+        self.place(location, partial, {})
+
+    def partial_file(self) -> Path:
+        """Return the path of a new file that becomes an object when it is complete."""
+        folder = self._root / _PARTIAL
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / uuid4().hex
+
+    def place(self, location: str, complete: Path, metadata: Mapping[str, str]) -> None:
+        """Move a complete file to its location, with the metadata that ``metadata_of`` returns."""
+        path = self.path_of(location)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if metadata:
+            note = self._note(path)
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.write_text(json.dumps([etag_of(complete), dict(metadata)]), encoding="utf-8")
+        complete.replace(path)
+
+    def metadata_of(self, location: str) -> dict[str, str]:
+        """Return the metadata of an object; a file that was placed by hand has none."""
+        path = self.path_of(location)
+        try:
+            etag, metadata = json.loads(self._note(path).read_text(encoding="utf-8"))
+            return dict(metadata) if etag == etag_of(path) else {}
+        except (OSError, ValueError):
+            return {}
+
+    def delete(self, location: str) -> None:
+        """Delete an object; S3 does not report that there was none."""
+        path = self.path_of(location)
+        with suppress(NotADirectoryError, IsADirectoryError):  # so there is no such object
+            self._note(path).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+
+    def expect_room(self, size: int) -> None:
+        """Refuse an upload that leaves too little of the disk: every user of the machine can upload.
+
+        Raises:
+            RuntimeApiError: there is no room for it.
+        """
+        place = next(each for each in (self._root, *self._root.parents) if each.exists())
+        if shutil.disk_usage(place).free - size < FREE_BYTES:
+            raise RuntimeApiError(
+                507, "InsufficientStorage", "a local run leaves 1 GiB of the disk free; delete files"
+            )
+
+    def new_upload(self) -> Path:
+        """Return a new folder for the parts of an upload."""
+        folder = self.partial_file()
+        folder.mkdir()
+        return folder
+
+    def upload(self, name: str) -> Path:
+        """Return the folder of an upload.
+
+        Raises:
+            RuntimeApiError: there is no such upload.
+        """
+        folder = self._root / _PARTIAL / name
+        if not name.isalnum() or not folder.is_dir():
+            raise RuntimeApiError(404, "NoSuchUpload", f"The specified upload does not exist: {name[:64]!r}")
+        return folder
+
+    def join(self, upload: Path) -> Path:
+        """Return a file with the parts of an upload, in the order of their numbers; delete the parts."""
+        whole = self.partial_file()
+        parts = sorted((each for each in upload.iterdir() if each.name.isdecimal()), key=_number)
+        self.expect_room(sum(each.stat().st_size for each in parts))
+        with whole.open("wb") as file:
+            for part in parts:
+                with part.open("rb") as source:
+                    shutil.copyfileobj(source, file)
+        shutil.rmtree(upload)
+        return whole
+
+    def _note(self, path: Path) -> Path:
+        return self._root / _METADATA / f"{path.relative_to(self._root)}.json"
+
+
+def etag_of(path: Path) -> str:
+    """Return what changes with the content of a file, as aiohttp writes it."""
+    status = path.stat()
+    return f'"{status.st_mtime_ns:x}-{status.st_size:x}"'
+
+
+def no_such_key(location: str) -> RuntimeApiError:
+    """Return S3's error for an object that does not exist."""
+    return RuntimeApiError(404, "NoSuchKey", f"NoSuchKey: The specified key does not exist: {location}")
+
+
+def _wrong(location: str) -> RuntimeApiError:
+    return validation_error(f"a location must be s3://bucket/key, got {location!r}")
+
+
+def _number(path: Path) -> int:
+    return int(path.name)

@@ -1,0 +1,78 @@
+"""An endpoint whose servers are running, and the variant or component that receives each request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local.gateway.inference_components import (
+    LocalComponent,
+    choose_component,
+    refuse_component,
+)
+from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.runtime_errors import validation_error
+from constructs_triton_tools.local.gateway.traffic import ShadowShare, TrafficShare
+from constructs_triton_tools.local.running_container import RunningContainer
+from constructs_triton_tools.local.sources.specs import EndpointSpec
+
+__all__ = ["RunningEndpoint"]
+
+
+async def _statistics(server: RunningContainer) -> dict[str, Any]:
+    try:
+        return {"model_stats": [each.to_dict() for each in await server.statistics()]}
+    except LocalEndpointError as error:
+        return {"error": str(error)}
+
+
+class RunningEndpoint:
+    """An endpoint whose servers are running. It has either ``variants`` or ``components``."""
+
+    def __init__(self, spec: EndpointSpec, running: Sequence[LocalVariant]) -> None:
+        self.spec = spec
+        production = {variant.name for variant in spec.variants}
+        shadows = {variant.name for variant in spec.shadow_variants}
+        self.variants = {each.spec.name: each for each in running if each.spec.name in production}
+        self.components = {each.spec.name: each for each in running if isinstance(each, LocalComponent)}
+        self._traffic = TrafficShare(spec.variants)
+        self._shadows = [
+            (each, ShadowShare(spec.variants[0], each.spec)) for each in running if each.spec.name in shadows
+        ]
+
+    def all_servers(self) -> list[LocalVariant]:
+        """Return everything that has a server: production and shadow variants, or components."""
+        return [*self.variants.values(), *(shadow for shadow, _ in self._shadows), *self.components.values()]
+
+    async def statistics(self) -> dict[str, Any]:
+        """Return what each variant or component counted of its models, or why that is unknown."""
+        return {each.spec.name: await _statistics(each.server) for each in self.all_servers()}
+
+    def report(self, line: str) -> None:
+        """Print a line about the endpoint for the user."""
+        self.all_servers()[0].server.report(f"{self.spec.name}: {line}")
+
+    def choose(self, target_variant: str | None, component: str | None = None) -> LocalVariant:
+        """Return the component for a request, or its variant: ``target_variant``, else chosen by weight."""
+        if self.components:
+            return choose_component(self.components, component, target_variant, self.spec.not_run)
+        refuse_component(component)
+        if target_variant is None:
+            return self.variants[self._traffic.next()]
+        if target_variant not in self.variants:
+            raise validation_error(
+                f"Variant {target_variant} not found for endpoint {self.spec.name}. "
+                f"Its variants: {', '.join(self.variants)}"
+            )
+        return self.variants[target_variant]
+
+    def keep_copies_of(self, previous: RunningEndpoint) -> None:
+        """Keep the copies that components have: an update does not bring them back to zero."""
+        for name, component in self.components.items():
+            if name in previous.components:
+                component.copies = previous.components[name].copies
+
+    def shadows_of_next(self) -> tuple[LocalVariant, ...]:
+        """Return the shadow variants that receive a copy of the next request."""
+        return tuple(shadow for shadow, share in self._shadows if share.takes_next())

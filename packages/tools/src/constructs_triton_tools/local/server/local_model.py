@@ -1,0 +1,214 @@
+"""Fits the unpacked copy of a model repository to this machine.
+
+GPU instance groups run on the CPU, and no group has more instances than the machine has CPUs. A stand-in has
+one instance by default, because each is a process with its own copy of the model.
+
+Only the copy changes, never the archive. A ``config.pbtxt`` that cannot be parsed is left unchanged, so that
+the server rejects it with its own message.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from constructs_triton_core.errors import LocalEndpointError, ModelConfigError
+from constructs_triton_core.untrusted.regular_files import read_regular
+from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
+from triton_model_check.model_config.backends import infer_backend
+from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
+from triton_model_check.model_config.text import format_model_config, parse_model_config
+from triton_model_check.model_repository import ModelRepository
+
+__all__ = [
+    "count_python_instances",
+    "fit_models",
+    "models_to_load",
+    "prepare_models",
+    "require_backends",
+]
+
+_ONE_INSTANCE = "instance_group [ { count: 1 kind: KIND_CPU } ]\n"
+
+
+def prepare_models(
+    repository: Path, report: Callable[[str], None], *, is_exact: bool = False
+) -> dict[str, Any]:
+    """Change what this machine cannot run, and return each model's configuration by folder name.
+
+    A ``config.pbtxt`` at the root, which a multi-model archive may have, is named ``""``. ``report`` prints
+    which models were changed and how. On a machine with a GPU, GPU instance groups stay unchanged.
+
+    Raises:
+        LocalEndpointError: a model would be changed although ``is_exact`` is set.
+    """
+    configs = dict(_read_configs(repository))
+    cpus = os.cpu_count() or 1
+    relaxed = [] if _has_gpu() else [name for name, config in configs.items() if _relax(config)]
+    limited = [name for name, config in configs.items() if _limit(config, cpus)]
+    if is_exact:
+        _refuse_changes(relaxed, limited, cpus)
+    for name in {*relaxed, *limited}:
+        (repository / name / "config.pbtxt").write_text(format_model_config(configs[name]), encoding="utf-8")
+    if relaxed:
+        report(f"this machine has no GPU: GPU instance groups run on the CPU: {_names(relaxed)}")
+    if limited:
+        report(
+            f"this machine has {cpus} CPUs: instance groups run at most {cpus} instances: {_names(limited)}"
+        )
+    return configs
+
+
+def _refuse_changes(relaxed: Sequence[str], limited: Sequence[str], cpus: int) -> None:
+    if relaxed:
+        raise LocalEndpointError(
+            f"{_names(relaxed)}: has instance groups on GPUs, and this machine has none; set kind: KIND_CPU "
+            "in config.pbtxt, or remove --exact"
+        )
+    if limited:
+        raise LocalEndpointError(
+            f"{_names(limited)}: has more instances than the {cpus} CPUs of this machine; set count to at "
+            f"most {cpus} in config.pbtxt, or remove --exact"
+        )
+
+
+def _names(models: Iterable[str]) -> str:
+    return ", ".join(sorted(name or "the model at the archive's root" for name in models))
+
+
+def fit_models(
+    repository: Path,
+    default_model: str,
+    installed: frozenset[str],
+    stand_ins: StandIns | None,
+    report: Callable[[str], None],
+    *,
+    is_exact: bool = False,
+) -> int:
+    """Fit unpacked models to this machine; return how many processes Python models and stand-ins have.
+
+    ``installed`` are the backends of the server.
+
+    Raises:
+        LocalEndpointError: a backend is not installed and has no stand-in, or a model would be changed
+            although ``is_exact`` is set.
+        MissingDependencyError: a stand-in's package is not installed.
+    """
+    if stand_ins is not None:
+        stand_ins.put_in_place(models_to_load(repository, default_model), report)
+    prepare_models(repository, report, is_exact=is_exact)
+    models = models_to_load(repository, default_model)
+    replaced = require_backends(models, installed, stand_ins, report)
+    return count_python_instances(models, replaced)
+
+
+def models_to_load(repository: Path, default_model: str) -> list[ModelFolder]:
+    """Return the default model with, for an ensemble, all its steps. An empty name means all models."""
+    found = ModelRepository.from_directory(repository)
+    if default_model:
+        return (
+            [found.models[name] for name in found.closure(default_model)]
+            if default_model in found.models
+            else []
+        )
+    root = [] if found.root_model is None else [found.root_model]
+    return [*root, *found.models.values()]
+
+
+def require_backends(
+    models: Iterable[ModelFolder],
+    installed: frozenset[str],
+    stand_ins: StandIns | None,
+    report: Callable[[str], None],
+) -> list[ModelFolder]:
+    """Return the models that stand-ins replace; each other model's backend is installed.
+
+    ``report`` prints the stand-in of each model. Without ``stand_ins`` none is used.
+
+    Raises:
+        LocalEndpointError: a backend is not installed and has no stand-in.
+        MissingDependencyError: a stand-in's package is not installed.
+    """
+    replaced = []
+    for model in models:
+        backend = "" if model.is_ensemble else infer_backend(model).backend
+        if not backend or backend in installed:
+            continue
+        if stand_ins is None or not stand_ins.knows(backend):
+            raise LocalEndpointError(_missing(model.name, backend, installed, stand_ins))
+        stand_ins.require(model, backend, report)
+        replaced.append(model)
+        if not (model.config and model.config.instance_group):
+            _set_one_instance(model)
+    return replaced
+
+
+def _missing(model: str, backend: str, installed: frozenset[str], stand_ins: StandIns | None) -> str:
+    has = ", ".join(sorted(installed))
+    alternative = "remove --no-stand-ins, write the model for the Python backend"
+    if stand_ins is not None:
+        has += f" and stand-ins for {', '.join(stand_ins.backends())}"
+        alternative = f"run an ONNX file or a Python model in its place with --stand-in {model}=PATH"
+    return (
+        f"{model}: needs the backend {backend!r}, but this Triton server has only {has}; {alternative}, set "
+        "--tritonserver to a server that has it (NVIDIA's Triton image has "
+        "/opt/tritonserver/bin/tritonserver), or run an endpoint without this model with --endpoint NAME"
+    )
+
+
+def _set_one_instance(model: ModelFolder) -> None:
+    """Write the default of most backends. That of ONNX models is two instances."""
+    path = model.directory / CONFIG_FILE
+    if model.config is not None:
+        path.write_text(f"{format_model_config(model.config)}{_ONE_INSTANCE}", encoding="utf-8")
+    elif not model.has_config and model.path != ".":
+        path.write_text(_ONE_INSTANCE, encoding="ascii")
+
+
+def count_python_instances(models: Iterable[ModelFolder], replaced: Sequence[ModelFolder]) -> int:
+    """Return how many processes the Python models and the stand-ins have at least.
+
+    A group without a count has one.
+    """
+    names = {model.name for model in replaced}
+    chosen = [model for model in models if model.name in names or infer_backend(model).backend == "python"]
+    return sum(_count(model.config) for model in chosen)
+
+
+def _count(config: Any | None) -> int:
+    counts = [] if config is None else [int(group.count) for group in config.instance_group]
+    return max(1, sum(max(1, count) for count in counts))
+
+
+def _has_gpu() -> bool:
+    return shutil.which("nvidia-smi") is not None
+
+
+def _read_configs(repository: Path) -> Iterator[tuple[str, Any]]:
+    for path in sorted([*repository.glob("config.pbtxt"), *repository.glob("*/config.pbtxt")]):
+        try:
+            config = parse_model_config(read_regular(path), str(path))
+        except (OSError, ModelConfigError):
+            continue
+        yield ("" if path.parent == repository else path.parent.name), config
+
+
+def _relax(config: Any) -> bool:
+    """Move GPU instance groups to the CPU; return whether there were any."""
+    groups = [group for group in config.instance_group if group.gpus or group.kind == group.KIND_GPU]
+    for group in groups:
+        group.ClearField("gpus")
+        group.ClearField("secondary_devices")
+        group.kind = group.KIND_CPU
+    return bool(groups)
+
+
+def _limit(config: Any, cpus: int) -> bool:
+    """Lower the counts of CPU groups to the CPUs of the machine; return whether there were any."""
+    groups = [group for group in config.instance_group if group.kind != group.KIND_GPU and group.count > cpus]
+    for group in groups:
+        group.count = cpus
+    return bool(groups)

@@ -1,0 +1,119 @@
+"""How much memory a server and its child processes use, and how much shared memory they get."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local.server.serve_script import DEFAULT_SHM_BYTES
+
+__all__ = ["available_bytes", "fit_shared_memory", "fitted_environment", "session_bytes", "stub_bytes"]
+
+_SHARED_MEMORY = "/dev/shm"
+_SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
+#: The Python backend refuses to start with less for an instance.
+_LEAST_BYTES = 2**20
+
+
+def session_bytes(session: int) -> int:
+    """Return the proportional set size of all processes of a session, with the shared memory they map."""
+    return sum(
+        _proportional_bytes(path) for path in Path("/proc").glob("[0-9]*") if _session(path) == session
+    )
+
+
+def stub_bytes(session: int) -> dict[str, int]:
+    """Return the proportional set size of the processes of Python models, by the path of the model's file."""
+    sizes: dict[str, int] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        if _session(path) == session:
+            model = _stub_model(path)
+            if model:
+                sizes[model] = sizes.get(model, 0) + _proportional_bytes(path)
+    return sizes
+
+
+def available_bytes() -> int:
+    """Return how much memory can be used without swapping (MemAvailable)."""
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    raise OSError("/proc/meminfo: has no MemAvailable")
+
+
+def fit_shared_memory(instances: int, default_bytes: int, *, is_chosen: bool) -> int:
+    """Return the initial shared memory of each Python model instance, in bytes.
+
+    A chosen size stays. The image's default is reduced if this machine has less, down to 1 MiB.
+
+    Raises:
+        LocalEndpointError: there is not enough shared memory for all instances.
+    """
+    status = os.statvfs(_SHARED_MEMORY)
+    free = status.f_bavail * status.f_frsize
+    share = free // max(1, instances)
+    if default_bytes <= share:
+        return default_bytes
+    if not is_chosen and share >= 2 * _LEAST_BYTES:
+        return share // 2 // 4096 * 4096  # the other half is left for growth
+    raise LocalEndpointError(
+        f"{_SHARED_MEMORY}: {instances} Python model instances need {default_bytes} bytes each, got {free} "
+        "bytes free; enlarge it (`docker run --shm-size`), or lower SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
+    )
+
+
+def fitted_environment(
+    given: Mapping[str, str], instances: int, report: Callable[[str], None], *, is_exact: bool = False
+) -> dict[str, str]:
+    """Return variables that fit ``instances`` Python model processes to this machine.
+
+    ``given`` is the environment of the template. With ``is_exact`` the processes do not share the CPUs.
+
+    Raises:
+        LocalEndpointError: there is not enough shared memory.
+    """
+    fitted: dict[str, str] = {}
+    chosen = given.get(_SHM_DEFAULT, "")
+    if not chosen or chosen.isdecimal():  # the server rejects other values
+        wanted = int(chosen or DEFAULT_SHM_BYTES)
+        fitting = fit_shared_memory(instances, wanted, is_chosen=bool(chosen))
+        if fitting != wanted:
+            report(f"/dev/shm is small on this machine: {_SHM_DEFAULT} is set to {fitting}")
+            fitted[_SHM_DEFAULT] = str(fitting)
+    if (
+        instances > 1 and not is_exact
+    ):  # otherwise numerical libraries start one thread per CPU in each process
+        fitted["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // instances))
+    return fitted
+
+
+def _session(process: Path) -> int | None:
+    try:
+        # The command's name, in parentheses, may contain blanks; the session is the fourth field after it.
+        return int(
+            (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[3]
+        )
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def _stub_model(process: Path) -> str:
+    """Return the path of the model that a process runs; empty if it is no stub of the Python backend."""
+    try:
+        words = (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    is_stub = words[0].endswith(b"triton_python_backend_stub") and len(words) > 1
+    return os.fsdecode(words[1]) if is_stub else ""
+
+
+def _proportional_bytes(process: Path) -> int:
+    try:
+        for line in (process / "smaps_rollup").read_text(encoding="ascii").splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0

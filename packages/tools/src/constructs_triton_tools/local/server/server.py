@@ -1,0 +1,328 @@
+"""Starts, restarts and stops the Triton server of one container."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from constructs_triton_core.errors import ContainerExitError
+from constructs_triton_tools.local.interruptible import run_in_thread
+from constructs_triton_tools.local.model_statistics import ModelStatistics
+from constructs_triton_tools.local.readiness import start_again, wait_for_ping, wait_until_ready
+from constructs_triton_tools.local.running_container import Destination
+from constructs_triton_tools.local.server.connection import ServerConnection
+from constructs_triton_tools.local.server.front_end_ports import private_addresses, reserve_port
+from constructs_triton_tools.local.server.http_front_end import HttpFrontEnd
+from constructs_triton_tools.local.server.installation import make_backends
+from constructs_triton_tools.local.server.known_hangs import make_loadable
+from constructs_triton_tools.local.server.local_model import fit_models
+from constructs_triton_tools.local.server.memory import fitted_environment, session_bytes
+from constructs_triton_tools.local.server.namespaces import CONTAINER_FOLDER
+from constructs_triton_tools.local.server.serve_script import fit_caches, server_command
+from constructs_triton_tools.local.server.server_log import (
+    explain_failure,
+    explained_exit,
+    raise_if_stub_ended,
+    read_log,
+)
+from constructs_triton_tools.local.server.server_settings import ServerSettings
+from constructs_triton_tools.local.server.supervisor_process import SupervisorProcess
+from constructs_triton_tools.local.server.unpacking import provide_models
+from constructs_triton_tools.local.sources.inference_type import report_inference_type
+from constructs_triton_tools.local.sources.specs import ContainerSpec
+from triton_model_check.model_config.target import Target
+
+__all__ = ["TritonServer"]
+
+#: The port that SageMaker calls in a container.
+_CONTAINER_PORT = 8080
+#: How long a server may take to stop before it is killed.
+_GRACE_SECONDS = 5.0
+#: How long a server may take to answer its first ping, if the template sets no timeout.
+_STARTUP_TIMEOUT_SECONDS = 120.0
+
+
+@dataclass(slots=True)
+class TritonServer:
+    """One container: a tritonserver in a private folder, started by a supervisor process."""
+
+    label: str
+    container: ContainerSpec
+    settings: ServerSettings
+    startup_timeout_seconds: float = _STARTUP_TIMEOUT_SECONDS
+    directory: Path = field(init=False, default=Path())
+    port: int = field(init=False, default=_CONTAINER_PORT)
+    is_ready: bool = field(init=False, default=False)
+    #: Number of starts. Models that were loaded into an earlier process are not loaded any more.
+    generation: int = field(init=False, default=0)
+    #: The server's process id, which is also the id of its session and process group.
+    process_id: int = field(init=False, default=0)
+    #: Models that a stand-in runs, and what runs each of them.
+    stand_ins: dict[str, str] = field(init=False, default_factory=dict)
+    #: Environment variables that adapt the server to this machine; the template overrides them.
+    _fitted: dict[str, str] = field(init=False, default_factory=dict)
+    #: Reserves ``port`` for this server if it listens on all interfaces.
+    _reservation: socket.socket | None = field(init=False, default=None)
+    _connection: ServerConnection | None = field(init=False, default=None)
+    _http: HttpFrontEnd = field(init=False)
+    _invocations: Destination | None = field(init=False, default=None)
+    _supervisor: SupervisorProcess | None = field(init=False, default=None)
+    _watch: asyncio.Task[None] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self._http = HttpFrontEnd.of(self.container, self.settings.invocation_timeout_seconds)
+
+    @property
+    def url(self) -> str:
+        """The start of the URL of each request that is sent with ``session``."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """The HTTP session that reaches this server, from ``start`` to ``stop``."""
+        assert self._connection is not None
+        return self._connection.session
+
+    @property
+    def invocations(self) -> Destination:
+        """Where requests go: the SageMaker front end, or the one that generates in its place."""
+        return self._invocations or Destination(self.session, f"{self.url}/invocations")
+
+    @property
+    def container_directory(self) -> Path:
+        """The folder in place of ``/opt/ml``."""
+        return self.directory / "opt" / "ml"
+
+    @property
+    def models_directory(self) -> Path:
+        """The folder in place of ``/opt/ml/models`` of a multi-model container."""
+        return self.container_directory / "models"
+
+    def report(self, line: str) -> None:
+        """Print a line for the user."""
+        self.settings.report(line)
+
+    def _note(self, line: str) -> None:
+        self.report(f"{self.label}: {line}")
+
+    def identity(self) -> Mapping[str, object]:
+        """Return the id of the server's process."""
+        return {"process_id": self.process_id}
+
+    def memory_bytes(self) -> int:
+        """Return how much memory the server and its child processes use."""
+        return session_bytes(self.process_id)
+
+    def prepare_target_model(self, model: Path, target_model: str) -> None:
+        """Fit an unpacked model of a multi-model container to this machine.
+
+        Raises:
+            LocalEndpointError: the server would wait forever, or lacks a backend without a stand-in.
+            MissingDependencyError: a stand-in's package is not installed.
+        """
+        # Servers since 25.09 answer this, while the bundled server would wait forever.
+        make_loadable(model, Target(mode="multi-model"), self.settings.python, self._note)
+        self.prepare_models(model, "", target_model)
+
+    def load_url(self, directory: Path) -> str:
+        """Return the ``url`` that loads the model in the folder ``model`` of ``directory``."""
+        # If config.pbtxt is at the archive's root, the server uses the url's parent folder as the repository,
+        # but only below /opt/ml/models. Elsewhere the parent folder itself has the same effect as url: its
+        # only subfolder, "model", is the model.
+        needs_parent = not self.settings.has_private_mounts
+        has_root_config = (directory / "model" / "config.pbtxt").is_file()
+        return self.as_seen_by_server(directory if has_root_config and needs_parent else directory / "model")
+
+    def as_seen_by_server(self, path: Path) -> str:
+        """Return the server's path for ``path``, which is below ``container_directory``."""
+        if not self.settings.has_private_mounts:
+            return str(path)
+        return str(CONTAINER_FOLDER / path.relative_to(self.container_directory))
+
+    @property
+    def log(self) -> Path:
+        """The server's output, which SageMaker writes to the container's log stream."""
+        return self.directory / "server.log"
+
+    @property
+    def shm_prefix(self) -> str:
+        """The prefix of the names of this server's shared-memory regions."""
+        return f"triton_{self.directory.name}"
+
+    async def statistics(self) -> tuple[ModelStatistics, ...]:
+        """Return what the server has counted of each model."""
+        return await self._http.statistics()
+
+    async def start(self) -> None:
+        """Unpack the models, start the server, and wait until ``/ping`` answers 200.
+
+        Raises:
+            ContainerExitError: it does not start. The message contains the errors of its log.
+        """
+        self.directory = Path(tempfile.mkdtemp(prefix="constructs-triton-"))
+        try:
+            self.connect()
+            await self._start_supervisor()
+            await run_in_thread(self._prepare)
+            await self._start_process()
+        except BaseException:
+            await self.stop()
+            raise
+        self._watch = asyncio.create_task(self._restart_when_ended())
+
+    def connect(self) -> None:
+        """Open ``session``; the server may start later."""
+        folder = self.directory if self.settings.has_private_addresses else None
+        self._connection = ServerConnection(folder, self.settings.invocation_timeout_seconds)
+
+    async def stop(self) -> None:
+        """Stop the server and its child processes, and delete its folder and shared memory."""
+        self.is_ready = False
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+        await self._http.close()  # first: the server waits seconds for an open connection before it ends
+        if self._supervisor is not None:
+            await self._supervisor.close()
+        if self._connection is not None:
+            await self._connection.close()
+        self._release_port()
+        if self.directory.name:  # exists if the supervisor was killed
+            await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
+
+    async def _start_supervisor(self) -> None:
+        folders = self.directory, *self.settings.run_folders
+        self._supervisor = await SupervisorProcess.start(self.shm_prefix, *folders)
+
+    def _prepare(self) -> None:
+        python = self.settings.python
+        make_backends(self.directory / "backends", self.settings.installation, python)
+        if self.settings.stand_ins is not None:
+            self.settings.stand_ins.place(self.directory / "backends")
+        self.models_directory.mkdir(parents=True)
+        (self.directory / "home").mkdir()
+        model = self.container_directory / "model"
+        if not self.container.is_multi_model:
+            provide_models(self.container, model)
+            name = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
+            make_loadable(model, Target(default_model=name or None), python, self._note)
+            self.prepare_models(model, name)
+        report_inference_type(self.container, self.container.image, model, self._note)
+
+    def prepare_models(self, repository: Path, default_model: str, target_model: str = "") -> None:
+        """Fit unpacked models to this machine and to the backends of the server.
+
+        Raises:
+            LocalEndpointError: a backend is not installed and has no stand-in.
+            MissingDependencyError: a stand-in's package is not installed.
+        """
+        settings = self.settings
+        stand_ins = settings.stand_ins and settings.stand_ins.for_archive(
+            target_model, self.container.image, used=self.stand_ins
+        )
+        installed = settings.installation.backend_names()
+        processes = fit_models(
+            repository, default_model, installed, stand_ins, self._note, is_exact=settings.is_exact
+        )
+        if not self.container.is_multi_model:
+            self._fitted = fitted_environment(
+                self.container.environment, processes, self._note, is_exact=settings.is_exact
+            )
+
+    async def _start_process(self) -> None:
+        if not self.settings.has_private_addresses:
+            self._reserve_port()
+        request = await asyncio.to_thread(self._request)
+        supervisor = self._supervisor
+        assert supervisor is not None
+        await supervisor.send(request)
+        self.process_id = int(str(await supervisor.read_event("started") or 0))
+        self.generation += 1
+        timeout = self.settings.startup_timeout_seconds or self.startup_timeout_seconds
+        ping = wait_for_ping(
+            self.session, self.url, lambda: raise_if_stub_ended(self.label, read_log(self.log))
+        )
+        why = await wait_until_ready(ping, supervisor.read_event("ended"), timeout)
+        if why is not None:
+            log = explain_failure(read_log(self.log), self.container.image)
+            raise ContainerExitError(f"{self.label}: the Triton server {why}\n{log}")
+        model = request["environment"].get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
+        self._invocations = await self._http.generate_destination(model, self._note)
+        self.is_ready = True
+
+    def _reserve_port(self) -> None:
+        self._release_port()
+        self._reservation = reserve_port()
+        self.port = int(self._reservation.getsockname()[1])
+
+    def _release_port(self) -> None:
+        if self._reservation is not None:
+            self._reservation.close()
+
+    def _request(self) -> Mapping[str, Any]:
+        single = self.container_directory / "model"
+        with explained_exit(self.label):
+            command = server_command(
+                self._container_environment(), single=single, multi=self.directory / "tmp" / "sagemaker"
+            )
+        repository = f"--model-repository={single}"
+        seen = f"--model-repository={self.as_seen_by_server(single)}"
+        for message in command.messages if self.generation == 0 else ():
+            self._note(message)
+        installation, python = self.settings.installation, self.settings.python
+        has_network = not (self.container.is_isolated and self.settings.has_network_isolation)
+        ports = self.settings.front_end_ports
+        wanted = self._http.without_own_port(command.arguments)
+        moved = ports.moved(self.label, wanted, self.settings.report) if has_network else []
+        arguments = fit_caches(command.arguments, installation.caches, self.label, self.settings.report)
+        return {
+            "argv": [
+                str(installation.executable),
+                *(seen if word == repository else word for word in arguments),
+                f"--backend-directory={self.directory / 'backends'}",
+                f"--backend-config=python,shm-region-prefix-name={self.shm_prefix}",
+                *private_addresses(self.directory),
+                *(f"--{each.name}-port={each.port}" for each in moved),
+                *self._http.prepare(self.directory, ports.port_of(self.label, "http", wanted)),
+            ],
+            "environment": {
+                "HOME": str(self.directory / "home"),
+                **command.environment,
+                **ports.environment(moved),
+                "PATH": os.pathsep.join([str(python.bin), "/usr/local/bin", "/usr/bin", "/bin"]),
+                "LD_LIBRARY_PATH": installation.library_path(python),
+            },
+            "cwd": str(self.directory),
+            "log": str(self.log),
+            "mounted_models": str(self.container_directory) if self.settings.has_private_mounts else None,
+            "private_port": self.port if self.settings.has_private_addresses else None,
+            "has_network": has_network,
+            "grace_seconds": _GRACE_SECONDS,
+        }
+
+    def _container_environment(self) -> dict[str, str]:
+        """Return the container's environment, with values for this machine."""
+        port = {"SAGEMAKER_BIND_TO_PORT": str(self.port)}
+        mode = {"SAGEMAKER_MULTI_MODEL": "true"} if self.container.is_multi_model else {}
+        return {**self._fitted, **self.container.environment, **port, **mode}
+
+    async def _restart_when_ended(self) -> None:
+        """Start the server again when it has ended, as SageMaker does with a container."""
+        while True:
+            assert self._supervisor is not None
+            code = await self._supervisor.read_event("ended")
+            self.is_ready = False
+            if code is None:
+                await self._start_supervisor()
+            how = "together with its supervisor" if code is None else f"with exit code {code}"
+            self._note(f"the Triton server ended {how}; starting it again")
+            await start_again(self._start_process, self.settings.report)

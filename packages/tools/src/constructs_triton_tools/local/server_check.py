@@ -1,0 +1,289 @@
+"""Loads the models of a repository in the Triton server and returns its answers.
+
+Several servers share the models, and each loads one model at a time. A server that ends or does not answer
+is replaced. Its last model gets no verdict from that: a server can also end because of the model before,
+which is still being unloaded, or because of another process of the machine. So this model is loaded again,
+in a new server and without any other. The Python backend waits forever without ``model.py``.
+"""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import os
+import queue
+import re
+import select
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_core.processes.children import PIPE, Child
+from constructs_triton_core.processes.environments import foreign_environment
+from constructs_triton_tools.local.checked_models import copy_models, has_gpu
+from constructs_triton_tools.local.server.installation import (
+    TritonInstallation,
+    find_installation,
+    inspect_python,
+)
+from constructs_triton_tools.local.server.supervisor_process import supervisor_command
+from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
+from triton_model_check.artifacts.environments.placement import with_environments
+from triton_model_check.model_repository import ModelRepository
+
+__all__ = ["CheckRun", "CheckServer", "ask_server"]
+
+_SOCKET_NAME = "http.sock"
+#: Triton waits for its Python processes most of the time in which it loads a small model.
+_SERVERS = 4
+_START_SECONDS, _LOAD_SECONDS, _LOAD_ALONE_SECONDS = 60.0, 30.0, 60.0
+_END_SECONDS = 15.0
+_CRASHES = (signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
+# Of an ensemble, the steps are unloaded too.
+_BODIES = {"load": b"{}", "unload": b'{"parameters": {"unload_dependents": true}}'}
+
+
+def ask_server(path: Path) -> dict[str, str]:
+    """Return the server's answer for each model.
+
+    An answer is ``"loads"``, or ``"rejected: "`` and the server's message, or ``"unknown: "`` and the reason
+    why there is no verdict: the server does not answer, or was killed. An answer says if another backend was
+    used. Without a GPU, instance groups on GPUs are removed first.
+
+    Raises:
+        InvalidValueError: a Python environment was not built, or cannot be built for the server's Python.
+        MissingDependencyError: nvidia-pytriton is not installed, or uv, which an environment needs.
+        LocalEndpointError: the server does not start, or an empty backend needs a C compiler and there is
+            none.
+    """
+    repository = with_environments(ModelRepository.from_directory(path))
+    with tempfile.TemporaryDirectory(prefix="constructs-triton-check-") as folder:
+        return dict(sorted(CheckRun.prepare(repository, Path(folder)).ask().items()))
+
+
+class _NoAnswerError(Exception):
+    """The server ended, or did not answer in time; it is not asked again."""
+
+
+@dataclass(frozen=True)
+class CheckRun:
+    """The models of a check, each with the note that its answer gets, and the servers that load them."""
+
+    directory: Path
+    models: dict[str, str]
+    installation: TritonInstallation
+    _running: list[CheckServer] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    @classmethod
+    def prepare(cls, repository: ModelRepository, directory: Path) -> CheckRun:
+        """Copy the models and the backends into an empty folder."""
+        installation = find_installation()
+        return cls(directory, copy_models(repository, directory, installation), installation)
+
+    def ask(self) -> dict[str, str]:
+        """Load every model, those that got no answer a second time and alone, and return the answers."""
+        answers = self._ask_together()
+        for name in self.models:
+            if name not in answers:
+                answers[name] = self._ask_alone(name)
+        return {name: answers[name] + note for name, note in self.models.items()}
+
+    def _ask_together(self) -> dict[str, str]:
+        answers: dict[str, str] = {}
+        waiting = queue.SimpleQueue[str]()
+        for name in self.models:
+            waiting.put(name)
+        # Models of several servers could need more memory than a GPU has.
+        count = 1 if has_gpu() else min(_SERVERS, len(self.models))
+        with ThreadPoolExecutor(count) as pool:
+            try:
+                for each in [pool.submit(self._ask_waiting, waiting, answers) for _ in range(count)]:
+                    each.result()
+            except BaseException:  # Ctrl-C: the threads end with their servers
+                _empty(waiting)
+                for server in self._running:
+                    server.stop()
+                raise
+        return answers
+
+    def _ask_waiting(self, waiting: queue.SimpleQueue[str], answers: dict[str, str]) -> None:
+        while not waiting.empty():
+            with self.server() as server, suppress(_NoAnswerError, queue.Empty):
+                while True:
+                    name = waiting.get_nowait()
+                    answers[name] = server.load(name, _LOAD_SECONDS)
+                    server.unload(name)
+
+    def _ask_alone(self, name: str) -> str:
+        with self.server() as server:
+            try:
+                return server.load(name, _LOAD_ALONE_SECONDS)
+            except _NoAnswerError as error:
+                if isinstance(error.__cause__, TimeoutError):
+                    return f"unknown: the server did not answer within {_LOAD_ALONE_SECONDS:.0f} s"
+                return _answer_of_ended(server.exit_code())
+
+    @contextmanager
+    def server(self) -> Iterator[CheckServer]:
+        """Start a server without models, on a Unix socket in a private folder."""
+        number = next(self._numbers)
+        folder = self.directory / f"server{number}"
+        folder.mkdir()
+        prefix = f"triton_{self.directory.name}_{number}_"
+        command = supervisor_command(prefix, folder, self.directory)
+        # The supervisor ends with its standard input, after it has cleaned up.
+        streams = {"stdin": PIPE, "stdout": PIPE, "text": True}
+        with Child[str](command, environment=foreign_environment(), is_kept=False, **streams) as supervisor:
+            server = CheckServer(folder, supervisor)
+            self._running.append(server)
+            try:
+                server.start(self._request(folder, prefix))
+                yield server
+            finally:
+                server.stop()
+                self._running.remove(server)
+
+    def _request(self, folder: Path, prefix: str) -> dict[str, object]:
+        python = inspect_python()
+        return {
+            "argv": [str(self.installation.executable), *self._flags(prefix)],
+            "environment": {
+                "HOME": str(self.directory / "home"),
+                "PATH": os.pathsep.join([str(python.bin), "/usr/local/bin", "/usr/bin", "/bin"]),
+                "LD_LIBRARY_PATH": self.installation.library_path(python),
+            },
+            "cwd": str(folder),
+            "log": str(folder / "server.log"),
+            "mounted_models": None,
+            "private_port": None,
+            "has_network": True,
+            "grace_seconds": 0,
+        }
+
+    def _flags(self, prefix: str) -> list[str]:
+        return [
+            f"--model-repository={self.directory / 'models'}",
+            f"--backend-directory={self.directory / 'backends'}",
+            "--model-control-mode=explicit",
+            f"--http-address=unix:{_SOCKET_NAME}",  # relative to the server's working directory
+            "--allow-grpc=false",
+            "--allow-metrics=false",
+            "--allow-sagemaker=false",
+            f"--backend-config=python,shm-region-prefix-name={prefix}",
+            "--backend-config=python,shm-default-byte-size=1048576",
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class CheckServer:
+    """One server of a check, in its folder, with the supervisor that started it."""
+
+    folder: Path
+    supervisor: Child[str]
+
+    def start(self, request: dict[str, object]) -> None:
+        """Start the server and wait until it answers.
+
+        Raises:
+            LocalEndpointError: it ended, or did not answer in time.
+        """
+        assert self.supervisor.stdin is not None
+        assert self.supervisor.stdout is not None
+        with suppress(OSError, ValueError):  # it was stopped
+            self.supervisor.stdin.write(json.dumps(request) + "\n")
+            self.supervisor.stdin.flush()
+        self.supervisor.stdout.readline()  # that it was started
+        deadline = time.monotonic() + _START_SECONDS
+        # The next line says that it has ended.
+        while time.monotonic() < deadline and not self._has_event(0.05):
+            with suppress(_NoAnswerError):
+                if self.request("GET", "/v2/health/live", 2.0)[0] == http.HTTPStatus.OK:
+                    return
+        tail = (self.folder / "server.log").read_text("utf-8", "replace").splitlines()[-8:]
+        raise LocalEndpointError("the Triton server did not start; its log ends with:\n" + "\n".join(tail))
+
+    def stop(self) -> None:
+        """End the supervisor, and with it the server; keep the folder of the run."""
+        assert self.supervisor.stdin is not None
+        with suppress(OSError, ValueError):  # it has ended, or was stopped before
+            self.supervisor.stdin.write('{"stop": true}\n')
+            self.supervisor.stdin.close()
+
+    def load(self, name: str, seconds: float) -> str:
+        """Return whether a model loads.
+
+        Raises:
+            _NoAnswerError: the server ended, or did not answer in time.
+        """
+        status, text = self.request("POST", _path(name, "load"), seconds)
+        return "loads" if status == http.HTTPStatus.OK else f"rejected: {_reason(text)}"
+
+    def unload(self, name: str) -> None:
+        """Unload a model: its processes would slow down the others.
+
+        Raises:
+            _NoAnswerError: the server ended, or did not answer in time.
+        """
+        self.request("POST", _path(name, "unload"), _LOAD_SECONDS)
+
+    def exit_code(self) -> int | None:
+        """Return the exit code of a server that has ended, or ``None`` if the supervisor has ended too."""
+        assert self.supervisor.stdout is not None
+        line = self.supervisor.stdout.readline() if self._has_event(_END_SECONDS) else ""
+        code: int | None = json.loads(line or "{}").get("ended")
+        return code
+
+    def request(self, method: str, path: str, seconds: float) -> tuple[int, str]:
+        """Send a request and return the status and the body.
+
+        Raises:
+            _NoAnswerError: the server ended, or did not answer in time.
+        """
+        connection = UnixHTTPConnection(self.folder / _SOCKET_NAME, timeout=seconds)
+        try:
+            connection.request(method, path, body=_BODIES.get(path.rpartition("/")[2]))
+            response = connection.getresponse()
+            return response.status, response.read().decode("utf-8", "replace")
+        except (OSError, http.client.HTTPException) as error:
+            raise _NoAnswerError from error
+        finally:
+            connection.close()
+
+    def _has_event(self, seconds: float) -> bool:
+        assert self.supervisor.stdout is not None
+        return bool(select.select([self.supervisor.stdout], [], [], seconds)[0])
+
+
+def _path(name: str, action: str) -> str:
+    return f"/v2/repository/models/{quote(name, safe='')}/{action}"
+
+
+def _empty(waiting: queue.SimpleQueue[str]) -> None:
+    with suppress(queue.Empty):
+        while True:
+            waiting.get_nowait()
+
+
+def _answer_of_ended(code: int | None) -> str:
+    if code is None or (code < 0 and -code not in _CRASHES):
+        by = "" if code is None else f" by {signal.Signals(-code).name}"
+        return (
+            f"unknown: the server was ended{by}; free memory and space in /dev/shm, and run the check again"
+        )
+    how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+    return f"rejected: the server ended with {how} while it loaded this model alone"
+
+
+def _reason(text: str) -> str:
+    with suppress(ValueError, KeyError, TypeError):
+        text = str(json.loads(text)["error"])
+    return re.sub(r"\s+", " ", text).strip()

@@ -1,0 +1,240 @@
+"""Reads deployed endpoints: their definitions from SageMaker, their archives from S3, as archives or files.
+
+Calls DescribeEndpoint, DescribeEndpointConfig, DescribeModel, ListInferenceComponents and
+DescribeInferenceComponent, and downloads the archives.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from constructs_triton_core.cloud_assembly.endpoints import (
+    DeclaredContainer,
+    hosts_components,
+    instance_types_of,
+)
+from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local.sources.specs import (
+    AsyncInferenceSpec,
+    ComponentSpec,
+    ContainerSpec,
+    EndpointSpec,
+    VariantSpec,
+)
+from constructs_triton_tools.local.sources.uncompressed import FileContent, check_names
+
+__all__ = ["read_deployed_endpoints"]
+
+_ABSENT = {"404", "NoSuchKey", "NotFound"}
+
+
+def read_deployed_endpoints(
+    endpoint_url: str, directory: Path, *, endpoint: str | None = None
+) -> tuple[EndpointSpec, ...]:
+    """Read the endpoints of the account behind ``endpoint_url``; download archives into ``directory``.
+
+    The models of a single-model container are downloaded immediately. Those of a multi-model container are
+    downloaded on their first call, so that archives added later can be called too.
+
+    Raises:
+        LocalEndpointError: there is no such endpoint, or the API returns an error.
+    """
+    try:
+        specs = tuple(_Account(endpoint_url, directory).endpoints(endpoint))
+    except (BotoCoreError, ClientError) as error:
+        raise LocalEndpointError(
+            f"--aws-endpoint-url: the API at {endpoint_url} returned an error ({error}); "
+            "check the address, the credentials and the Region"
+        ) from error
+    if not specs:
+        wanted = "no endpoint is deployed" if endpoint is None else f"no endpoint has the name {endpoint!r}"
+        raise LocalEndpointError(
+            f"--aws-endpoint-url: {wanted} at {endpoint_url}; deploy it, or change --endpoint"
+        )
+    return specs
+
+
+class _Account:
+    """The APIs of one account, and the folder for its archives."""
+
+    def __init__(self, endpoint_url: str, directory: Path) -> None:
+        self._sagemaker = boto3.client("sagemaker", endpoint_url=endpoint_url)
+        self._objects = _Objects(boto3.client("s3", endpoint_url=endpoint_url), directory)
+
+    def endpoints(self, wanted: str | None) -> Iterator[EndpointSpec]:
+        for page in self._sagemaker.get_paginator("list_endpoints").paginate():
+            for summary in page["Endpoints"]:
+                if wanted in (None, summary["EndpointName"]):
+                    yield self._endpoint(summary["EndpointName"])
+
+    def _endpoint(self, name: str) -> EndpointSpec:
+        endpoint = self._sagemaker.describe_endpoint(EndpointName=name)
+        config_name = endpoint["EndpointConfigName"]
+        config = self._sagemaker.describe_endpoint_config(EndpointConfigName=config_name)
+        # The weights may have changed since the endpoint was created.
+        weights = {
+            variant["VariantName"]: variant["DesiredWeight"]
+            for variant in endpoint.get("ProductionVariants", [])
+            if "DesiredWeight" in variant
+        }
+        _, _, _, region, account, _ = endpoint["EndpointArn"].split(":", 5)
+        variants = config["ProductionVariants"]
+        is_shared = hosts_components(variants)
+        components = dict(self._components(name, variants)) if is_shared else {}
+        return EndpointSpec(
+            name=name,
+            stack=config_name,
+            variants=() if is_shared else self._variants(name, variants, weights),
+            components=tuple(each for each in components.values() if each is not None),
+            not_run=tuple(each for each, spec in components.items() if spec is None),
+            shadow_variants=self._variants(name, config.get("ShadowProductionVariants", []), weights),
+            region=region,
+            account=account,
+            asynchronous=AsyncInferenceSpec.of(config),
+        )
+
+    def _variants(
+        self, endpoint: str, variants: Sequence[Mapping[str, Any]], weights: Mapping[str, float]
+    ) -> tuple[VariantSpec, ...]:
+        return tuple(
+            VariantSpec(
+                name=variant["VariantName"],
+                container=self._container(endpoint, variant),
+                weight=float(weights.get(variant["VariantName"], variant.get("InitialVariantWeight", 1.0))),
+                instance_types=instance_types_of(variant),
+                startup_timeout_seconds=variant.get("ContainerStartupHealthCheckTimeoutInSeconds"),
+            )
+            for variant in variants
+        )
+
+    def _components(
+        self, endpoint: str, variants: Sequence[Mapping[str, Any]]
+    ) -> Iterator[tuple[str, ComponentSpec | None]]:
+        """Yield the components by name; ``None`` for those whose container is not Triton."""
+        types = {variant["VariantName"]: instance_types_of(variant) for variant in variants}
+        pages = self._sagemaker.get_paginator("list_inference_components")
+        for page in pages.paginate(EndpointNameEquals=endpoint):
+            for summary in page["InferenceComponents"]:
+                name = summary["InferenceComponentName"]
+                yield name, self._component(endpoint, name, types)
+
+    def _component(
+        self, endpoint: str, name: str, types: Mapping[str, Sequence[str]]
+    ) -> ComponentSpec | None:
+        found = self._sagemaker.describe_inference_component(InferenceComponentName=name)
+        specification = found.get("Specification") or found.get("Specifications", [{}])[0]
+        if not self._is_triton(specification.get("ModelName")):
+            return None
+        startup = specification.get("StartupParameters", {})
+        variant_name = found.get("VariantName") or next(iter(types))
+        return ComponentSpec(
+            name=name,
+            container=self._container(endpoint, {**specification, "VariantName": name}),
+            instance_types=types.get(variant_name, ()),
+            startup_timeout_seconds=startup.get("ContainerStartupHealthCheckTimeoutInSeconds"),
+            variant_name=variant_name,
+            starts_at_zero=found.get("RuntimeConfig", {}).get("CurrentCopyCount") == 0,
+        )
+
+    def _is_triton(self, model_name: str | None) -> bool:
+        if model_name is None:
+            return True  # _container says what is wrong
+        model = self._sagemaker.describe_model(ModelName=model_name)
+        return DeclaredContainer.of(model_name, model.get("PrimaryContainer") or {}).is_triton
+
+    def _container(self, endpoint: str, variant: Mapping[str, Any]) -> ContainerSpec:
+        """Return the container of a variant's model, or of a component's."""
+        place = f"{endpoint}/{variant['VariantName']}"
+        if "ModelName" not in variant:
+            raise LocalEndpointError(
+                f"{place}: has no ModelName, so it does not run locally; change --endpoint"
+            )
+        model = self._sagemaker.describe_model(ModelName=variant["ModelName"])
+        container = DeclaredContainer.of(variant["ModelName"], model.get("PrimaryContainer") or {})
+        files_url = container.files_url
+        url = files_url or container.archive_url
+        if url is None:
+            raise LocalEndpointError(
+                f"{place}: model {variant['ModelName']!r} has no primary container with ModelDataUrl or an "
+                "S3Prefix; other models do not run locally, so change --endpoint"
+            )
+        is_archive = not (container.is_multi_model or files_url)
+        return ContainerSpec(
+            model=container.model,
+            image=container.image,
+            model_data_url=url,
+            environment=container.environment,
+            archive=self._objects.fetch_required(url) if is_archive else None,
+            files=None if files_url is None else self._objects.fetch_below(files_url),
+            fetch_archive=self._objects.below(url) if container.is_multi_model else None,
+            is_isolated=bool(model.get("EnableNetworkIsolation", False)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Objects:
+    """Downloads objects of S3 to a folder."""
+
+    s3: Any
+    directory: Path
+
+    def fetch_required(self, url: str) -> Path:
+        path = self.fetch(url)
+        if path is None:
+            raise LocalEndpointError(f"{url}: the object does not exist; deploy the endpoint again")
+        return path
+
+    def fetch(self, url: str) -> Path | None:
+        """Download an object and return its file; ``None`` if there is no such object."""
+        bucket, _, key = url.removeprefix("s3://").partition("/")
+        path = self.directory / bucket / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(path.name + ".part")
+        try:
+            self.s3.download_file(bucket, key, str(partial))
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _ABSENT:
+                return None
+            raise
+        return partial.replace(path)
+
+    def fetch_below(self, url: str) -> dict[str, FileContent]:
+        """Download all objects below a prefix; return their files by the rest of their keys."""
+        bucket, _, prefix = url.removeprefix("s3://").partition("/")
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+        names = [found["Key"][len(prefix) :] for page in pages for found in page.get("Contents", ())]
+        if not names:
+            raise LocalEndpointError(f"{url}: there are no objects; deploy the endpoint again")
+        check_names(url, dict.fromkeys(names))
+        folder = Path(tempfile.mkdtemp(dir=self.directory))
+        return {name: self._fetch_file(bucket, prefix, name, folder) for name in names}
+
+    def _fetch_file(self, bucket: str, prefix: str, name: str, folder: Path) -> FileContent:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.s3.download_file(bucket, prefix + name, str(path))
+        return FileContent(path)
+
+    def below(self, prefix: str) -> _Prefix:
+        return _Prefix(self, prefix)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prefix:
+    """Downloads archives below a prefix, by ``TargetModel``."""
+
+    objects: _Objects
+    url: str
+
+    def __call__(self, target_model: str) -> Path | None:
+        try:
+            return self.objects.fetch(self.url + target_model)
+        except (BotoCoreError, ClientError):
+            return None  # the caller gets SageMaker's error: the model data could not be downloaded

@@ -1,0 +1,90 @@
+"""Runs another model in the place of one that cannot run on a CPU, with the same configuration.
+
+A stand-in is an ONNX file, or a folder with the ``model.py`` of a Python model. It is copied into the
+unpacked model.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
+from constructs_triton_core.untrusted.budget import OverBudgetError
+from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
+from triton_model_check.model_config.schema import new_model_config
+from triton_model_check.model_config.text import format_model_config
+from triton_model_check.model_files.onnx_graph import OnnxGraph, read_model
+from triton_model_check.model_files.protobuf_wire import MessageFile, WireError
+
+__all__ = ["find_stand_ins", "put_in_place"]
+
+_ONNX_FILE, _PYTHON_FILE = "stand_in.onnx", "model.py"
+
+
+def find_stand_ins(given: Mapping[str, str]) -> dict[str, Path]:
+    """Return the absolute paths of stand-ins, by the name of the model.
+
+    Raises:
+        InvalidValueError: a path is neither an ONNX file nor a Python model.
+    """
+    return {name: _checked(name, Path(path)) for name, path in given.items()}
+
+
+def _checked(name: str, path: Path) -> Path:
+    if not (path / _PYTHON_FILE).is_file() and not (path.is_file() and path.suffix == ".onnx"):
+        raise InvalidValueError(
+            f"--stand-in {name}: must be an existing .onnx file, or a folder with a {_PYTHON_FILE}, got "
+            f"{str(path)!r}; export the model to ONNX, or write it for the Python backend"
+        )
+    return path.resolve()
+
+
+def put_in_place(models: Iterable[ModelFolder], stand_ins: Mapping[str, Path]) -> dict[str, Path]:
+    """Replace the models that have a stand-in; return those stand-ins by the name of the model.
+
+    Raises:
+        LocalEndpointError: a stand-in cannot be read.
+    """
+    used = {}
+    for model in models:
+        if model.name in stand_ins:
+            used[model.name] = stand_ins[model.name]
+            try:
+                _replace(model, used[model.name])
+            except (OSError, WireError, OverBudgetError) as error:
+                raise LocalEndpointError(
+                    f"--stand-in {model.name}: {used[model.name]} cannot be read ({error}); export it again"
+                ) from error
+    return used
+
+
+def _replace(model: ModelFolder, stand_in: Path) -> None:
+    is_onnx = stand_in.is_file()
+    for version in model.version_directories or {"1": 1}:
+        folder = model.directory / version
+        folder.mkdir(exist_ok=True)
+        if is_onnx:
+            _copy_onnx(stand_in, folder)
+        else:
+            shutil.copytree(stand_in, folder, dirs_exist_ok=True)
+    config = new_model_config()
+    if model.config is not None:
+        config.CopyFrom(model.config)
+    config.backend = "onnxruntime" if is_onnx else "python"
+    config.default_model_filename = _ONNX_FILE if is_onnx else _PYTHON_FILE
+    config.ClearField("platform")
+    config.ClearField("cc_model_filenames")
+    (model.directory / CONFIG_FILE).write_text(format_model_config(config), encoding="utf-8")
+
+
+def _copy_onnx(stand_in: Path, folder: Path) -> None:
+    """Copy the file, and the files beside it that contain its weights."""
+    shutil.copy(stand_in, folder / _ONNX_FILE)
+    with stand_in.open("rb") as file:
+        graph = read_model(MessageFile(file).root()).graph or OnnxGraph()
+    for location in {each.location for part in graph.all_graphs() for each in part.external_data}:
+        target = folder / location
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(stand_in.parent / location, target)

@@ -1,0 +1,131 @@
+"""Replaces backends that the local server does not have.
+
+A stand-in is a Python-based backend: a folder of the server's private backend directory that has the name of
+the backend and contains a ``model.py``. The server then does everything that it does for the real backend
+itself: configurations, versions, batching, warm-up and ensembles. Neither the template nor the models change.
+Source: triton core, TritonModel::GetBackendRuntimeLibraryName.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from constructs_triton_core.errors import MissingDependencyError
+from constructs_triton_tools.local.stand_ins.frameworks import (
+    FRAMEWORKS,
+    distribution,
+    framework_package,
+    why_unsupported,
+)
+from constructs_triton_tools.local.stand_ins.replaced_models import put_in_place
+from constructs_triton_tools.local.stand_ins.tree_formats import image_version_of, tree_notices
+from triton_model_check.model_config.folder import ModelFolder
+
+__all__ = ["StandIns"]
+
+_CODE = Path(__file__).with_name("served")
+#: The name under which the code is imported. The Python backend's own folder is in ``sys.path``.
+_MODULE = "constructs_triton_stand_ins"
+
+
+@dataclass(frozen=True, slots=True)
+class StandIns:
+    """The stand-ins of a run.
+
+    ``packages`` are the frameworks that the models' Python has, each with its version. ``python`` is the
+    interpreter, for messages. ``models`` are the models that run in the place of others, by name.
+    """
+
+    packages: Mapping[str, str] = field(default_factory=dict)
+    python: Path = Path("python3")
+    models: Mapping[str, Path] = field(default_factory=dict)
+    #: Triton release of the endpoint's image, if its tag has one.
+    image_version: str | None = None
+    #: Models that a stand-in runs, and what runs each of them.
+    used: dict[str, str] = field(default_factory=dict)
+
+    def for_archive(
+        self, target_model: str, image: str = "", *, used: dict[str, str] | None = None
+    ) -> StandIns:
+        """Return the stand-ins of one archive of a multi-model endpoint, whose image has this URI.
+
+        A stand-in that is named ``archive.tar.gz/model`` runs in this archive only, and takes precedence. The
+        models that a stand-in runs are added to ``used``.
+        """
+        prefix = f"{target_model}/"
+        named = self.models.items()
+        own = {name.removeprefix(prefix): path for name, path in named if name.startswith(prefix)}
+        return replace(
+            self,
+            models={**self.models, **own},
+            image_version=image_version_of(image),
+            used={} if used is None else used,
+        )
+
+    def put_in_place(self, models: Iterable[ModelFolder], report: Callable[[str], None]) -> None:
+        """Put the stand-ins of these unpacked models in their place, and report them.
+
+        Raises:
+            LocalEndpointError: a stand-in cannot be read.
+        """
+        for name, path in put_in_place(models, self.models).items():
+            self.used[name] = path.name
+            report(f"{name}: {path} runs in its place (--stand-in)")
+
+    def backends(self) -> tuple[str, ...]:
+        """Return the backends that have a stand-in."""
+        return tuple(FRAMEWORKS)
+
+    def knows(self, backend: str) -> bool:
+        """Return whether the backend has a stand-in."""
+        return backend in FRAMEWORKS
+
+    def place(self, backends: Path) -> None:
+        """Add a stand-in for each backend that ``backends`` lacks, the server's backend directory."""
+        shutil.copytree(_CODE, backends / "python" / _MODULE, ignore=shutil.ignore_patterns("__pycache__"))
+        for backend, framework in FRAMEWORKS.items():
+            folder = backends / backend
+            if not folder.exists():
+                folder.mkdir()
+                entry = f"from {_MODULE}.{framework.module} import TritonPythonModel\n"
+                (folder / "model.py").write_text(entry, encoding="ascii")
+
+    def can_run(self, model: ModelFolder, backend: str) -> bool:
+        """Return whether a stand-in can run this model of this backend here."""
+        return (
+            backend in FRAMEWORKS
+            and framework_package(backend, model.config) in self.packages
+            and why_unsupported(model.config) is None
+        )
+
+    def describe(self, model: ModelFolder, backend: str) -> str:
+        """Return the package and its version, for example ``"onnxruntime 1.20.1"``."""
+        package = framework_package(backend, model.config)
+        return f"{package} {self.packages[package]}"
+
+    def require(self, model: ModelFolder, backend: str, report: Callable[[str], None]) -> None:
+        """Check that a stand-in can run this model, and report which one does.
+
+        Raises:
+            MissingDependencyError: a package is missing, or the stand-in cannot do what the model needs.
+        """
+        reason = why_unsupported(model.config)
+        if reason is not None:
+            raise MissingDependencyError(
+                f"{model.name}: {reason}, so no stand-in for the backend {backend!r} can run it; set "
+                "--tritonserver to a server that has the backend"
+            )
+        module = framework_package(backend, model.config)
+        if module not in self.packages:
+            package = distribution(module)
+            raise MissingDependencyError(
+                f"{model.name}: the stand-in for the backend {backend!r} needs the package {package}; run "
+                f"`{self.python} -m pip install {package}`, or set --python to an environment that has it"
+            )
+        self.used[model.name] = f"{self.describe(model, backend)} in Python"
+        report(f"{model.name}: backend {backend} is replaced by {self.describe(model, backend)} on the CPU")
+        for notice in tree_notices(model, self.image_version):
+            report(f"{model.name}: {notice}")

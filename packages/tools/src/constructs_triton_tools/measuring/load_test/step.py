@@ -1,0 +1,290 @@
+"""One step of a load test: a rate for some seconds, what was measured, and what it means."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.measuring.load_test.confidence import held_confidence, missed_confidence
+from constructs_triton_tools.measuring.load_test.samples import Recording, percentile_ms
+from constructs_triton_tools.measuring.load_test.stream_figures import (
+    StreamFigures,
+    StreamLimits,
+    compute_figures,
+)
+
+__all__ = ["Limits", "StepResult", "StepSettings", "Verdict", "evaluate"]
+
+#: A 99th percentile of fewer requests rests on fewer than ten of them.
+REQUESTS_FOR_P99 = 1000
+# The generator is busy above this share of one CPU: what it measures is then partly itself.
+_BUSY_CPU = 0.8
+# A generator that is late by more than this share of the limit cannot measure the limit.
+_LATE_SHARE = 0.1
+_EMPTY = "no request was due; use a longer step or a higher rate"
+
+
+class Verdict(StrEnum):
+    """What a step shows.
+
+    ``VOID`` means that the endpoint missed the limit, but the generator may be the reason.
+    """
+
+    HELD = "held"
+    NOT_HELD = "not held"
+    VOID = "void"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When the endpoint holds a rate: without errors, and with a percentile of the latency in the limit.
+
+    Args:
+        latency_ms: Highest latency, in milliseconds, counted from when a request was due.
+        percentile: Percentile of the latency that must be in the limit, 50 to 99.
+        stream: Further limits of streams. Default: the requests are not streams.
+
+    Raises:
+        InvalidValueError: the limit is not positive, or the percentile is not from 50 to 99.
+    """
+
+    latency_ms: float
+    percentile: float = 95
+    stream: StreamLimits | None = None
+
+    def __post_init__(self) -> None:
+        if not self.latency_ms > 0:
+            raise InvalidValueError(f"latency_ms: must be above 0, got {self.latency_ms}; raise it")
+        if not 50 <= self.percentile <= 99:
+            raise InvalidValueError(f"percentile: must be from 50 to 99, got {self.percentile}; use 95")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSettings:
+    """How a step is run.
+
+    Args:
+        seconds: How long requests are measured, 1 to 3600.
+        warm_up_seconds: How long requests are sent before that without being measured, 0 to 3600.
+        max_in_flight: Requests that may be unanswered at a time. Further ones are not sent, but counted.
+        seed: Start of the random arrivals; the same seed gives the same arrivals.
+        constant: Whether requests arrive at equal distances. Otherwise they are random (a Poisson process).
+        by_concurrency: Whether a number of requests is kept open, each followed by the next, in place of a
+            rate.
+        most_requests: Measured requests after which the step ends early. Default: it does not.
+        grace_seconds: How long open requests may take after the last one was sent, before they are closed.
+            Default: to their end.
+
+    Raises:
+        InvalidValueError: a number is out of range.
+    """
+
+    seconds: float = 60
+    warm_up_seconds: float = 5
+    max_in_flight: int = 256
+    seed: int = 0
+    constant: bool = False
+    by_concurrency: bool = False
+    most_requests: int | None = None
+    grace_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.seconds <= 3600:
+            raise InvalidValueError(f"seconds: must be from 1 to 3600, got {self.seconds}; use 60")
+        if not 0 <= self.warm_up_seconds <= 3600:
+            raise InvalidValueError(
+                f"warm_up_seconds: must be from 0 to 3600, got {self.warm_up_seconds}; use 5"
+            )
+        if not 1 <= self.max_in_flight <= 10_000:
+            raise InvalidValueError(
+                f"max_in_flight: must be from 1 to 10000, got {self.max_in_flight}; use 256"
+            )
+        if self.most_requests is not None and self.most_requests < 1:
+            raise InvalidValueError(f"most_requests: must be at least 1, got {self.most_requests}; use 100")
+        if self.grace_seconds is not None and not 0 <= self.grace_seconds <= 3600:
+            raise InvalidValueError(
+                f"grace_seconds: must be from 0 to 3600, got {self.grace_seconds}; use 30"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepResult:
+    """The result of a step. Latencies are in milliseconds, counted from when a request was due.
+
+    Args:
+        rate: Requests per second that were planned, or with ``by_concurrency`` the requests that were kept
+            open.
+        seconds: How long they were measured.
+        requests: Requests that were due.
+        good: Requests that were answered with status 200 and, of streams, arrived whole.
+        errors: Requests that failed, also within a stream.
+        shed: Requests that were not sent because too many were in flight.
+        latency_ms: Percentile of the limits.
+        p50_ms: Median.
+        p99_ms: 99th percentile; ``None`` below 1,000 requests.
+        service_ms: Percentile of the limits, counted from sending.
+        late_p99_ms: How late the generator sent requests (99th percentile).
+        cpu: Share of a CPU that the busiest process of the generator used.
+        statuses: Number of failed requests by HTTP status; 0 is no response.
+        first_error: Text of the first error; empty if there was none.
+        verdict: Whether the rate was held, was not held, or the measurement is void.
+        reason: Why it was not held or is void; empty if it was held.
+        by_concurrency: Whether a number of requests was kept open in place of a rate.
+        stream: Figures of streams; ``None`` for other requests.
+        over: Requests over the limit of the latency, with those that failed or were not sent.
+        confidence: How sure it is, from 0 to 1, that the percentile is within the limit, or over it if the
+            rate is not held. ``None`` for a void step, for one with requests that failed or were not sent,
+            and for streams, which have several limits.
+        latencies_ms: The latency of each good request, sorted.
+    """
+
+    rate: float
+    seconds: float
+    requests: int
+    good: int
+    errors: int
+    shed: int
+    latency_ms: float
+    p50_ms: float
+    p99_ms: float | None
+    service_ms: float
+    late_p99_ms: float
+    cpu: float
+    statuses: dict[int, int]
+    first_error: str
+    verdict: Verdict
+    reason: str
+    by_concurrency: bool = False
+    stream: StreamFigures | None = None
+    over: int = 0
+    confidence: float | None = None
+    latencies_ms: Sequence[float] = field(default=(), repr=False, compare=False)
+
+    @property
+    def good_per_second(self) -> float:
+        """Requests per second that were answered with status 200 and, of streams, arrived whole."""
+        return self.good / self.seconds
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as values that ``json.dumps`` accepts."""
+        values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        values |= {"verdict": str(self.verdict), "good_per_second": round(self.good_per_second, 2)}
+        del values["by_concurrency"], values["stream"], values["latencies_ms"]
+        if self.stream is None:
+            return values
+        load = {"rate": None, "concurrency": self.rate} if self.by_concurrency else {}
+        return {**values, **self.stream.to_dict(), **load}
+
+
+def evaluate(
+    rate: float, settings: StepSettings, limits: Limits, recordings: Sequence[Recording]
+) -> StepResult:
+    """Merge what the processes recorded, and decide what it means.
+
+    Args:
+        rate: Requests per second that were planned, or requests that were kept open.
+        settings: How the step was run.
+        limits: When the rate is held.
+        recordings: What each process recorded.
+    """
+    samples = [sample for recording in recordings for sample in recording.samples]
+    good = [sample for sample in samples if sample.is_good]
+    failed = [sample for sample in samples if not sample.is_good and not sample.is_closed]
+    latencies = sorted(sample.latency for sample in good)
+    seconds = max((each.seconds for each in recordings), default=0.0) or settings.seconds
+    values: dict[str, Any] = {
+        "errors": len(failed),
+        "shed": sum(recording.shed for recording in recordings),
+        "latency_ms": percentile_ms(latencies, limits.percentile),
+        "service_ms": percentile_ms(sorted(each.latency - each.late for each in good), limits.percentile),
+        "late_p99_ms": percentile_ms(sorted(sample.late for sample in samples), 99),
+        "cpu": round(max((recording.cpu for recording in recordings), default=0.0), 3),
+        "stream": _figures(rate, settings, limits, recordings, seconds),
+    }
+    verdict, reason = _decide(limits, **values) if samples or values["shed"] else (Verdict.VOID, _EMPTY)
+    requests = len(samples) + values["shed"]
+    over = sum(1000 * each > limits.latency_ms for each in latencies) + values["errors"] + values["shed"]
+    return StepResult(
+        rate=rate,
+        seconds=seconds,
+        requests=requests,
+        good=len(good),
+        p50_ms=percentile_ms(latencies, 50),
+        p99_ms=percentile_ms(latencies, 99) if len(latencies) >= REQUESTS_FOR_P99 else None,
+        statuses=dict(Counter(sample.status for sample in failed)),
+        first_error=next((each.first_error for each in recordings if each.first_error), ""),
+        verdict=verdict,
+        reason=reason,
+        by_concurrency=settings.by_concurrency,
+        over=over,
+        confidence=None
+        if limits.stream or values["errors"] or values["shed"]
+        else _confidence(verdict, over, requests, limits.percentile),
+        latencies_ms=array("d", (1000 * each for each in latencies)),
+        **values,
+    )
+
+
+def _confidence(verdict: Verdict, over: int, requests: int, percentile: float) -> float | None:
+    match verdict:
+        case Verdict.HELD:
+            return round(held_confidence(over, requests, percentile), 4)
+        case Verdict.NOT_HELD:
+            return round(missed_confidence(over, requests, percentile), 4)
+    return None
+
+
+def _figures(
+    rate: float, settings: StepSettings, limits: Limits, recordings: Sequence[Recording], seconds: float
+) -> StreamFigures | None:
+    if limits.stream is None:
+        return None
+    concurrency = rate if settings.by_concurrency else None
+    return compute_figures(recordings, seconds, limits.stream, limits.percentile, concurrency)
+
+
+def _decide(
+    limits: Limits,
+    *,
+    errors: int,
+    shed: int,
+    latency_ms: float,
+    service_ms: float,
+    late_p99_ms: float,
+    cpu: float,
+    stream: StreamFigures | None,
+) -> tuple[Verdict, str]:
+    missed = list(_misses(limits, errors, shed, latency_ms, stream))
+    if not missed:
+        return Verdict.HELD, ""
+    if cpu > _BUSY_CPU:
+        return Verdict.VOID, f"the generator used {cpu:.0%} of a CPU; use --processes, or another machine"
+    limit, service = limits.latency_ms, service_ms
+    if stream and limits.stream and stream.first_token_ms > limits.stream.first_token_ms:
+        limit, service = limits.stream.first_token_ms, stream.first_token_ms - late_p99_ms
+    # Lateness delays both the sending and the reading of the answer, so it is in the latency twice.
+    without_generator = service - late_p99_ms
+    if late_p99_ms > _LATE_SHARE * limit and not errors and without_generator <= limit:
+        return Verdict.VOID, f"the generator was {late_p99_ms:.0f} ms late; use another machine"
+    return Verdict.NOT_HELD, ", ".join(missed)
+
+
+def _misses(
+    limits: Limits, errors: int, shed: int, latency_ms: float, stream: StreamFigures | None
+) -> Iterable[str]:
+    if errors:
+        yield f"{errors} errors"
+    if shed:
+        yield f"{shed} not sent, too many in flight"
+    if stream and limits.stream:
+        if stream.first_token_ms > limits.stream.first_token_ms:
+            yield f"p{limits.percentile:g} first token {stream.first_token_ms:.0f} ms"
+        if stream.between_tokens_ms > limits.stream.between_tokens_ms:
+            yield f"p{limits.percentile:g} between {stream.unit} {stream.between_tokens_ms:.0f} ms"
+    if latency_ms > limits.latency_ms:
+        yield f"p{limits.percentile:g} {latency_ms:.0f} ms"

@@ -1,0 +1,322 @@
+"""``tune``: searches the configuration of a model that holds the highest rate within a latency limit."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from math import ceil
+from pathlib import Path
+from types import FrameType
+from typing import Unpack
+
+from blake3 import blake3
+
+from constructs_triton_client import Invocation
+from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, LocalEndpointError
+from constructs_triton_tools.local.options import LocalRunOptions
+from constructs_triton_tools.measuring.tuning.axes import count_candidates, search
+from constructs_triton_tools.measuring.tuning.bench import Bench
+from constructs_triton_tools.measuring.tuning.journal import Journal
+from constructs_triton_tools.measuring.tuning.listener import TuneListener
+from constructs_triton_tools.measuring.tuning.machine import check_backends, describe_server, read_machine
+from constructs_triton_tools.measuring.tuning.outcome import (
+    Facts,
+    TuneResult,
+    choose,
+    compare_finalists,
+    find_notes,
+)
+from constructs_triton_tools.measuring.tuning.preparation import (
+    Inputs,
+    TuneOptions,
+    draw_requests,
+    encode_inputs,
+    find_only_model,
+    find_spaces,
+)
+from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError, Race, SearchStoppedError
+from constructs_triton_tools.measuring.tuning.results import write_tuning
+from constructs_triton_tools.measuring.tuning.rounds import Round, choose_finalists, measure_rounds
+from constructs_triton_tools.measuring.tuning.schedule import Schedule
+from constructs_triton_tools.measuring.tuning.servers import CandidateServers
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
+
+__all__ = ["BatchingFaultError", "TuneOptions", "Tuning", "tune"]
+
+
+def tune(
+    repository: str | Path,
+    *,
+    latency_ms: float,
+    model: str | None = None,
+    requests: Sequence[Inputs | Invocation] | None = None,
+    percentile: float = 95,
+    budget_minutes: float = 20,
+    output: str | Path = "tuned",
+    step_seconds: float = 4.0,
+    parameters: Mapping[str, Sequence[str]] | None = None,
+    calls: Mapping[str, Sequence[str]] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    accept_stand_in: bool = False,
+    compares_outputs: bool = True,
+    seed: int = 0,
+    listener: TuneListener | None = None,
+    **local: Unpack[LocalRunOptions],
+) -> TuneResult:
+    """Search the configuration of a model that holds the highest rate, on this machine.
+
+    Starts the model with one configuration after the other, sends the same requests to each, and compares the
+    best with the present configuration in turns. Writes ``report.md``, ``report.svg``, ``benchmark.csv`` and
+    the ``config.pbtxt`` of each model that changes to ``output``. The repository is not changed. After an
+    interruption the next call continues with the results in ``output``.
+
+    Args:
+        repository: The model repository.
+        latency_ms: Highest latency in milliseconds, counted from when a request was due.
+        model: The model to serve. Default: the only top-level model.
+        requests: Inputs by name for each request, with the batch dimension. Default: random values.
+        percentile: Percentile of the latency that must be within the limit, 50 to 99.
+        budget_minutes: Time after which the search ends.
+        output: Folder of the results, which is created.
+        step_seconds: Length of a step; one that confirms a rate is twice as long.
+        parameters: Values to try of parameters of the backend, such as ``{"threads": ["1", "2"]}``.
+        calls: Models that a Python model calls and whose names its source does not contain as strings.
+        shapes: Dims of inputs for random values, without the batch dimension. Default: 1 for each variable
+            size.
+        accept_stand_in: Whether to measure a framework's Python package in place of a backend that is not
+            installed.
+        compares_outputs: Whether a candidate must have the outputs of the present configuration.
+        seed: Start of the random arrivals and values.
+        listener: Gets each result, for a display.
+        **local: Options of :meth:`LocalEndpoint.from_repository`, such as ``engine`` and ``images``.
+
+    Raises:
+        InvalidValueError: an argument is out of range, or the model cannot be tuned.
+        LocalEndpointError: the present configuration does not start, or its outputs vary.
+        MissingDependencyError: a package that is needed is not installed.
+        RepositoryError: a configuration has errors.
+    """
+    options = TuneOptions(
+        latency_ms=latency_ms,
+        percentile=percentile,
+        budget_minutes=budget_minutes,
+        output=Path(output),
+        step_seconds=step_seconds,
+        parameters=parameters,
+        calls=calls,
+        shapes=shapes,
+        accept_stand_in=accept_stand_in,
+        compares_outputs=compares_outputs,
+        seed=seed,
+    )
+    return Tuning(Path(repository), model, options, local, requests).run(listener)
+
+
+class BatchingFaultError(LocalEndpointError):
+    """The present configuration has other outputs for requests that arrive together than for each alone."""
+
+
+class Tuning:
+    """A search that is prepared: nothing is measured or written before ``run``.
+
+    Args:
+        repository: The model repository.
+        model: The model to serve. Default: the only top-level model.
+        options: How the search is run.
+        local: Options of ``LocalEndpoint``, such as ``engine`` and ``images``.
+        requests: Inputs or encoded requests. Default: random values.
+
+    Raises:
+        InvalidValueError: an argument is out of range, the model cannot be tuned, or needs a stand-in that is
+            not accepted.
+        RepositoryError: a configuration has errors.
+    """
+
+    def __init__(
+        self,
+        repository: Path,
+        model: str | None,
+        options: TuneOptions,
+        local: LocalRunOptions,
+        requests: Sequence[Inputs | Invocation] | None = None,
+    ) -> None:
+        self.options, self._local, self._machine = options, local, read_machine()
+        found = ModelRepository.from_directory(repository, calls=options.calls)
+        # The server checks the files; without a readable configuration there is nothing to search.
+        configs = Target(local_files=False)
+        found.check(configs, is_packed=False, front_end=False).raise_for_errors()
+        self.model = model or find_only_model(found)
+        self.repository, self.spaces = find_spaces(found, self.model, options, self._machine)
+        #: The highest number of candidates that are tried.
+        self.count = count_candidates(self.repository.present, self.spaces)
+        self.stand_in = check_backends(self.repository, local, accept_stand_in=options.accept_stand_in)
+        drawn = requests or draw_requests(repository, self.model, options)
+        self.requests = [encode_inputs(each) for each in drawn]
+        kind = "requests of your own" if requests else f"random requests (seed {options.seed})"
+        #: What the search is measured with.
+        self.facts = Facts(
+            machine=str(self._machine),
+            server=describe_server(local),
+            data=f"{len(self.requests)} {kind}",
+            shares_cpus=not self._machine.gpus,
+        )
+        self.schedule = Schedule(60 * options.budget_minutes, options.step_seconds)
+        _refuse_small_budget(self.schedule, options)
+        self._started = 0.0
+
+    def _inputs(self) -> dict[str, str]:
+        """What the results depend on."""
+        bodies = blake3(b"\n".join(request.body for request in self.requests)).hexdigest()[:16]
+        return {
+            "model": f"{self.model} {self.repository.digest()}",
+            "data": bodies,
+            "server": self.facts.server,
+            "machine": self.facts.machine,
+            "limit": f"{self.options.latency_ms:g} ms p{self.options.percentile:g}",
+        }
+
+    def run(self, listener: TuneListener | None = None) -> TuneResult:
+        """Search, compare and write the results, and stop the candidates, also after Ctrl-C and SIGTERM.
+
+        Raises:
+            InvalidValueError: the folder of the results belongs to a search with other inputs.
+            LocalEndpointError: the present configuration does not start.
+        """
+        watcher, options = listener or TuneListener(), self.options
+        self._started = time.monotonic()
+        options.output.mkdir(parents=True, exist_ok=True)
+        servers = CandidateServers(self.repository, self.requests, options, self._local, self._machine)
+        with (
+            _interruptions() as stopped,
+            closing(Journal(options.output / "journal.jsonl", self._inputs())) as journal,
+            closing(servers),
+        ):
+            watcher.on_begin(len(journal))
+            bench = Bench(
+                servers,
+                journal,
+                is_stopped=lambda: bool(stopped),
+                deadline=self._started + self.schedule.search_seconds,
+                show=watcher.show if watcher.shows_steps else None,
+            )
+            result = self._search_and_compare(bench, watcher)
+            write_tuning(result, self.repository)
+        return result
+
+    def _search_and_compare(self, bench: Bench, watcher: TuneListener) -> TuneResult:
+        race = Race(bench.measure, self.repository.present, self.options.step_seconds, watcher.on_trial)
+        rounds: list[Round] = []
+        notes: list[str] = []
+        is_interrupted = False
+        try:
+            self._search(race, bench, notes)
+            self._compare(race, bench, watcher, rounds)
+        except (SearchStoppedError, CandidateRefusedError) as error:
+            notes.append(f"The comparison ended early: {error}.")
+        except KeyboardInterrupt:
+            is_interrupted = True
+        comparisons = compare_finalists(race.present, rounds)
+        return TuneResult(
+            model=self.model,
+            limits=self.options.limits,
+            present=race.present,
+            trials=race.trials,
+            best=choose(race.present, race.best, comparisons),
+            facts=self.facts,
+            rounds=rounds,
+            comparisons=comparisons,
+            steps=bench.steps,
+            notes=[*find_notes(race.present, race.trials, rounds), *race.notes, *notes],
+            stand_in=self.stand_in,
+            is_interrupted=is_interrupted,
+            folder=self.options.output,
+        )
+
+    def _search(self, race: Race, bench: Bench, notes: list[str]) -> None:
+        try:
+            race.begin(bench.measure_alone() / 2)
+            search(race, self.spaces, lambda: self._by_queue(bench, race))
+        except CandidateRefusedError as error:
+            raise _present_fails(self.model, error) from None
+        except SearchStoppedError as error:
+            notes.append(f"The search ended early: {error}.")
+
+    def _by_queue(self, bench: Bench, race: Race) -> list[str]:
+        """Return the models in the order of their queues in the last steps of the best candidate."""
+        steps = [step.models for step in bench.steps if step.candidate == race.best]
+
+        def queue(name: str) -> float:
+            return max((each.get(name, {}).get("queue_ms", 0.0) for each in steps), default=0.0)
+
+        return sorted(self.spaces, key=queue, reverse=True)
+
+    def _compare(self, race: Race, bench: Bench, watcher: TuneListener, rounds: list[Round]) -> None:
+        finalists = choose_finalists(race)
+        if race.best == race.present or not race.trials[race.present].rate:
+            return
+        bench.deadline = self._started + self.schedule.budget_seconds
+        bench.servers.keep(finalists)
+        # Kept, because a run that continues this comparison has more time left.
+        count, seconds = bench.journal.recall_once(
+            f"rounds of {', '.join(map(str, finalists))}",
+            lambda: self.schedule.rounds(len(finalists), bench.seconds_left),
+        )
+        watcher.on_compare(finalists, count)
+        for found in measure_rounds(
+            bench.measure,
+            {each: race.trials[each].rate for each in finalists},
+            latency_ms=self.options.latency_ms,
+            seconds=seconds,
+            rounds=count,
+            seed=self.options.seed,
+            report=watcher.on_round,
+        ):
+            rounds.append(found)
+
+
+def _refuse_small_budget(schedule: Schedule, options: TuneOptions) -> None:
+    least = schedule.least_minutes
+    if options.budget_minutes < least:
+        raise InvalidValueError(
+            f"budget_minutes: must be at least {least:g} with steps of {options.step_seconds:g} seconds, "
+            f"because the present configuration is measured first, got {options.budget_minutes:g}; raise it "
+            f"to {ceil(least)}, or make the steps shorter with step_seconds (--step-seconds)"
+        )
+
+
+def _present_fails(model: str, error: CandidateRefusedError) -> ConstructsTritonError:
+    if error.is_wrong:
+        return BatchingFaultError(
+            f"{model}: with its present configuration, requests that arrive together get other outputs than "
+            f"alone ({error}); fix the model, or set compares_outputs (--no-output-check) if they are random"
+        )
+    return LocalEndpointError(f"{model}: its present configuration does not run: {error}")
+
+
+@contextmanager
+def _interruptions() -> Iterator[list[int]]:
+    """Raise KeyboardInterrupt for Ctrl-C and SIGTERM inside the block, and add each to the list.
+
+    The list is there because Python loses an exception that is raised within a finalizer. A program that
+    handles Ctrl-C in its own way, and a thread, get an empty list.
+    """
+    found: list[int] = []
+    is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_usual or threading.current_thread() is not threading.main_thread():
+        yield found
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        found.append(number)
+        signal.default_int_handler(number, frame)
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield found
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

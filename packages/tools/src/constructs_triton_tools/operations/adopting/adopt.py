@@ -1,0 +1,109 @@
+"""Reads an endpoint, and writes a folder with an app that creates it as it runs today."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.operations.adopting.downloads import Downloads
+from constructs_triton_tools.operations.adopting.findings import Adoption
+from constructs_triton_tools.operations.adopting.models import ModelReader
+from constructs_triton_tools.operations.adopting.reading import RecordingReader
+from constructs_triton_tools.operations.adopting.refusals import Switch
+from constructs_triton_tools.operations.adopting.report_text import report_text
+from constructs_triton_tools.operations.adopting.running_endpoint import (
+    RunningEndpoint,
+    read_running_endpoint,
+)
+from constructs_triton_tools.operations.adopting.stack.app_text import TEST_TEXT, app_text, imported_text
+from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
+from constructs_triton_tools.operations.adopting.stack.whole_stack import add_stack
+
+if TYPE_CHECKING:
+    import boto3
+
+__all__ = ["SWITCHES", "adopt_endpoint"]
+
+SWITCHES: tuple[Switch, ...] = get_args(Switch)
+
+
+def adopt_endpoint(
+    session: boto3.Session,
+    name: str,
+    directory: Path,
+    *,
+    files: Mapping[str, str],
+    accepted: Collection[str] = (),
+    switch: Switch = "take-over",
+    max_download_bytes: int = 1 << 30,
+) -> Adoption:
+    """Write an app for an endpoint into a new folder. AWS is only read.
+
+    Nothing is written if there are problems that are not accepted.
+
+    Args:
+        session: boto3 session with the Region and credentials.
+        name: Name of the endpoint.
+        directory: Folder that does not exist, or is empty.
+        files: Further files of the app, by their path.
+        accepted: Codes of problems that are accepted.
+        switch: How the app takes the place of the endpoint.
+        max_download_bytes: Bytes of model archives that may be downloaded.
+
+    Raises:
+        InvalidValueError: the folder has content, the endpoint cannot be read, or AWS cannot be reached.
+    """
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise InvalidValueError(f"{directory}: exists and is not an empty folder; choose another one with -o")
+    reader = RecordingReader(session)
+    running = read_running_endpoint(reader, name)
+    adoption = Adoption(name)
+    code = StackCode(running, adoption, suffix="-cdk" if switch == "new-endpoint" else "")
+    # On the disk of the app, which is moved there when it is complete.
+    parent = next(each for each in directory.absolute().parents if each.is_dir())
+    with tempfile.TemporaryDirectory(prefix=".adopt-", dir=parent) as scratch:
+        app = Path(scratch, "app")
+        app.mkdir()
+        downloads = Downloads(reader, Path(scratch), max_download_bytes)
+        add_stack(code, ModelReader(downloads, app, adoption), switch)
+        adoption.not_read += dict.fromkeys(reader.not_read)
+        if adoption.open_problems(accepted):
+            return adoption
+        adoption.carried += _carried(running)
+        written = {**files, "app.py": app_text(code), "tests/test_stack.py": TEST_TEXT}
+        written |= {f"answers/{each}.json": _json(answer) for each, answer in reader.answers.items()}
+        if switch == "import":
+            written["import.json"] = _json({"Endpoint": {"EndpointArn": running.endpoint["EndpointArn"]}})
+            written["imported.py"] = imported_text(running)
+        written["ADOPT.md"] = report_text(code, switch)
+        for path, text in written.items():
+            (app / path).parent.mkdir(parents=True, exist_ok=True)
+            (app / path).write_text(text, encoding="utf-8")
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        if directory.exists():
+            directory.rmdir()
+        shutil.move(app, directory)
+    return adoption
+
+
+def _carried(running: RunningEndpoint) -> Iterator[str]:
+    for each in running.variants:
+        yield f"variant {each['VariantName']} on {', '.join(instance_types_of(each))}"
+    for each in running.targets:
+        yield f"scaling of {each['ResourceId']}, {each['MinCapacity']} to {each['MaxCapacity']}"
+    for variant in running.endpoint.get("ProductionVariants", []):
+        for image in variant.get("DeployedImages", []):
+            yield (
+                f"image {image.get('SpecifiedImage')}, which runs as {image.get('ResolvedImage')}; if the "
+                "tag moves, give this digest to TritonImage.from_registry"
+            )
+
+
+def _json(value: object) -> str:
+    return f"{json.dumps(value, indent=2)}\n"

@@ -1,0 +1,274 @@
+"""Reads everything that AWS says about one endpoint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from constructs_triton_core.aws.aws_reader import describe_failure
+from constructs_triton_core.cloud_assembly.endpoints import containers_of
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.operations.adopting.members import Answer
+from constructs_triton_tools.operations.adopting.reading import RecordingReader
+from constructs_triton_tools.operations.component_state import specifications_of
+from constructs_triton_tools.operations.status import describe_endpoint, scalable_targets, watches
+
+__all__ = ["RunningEndpoint", "RunningRole", "read_running_endpoint"]
+
+_SCALING = "application-autoscaling"
+_STACK = "aws:cloudformation:stack-name"
+Answers = Sequence[Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRole:
+    """An execution role: its ARN, and what its policies allow, one action each; ``None`` if not readable."""
+
+    arn: str
+    policies: Sequence[str]
+    actions: Sequence[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningEndpoint:
+    """AWS's answers about an endpoint.
+
+    Args:
+        endpoint: Answer of ``DescribeEndpoint``.
+        config: Answer of ``DescribeEndpointConfig``.
+        models: Answers of ``DescribeModel`` by the name of the model; empty ones for deleted models.
+        components: Answers of ``DescribeInferenceComponent``.
+        tags: Tags by ARN, without those of AWS.
+        stack: CloudFormation stack that owns the endpoint or its configuration; ``None`` if there is none.
+        targets: Scalable targets of its variants and components.
+        policies: Their scaling policies.
+        actions: Their scheduled actions.
+        alarms: Alarms that watch it, without those that belong to scaling policies.
+        log_retention_days: Retention of its log group; ``None`` if it is kept forever or not known.
+        roles: Execution roles.
+        vpc_ids: VPC of each subnet of the models, with its Availability Zone.
+        tag_digests: Digest that the tag of each image in the account's own ECR has now, by the image's URI.
+    """
+
+    endpoint: Answer
+    config: Answer
+    models: Mapping[str, Answer]
+    components: Answers
+    tags: Mapping[str, Mapping[str, str]]
+    stack: str | None
+    targets: Answers
+    policies: Answers
+    actions: Answers
+    alarms: Answers
+    log_retention_days: int | None
+    roles: Sequence[RunningRole]
+    vpc_ids: Mapping[str, tuple[str, str]]
+    tag_digests: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """Name of the endpoint."""
+        return str(self.endpoint["EndpointName"])
+
+    @property
+    def region(self) -> str:
+        """Region of the endpoint."""
+        return str(self.endpoint["EndpointArn"].split(":")[3])
+
+    @property
+    def account(self) -> str:
+        """Account of the endpoint."""
+        return str(self.endpoint["EndpointArn"].split(":")[4])
+
+    @property
+    def variants(self) -> list[Answer]:
+        """The production variants of the configuration, then the shadow variants."""
+        return _variants(self.config)
+
+    @property
+    def hosts_components(self) -> bool:
+        """Whether inference components run on a variant."""
+        return any("ModelName" not in each for each in self.variants)
+
+    def container(self, model_name: str | None) -> Answer:
+        """Return the only container of a model; an empty one for a model that was deleted."""
+        return next(iter(containers_of(self.models.get(model_name or "", {}))), {})
+
+    def running_digest(self, image: str) -> str | None:
+        """Return the digest that an image runs as; ``None`` if SageMaker does not say it."""
+        for variant in self.endpoint.get("ProductionVariants", []):
+            for each in variant.get("DeployedImages", []):
+                if each.get("SpecifiedImage") == image:
+                    return each.get("ResolvedImage", "").partition("@")[2] or None
+        return None
+
+    def running_variant(self, name: str) -> Answer:
+        """Return what ``DescribeEndpoint`` says about a variant."""
+        return next((each for each in _variants(self.endpoint) if each["VariantName"] == name), {})
+
+
+def _variants(answer: Answer) -> list[Answer]:
+    return [*answer.get("ProductionVariants", []), *answer.get("ShadowProductionVariants", [])]
+
+
+def read_running_endpoint(reader: RecordingReader, name: str) -> RunningEndpoint:
+    """Read an endpoint and everything that belongs to it.
+
+    Raises:
+        InvalidValueError: it does not exist, AWS cannot be reached, or its configuration was deleted.
+    """
+    endpoint = describe_endpoint(reader, name)
+    config = _read_config(reader, name, endpoint["EndpointConfigName"])
+    components = _read_components(reader, name)
+    models = {
+        each: reader.read("sagemaker", "describe_model", ModelName=each)
+        for each in sorted(_model_names(config, components))
+    }
+    arns = [endpoint["EndpointArn"], config["EndpointConfigArn"]]
+    arns += [each["ModelArn"] for each in models.values() if each]
+    arns += [each["InferenceComponentArn"] for each in components]
+    tags = {arn: _read_tags(reader, arn) for arn in arns}
+    targets = _read_targets(reader, name, components)
+    roles = {each["ExecutionRoleArn"] for each in [config, *models.values()] if each.get("ExecutionRoleArn")}
+    return RunningEndpoint(
+        endpoint=endpoint,
+        config=config,
+        models=models,
+        components=components,
+        tags={arn: {k: v for k, v in of.items() if not k.startswith("aws:")} for arn, of in tags.items()},
+        # An endpoint that a stack has adopted has only a configuration of the stack.
+        stack=next((tags[arn][_STACK] for arn in arns[:2] if _STACK in tags[arn]), None),
+        targets=targets,
+        policies=_of_targets(reader, targets, "describe_scaling_policies", "ScalingPolicies"),
+        actions=_of_targets(reader, targets, "describe_scheduled_actions", "ScheduledActions"),
+        alarms=_read_alarms(reader, name, components),
+        log_retention_days=_read_retention(reader, name),
+        roles=[_read_role(reader, arn) for arn in sorted(roles)],
+        vpc_ids=_read_subnets(reader, models.values()),
+        tag_digests=_read_digests(reader, endpoint["EndpointArn"], models.values()),
+    )
+
+
+def _read_config(reader: RecordingReader, name: str, config_name: str) -> dict[str, Any]:
+    from botocore.exceptions import ClientError
+
+    try:
+        return reader.require("sagemaker", "describe_endpoint_config", EndpointConfigName=config_name)
+    except ClientError as error:
+        raise InvalidValueError(
+            f"endpoint {name}: its configuration {config_name} cannot be read "
+            f"({describe_failure('sagemaker', error)}), so its instance types and models are not known; if "
+            "it was deleted, create a configuration with the same variants, and update the endpoint to it"
+        ) from None
+
+
+def _read_components(reader: RecordingReader, name: str) -> list[dict[str, Any]]:
+    listed = reader.read_list(
+        "sagemaker", "list_inference_components", "InferenceComponents", EndpointNameEquals=name
+    )
+    found = [
+        reader.read("sagemaker", "describe_inference_component", InferenceComponentName=each)
+        for each in sorted(each["InferenceComponentName"] for each in listed)
+    ]
+    return [each for each in found if each]
+
+
+def _model_names(config: Answer, components: Answers) -> set[str]:
+    variants = _variants(config)
+    names = [each.get("ModelName") for each in variants]
+    names += [pool.get("ModelNameOverride") for each in variants for pool in each.get("InstancePools", [])]
+    names += [part.get("ModelName") for each in components for part in specifications_of(each)]
+    return {name for name in names if name}
+
+
+def _read_tags(reader: RecordingReader, arn: str) -> dict[str, str]:
+    found = reader.read_list("sagemaker", "list_tags", "Tags", ResourceArn=arn)
+    return {each["Key"]: each["Value"] for each in found}
+
+
+def _read_targets(reader: RecordingReader, name: str, components: Answers) -> list[dict[str, Any]]:
+    copies = {f"inference-component/{each['InferenceComponentName']}" for each in components}
+    found = scalable_targets(reader, name, copies)
+    reader.keep_only("describe_scalable_targets", "ScalableTargets", found)
+    return found
+
+
+def _of_targets(reader: RecordingReader, targets: Answers, operation: str, member: str) -> list[Answer]:
+    key = ("ServiceNamespace", "ResourceId", "ScalableDimension")
+    requests = [{name: each[name] for name in key} for each in targets]
+    return [part for each in requests for part in reader.read_list(_SCALING, operation, member, **each)]
+
+
+def _read_alarms(reader: RecordingReader, name: str, components: Answers) -> list[dict[str, Any]]:
+    watched = [{"Name": "EndpointName", "Value": name}]
+    watched += [
+        {"Name": "InferenceComponentName", "Value": each["InferenceComponentName"]} for each in components
+    ]
+    found = reader.read_list("cloudwatch", "describe_alarms", "MetricAlarms")
+    # Alarms of scaling policies belong to Application Auto Scaling.
+    own = [e for e in found if not e["AlarmName"].startswith("TargetTracking-") and watches(e, watched)]
+    reader.keep_only("describe_alarms", "MetricAlarms", own)
+    return own
+
+
+def _read_retention(reader: RecordingReader, name: str) -> int | None:
+    group = f"/aws/sagemaker/Endpoints/{name}"
+    found = list(reader.read_list("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=group))
+    return next((each.get("retentionInDays") for each in found if each["logGroupName"] == group), None)
+
+
+def _read_role(reader: RecordingReader, arn: str) -> RunningRole:
+    name = arn.rpartition("/")[2]
+    reader.read("iam", "get_role", RoleName=name)
+    attached = list(reader.read_list("iam", "list_attached_role_policies", "AttachedPolicies", RoleName=name))
+    inline = reader.read("iam", "list_role_policies", RoleName=name).get("PolicyNames", [])
+    documents = [
+        reader.read("iam", "get_role_policy", RoleName=name, PolicyName=each).get("PolicyDocument")
+        for each in inline
+    ]
+    documents += [_read_policy(reader, each["PolicyArn"]) for each in attached]
+    names = [*(each["PolicyName"] for each in attached), *inline]
+    is_readable = all(each is not None for each in documents)
+    return RunningRole(arn, names, sorted(set(_actions(documents))) if is_readable else None)
+
+
+def _read_policy(reader: RecordingReader, arn: str) -> Any:
+    version = reader.read("iam", "get_policy", PolicyArn=arn).get("Policy", {}).get("DefaultVersionId")
+    if version is None:
+        return None
+    answer = reader.read("iam", "get_policy_version", PolicyArn=arn, VersionId=version)
+    return answer.get("PolicyVersion", {}).get("Document")
+
+
+def _actions(documents: Sequence[Any]) -> Iterator[str]:
+    for document in documents:
+        statements = (document or {}).get("Statement", [])
+        for each in [statements] if isinstance(statements, Mapping) else statements:
+            actions = each.get("Action", [])
+            if each.get("Effect") == "Allow":
+                yield from [actions] if isinstance(actions, str) else actions
+
+
+def _read_digests(reader: RecordingReader, endpoint_arn: str, models: Iterable[Answer]) -> dict[str, str]:
+    """Read what the tags of the account's own images name now: a tag may have moved since the deployment."""
+    _, _, _, region, account, _ = endpoint_arn.split(":", 5)
+    tagged = re.compile(rf"{account}\.dkr\.ecr\.{region}\.[a-z.]+/([^:@]+):([\w.-]+)")
+    found: dict[str, str] = {}
+    for image in sorted({each.get("Image", "") for model in models for each in containers_of(model)}):
+        match = tagged.fullmatch(image)
+        if match:
+            ids = [{"imageTag": match[2]}]
+            answer = reader.read("ecr", "describe_images", repositoryName=match[1], imageIds=ids)
+            for each in answer.get("imageDetails", []):
+                found[image] = each["imageDigest"]
+    return found
+
+
+def _read_subnets(reader: RecordingReader, models: Iterable[Answer]) -> dict[str, tuple[str, str]]:
+    ids = sorted({subnet for each in models for subnet in each.get("VpcConfig", {}).get("Subnets", [])})
+    if not ids:
+        return {}
+    found = reader.read_list("ec2", "describe_subnets", "Subnets", SubnetIds=ids)
+    return {each["SubnetId"]: (each["VpcId"], each["AvailabilityZone"]) for each in found}

@@ -1,0 +1,150 @@
+"""Reads the files of SageMaker's data capture: requests and responses of an endpoint, as arrays.
+
+A file has one JSON object per line. ``captureData.endpointInput`` and ``endpointOutput`` contain the content
+type and the body, whose ``encoding`` is CSV, JSON or BASE64. SageMaker writes Triton's binary requests in
+BASE64. Source: SageMaker developer guide, "Capture data from real-time endpoint".
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from constructs_triton_client.wire.content_type import BINARY_CONTENT_TYPE, format_content_type
+from constructs_triton_client.wire.responses import InferenceResult, decode_response
+from constructs_triton_client.wire.server_side import InferenceRequest, decode_request
+from constructs_triton_core.bounded_json import parse_bounded_json
+from constructs_triton_core.errors import InvalidValueError
+
+__all__ = ["CapturedBody", "CapturedRequest", "read_capture"]
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedBody:
+    """The body of a request or a response.
+
+    Args:
+        content: The bytes.
+        content_type: ``Content-Type``, for Triton's binary requests with the size of the JSON.
+    """
+
+    content: bytes
+    content_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedRequest:
+    """One request of an endpoint, with its response.
+
+    Args:
+        place: File and line, for messages.
+        event_id: SageMaker's id of the request.
+        time: Time of the inference; ``None`` if the file has none.
+        inference_id: ``InferenceId`` of the caller; ``None`` if none was sent.
+        request: The request; ``None`` if only responses are captured.
+        response: The response; ``None`` if only requests are captured.
+    """
+
+    place: str
+    event_id: str
+    time: datetime | None
+    inference_id: str | None
+    request: CapturedBody | None
+    response: CapturedBody | None
+
+    def decode_request(self) -> InferenceRequest:
+        """Return the inputs as arrays.
+
+        Raises:
+            InvalidValueError: the request was not captured.
+            ResponseDecodingError: it is not an inference request.
+        """
+        body = _expect(self.request, self.place, "request")
+        return decode_request(body.content, body.content_type)
+
+    def decode_response(self) -> InferenceResult:
+        """Return the outputs as arrays.
+
+        Raises:
+            InvalidValueError: the response was not captured.
+            ResponseDecodingError: it is not an inference response, or it is an error of the model.
+        """
+        body = _expect(self.response, self.place, "response")
+        return decode_response(body.content, body.content_type)
+
+
+def read_capture(lines: Iterable[bytes | str], name: str = "capture") -> Iterator[CapturedRequest]:
+    """Read the lines of a capture file, such as an open file.
+
+    Args:
+        lines: JSON, one object per line. Empty lines are ignored, and so is a last line that SageMaker has
+            not written to its end.
+        name: Name of the file in messages.
+
+    Raises:
+        InvalidValueError: a line is not one of a capture file; the message names file and line.
+    """
+    fault: InvalidValueError | None = None
+    for number, line in enumerate(lines, 1):
+        if fault is not None:
+            raise fault
+        if not line.strip():
+            continue
+        place = f"{name}:{number}"
+        try:
+            yield _read(place, parse_bounded_json(line))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            fault = InvalidValueError(
+                f"{place}: must be a line of SageMaker's data capture ({error!r:.200}); give a file that "
+                "an endpoint with data_capture has written"
+            )
+            if line.rstrip()[-1:] in ("}", b"}"):
+                raise fault from None
+
+
+def _read(place: str, document: Mapping[str, Any]) -> CapturedRequest:
+    data, event = document["captureData"], document.get("eventMetadata", {})
+    time = event.get("inferenceTime")
+    return CapturedRequest(
+        place=place,
+        event_id=str(event.get("eventId", "")),
+        time=None if time is None else datetime.fromisoformat(time),
+        inference_id=event.get("inferenceId"),
+        request=_body(data.get("endpointInput")),
+        response=_body(data.get("endpointOutput")),
+    )
+
+
+def _body(found: Mapping[str, Any] | None) -> CapturedBody | None:
+    if found is None:
+        return None
+    content_type = str(found.get("observedContentType", ""))
+    if found["encoding"] != "BASE64":
+        return CapturedBody(found["data"].encode(), content_type)
+    try:
+        content = base64.b64decode(found["data"], validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"data is not BASE64: {error}") from None
+    return CapturedBody(content, _with_header_size(content, content_type))
+
+
+def _with_header_size(content: bytes, content_type: str) -> str:
+    """Complete a content type without its parameter: the JSON at the start of the body ends by itself."""
+    if content_type.strip().lower() != BINARY_CONTENT_TYPE:
+        return content_type
+    # In Latin-1 a character is a byte, so the end of the JSON is that of its bytes.
+    _, size = json.JSONDecoder().raw_decode(content.decode("latin-1"))
+    return format_content_type(size)
+
+
+def _expect(body: CapturedBody | None, place: str, what: str) -> CapturedBody:
+    if body is None:
+        raise InvalidValueError(
+            f'{place}: has no {what}; capture both, with capture_modes=("Input", "Output") of DataCapture'
+        )
+    return body

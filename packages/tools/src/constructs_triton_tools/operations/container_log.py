@@ -1,0 +1,90 @@
+"""Selects the lines of a container's log that can explain a failure.
+
+The work is bounded: the end of a long log, the beginning of a long line, and each line once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from constructs_triton_core.facts.failures import harmless_lines
+
+__all__ = ["can_explain", "is_informational", "release", "starts"]
+
+_LAST_LINES = 20_000
+_LINE_CHARACTERS = 4_000
+_DISTINCT_LINES = 4_000
+#: The number of lines that belong to one message at most: a script's error and its explanation.
+_MESSAGE_LINES = 3
+#: The image writes this at each start of the server.
+_BANNER = "== Triton Inference Server =="
+#: It follows in the banner.
+_RELEASE = re.compile(r"NVIDIA Release (\d\d\.\d\d) ")
+#: The server writes this when it is ready.
+_READY = re.compile(r"Started (?:Sage[mM]aker )?HTTPService at")
+#: Triton's severity and date, ``E1121 17:53:13``, perhaps after a time stamp and a stream's name.
+_TRITON_LINE = re.compile(r"(?:^|\s)([IWEF])\d{4} \d\d:\d\d:\d\d|^\d{4}-\d\d-\d\dT\S+ ([IWEF]) ")
+#: The level that Python's ``logging`` writes.
+_PYTHON_LEVEL = re.compile(r"^(?:\S+ ){0,3}\W?(?:DEBUG|INFO|WARNING)\b")
+
+
+def starts(log: str) -> Iterator[list[str]]:
+    """Yield the lines that can explain a failure for each start of the container, the last start first."""
+    lines = [line.rstrip()[:_LINE_CHARACTERS] for line in log.splitlines()[-_LAST_LINES:]]
+    for start in reversed(_split(lines)):
+        yield list(_explaining(start))
+
+
+def release(log: str) -> str | None:
+    """Return the Triton release of the last start, which an image writes first; ``None`` if there is none."""
+    found = _RELEASE.findall(log)
+    return found[-1] if found else None
+
+
+def can_explain(line: str) -> bool:
+    """Whether a line is neither empty, nor information or a warning, nor written at every start."""
+    return bool(line.strip()) and not _is_harmless(line) and not is_informational(line)
+
+
+def is_informational(line: str) -> bool:
+    """Whether a line has the severity information or warning."""
+    severity = _severity(line)
+    return severity in ("I", "W") or (severity == "" and _PYTHON_LEVEL.match(line) is not None)
+
+
+def _severity(line: str) -> str:
+    found = _TRITON_LINE.search(line[:200])
+    return "" if found is None else found[1] or found[2]
+
+
+def _split(lines: Sequence[str]) -> list[Sequence[str]]:
+    """Split a log into the starts of its container."""
+    begins = [0, *(number for number, line in enumerate(lines) if number and _BANNER in line)]
+    return [lines[begin:end] for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True)]
+
+
+def _explaining(lines: Sequence[str]) -> Iterator[str]:
+    ready = next((number for number, line in enumerate(lines) if _READY.search(line)), 0)
+    seen: set[str] = set()
+    for number, line in enumerate(lines):
+        # A server that became ready did not fail because of what a model or a script printed before.
+        if not line.strip() or _is_harmless(line) or (number < ready and _severity(line) != "E"):
+            continue
+        shape = re.sub(r"\d+", "0", line)
+        if shape not in seen:
+            seen.add(shape)
+            yield "\n".join([line, *_continuation(lines[number + 1 : number + _MESSAGE_LINES])])
+        if len(seen) == _DISTINCT_LINES:
+            return
+
+
+def _continuation(lines: Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        if _severity(line):
+            return
+        yield line
+
+
+def _is_harmless(line: str) -> bool:
+    return any(part in line for part in harmless_lines())

@@ -1,0 +1,194 @@
+"""Finds the cause of a failure in the messages of SageMaker, CloudFormation and Triton.
+
+A line has the first entry of the catalogue (``constructs_triton_core/facts/failures.json``) whose pattern
+matches it. Nothing here reads a file or calls AWS.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from constructs_triton_core.facts.failures import Failure, Rank, known_failures, unknown_values
+from constructs_triton_tools.operations.container_log import is_informational, release, starts
+from triton_model_check.facts.images import image_version
+
+__all__ = ["Diagnosis", "Message", "diagnose", "diagnose_log", "format_diagnoses", "recognize"]
+
+#: Where an entry's message occurs, if a container's log can contain it.
+_IN_LOGS = re.compile(r"log:|ModelError|container|docker")
+_VALUE_CHARACTERS = 200
+_SHOWN_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A text that may explain a failure.
+
+    Args:
+        text: The text. Only its first line is a message; further lines complete it.
+        source: Where the text is from, for the reader.
+        is_log: Whether a container wrote it, so that only entries of containers apply.
+        shown: Line of the diagnosis. Default: the first line of ``text``.
+        triton_version: Release of the image that the text is from, such as ``"26.05"``. Default: unknown.
+    """
+
+    text: str
+    source: str
+    is_log: bool = False
+    shown: str = ""
+    triton_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One failure that was recognized.
+
+    Args:
+        id: Entry of the catalogue.
+        cause: The likeliest cause.
+        other_causes: Other causes, by likelihood.
+        fix: What to do.
+        keywords: Properties, checks and commands that help with the fix.
+        line: Text that it was concluded from.
+        source: Where that text is from.
+        rank: Whether the text names a cause, only says that something failed, or is a note.
+    """
+
+    id: str
+    cause: str
+    other_causes: tuple[str, ...]
+    fix: str
+    keywords: tuple[str, ...]
+    line: str
+    source: str
+    rank: Rank
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the diagnosis as values that JSON can hold."""
+        return {
+            "id": self.id,
+            "cause": self.cause,
+            "other_causes": list(self.other_causes),
+            "fix": self.fix,
+            "keywords": list(self.keywords),
+            "line": self.line,
+            "source": self.source,
+        }
+
+
+def diagnose(messages: Iterable[Message]) -> list[Diagnosis]:
+    """Return what the messages say, the likeliest cause first, each failure once.
+
+    A message that names a cause is before one that only says that something failed. Among equals the order
+    of the messages decides. Notes are returned only together with another failure.
+
+    Args:
+        messages: Texts to search, such as the lines of a log.
+    """
+    found: dict[str, Diagnosis] = {}
+    for message in messages:
+        diagnosis = recognize(message)
+        if diagnosis is not None:
+            found.setdefault(diagnosis.id, diagnosis)
+    ordered = sorted(found.values(), key=lambda each: each.rank)
+    return ordered if ordered and ordered[0].rank is not Rank.NOTE else []
+
+
+def diagnose_log(
+    log: str, source: str = "log", *, is_log: bool = True, triton_version: str | None = None
+) -> list[Diagnosis]:
+    """Return what a log says, the likeliest cause first; nothing if it contains no known failure.
+
+    Of a container that was started several times, the last start that explains a failure counts.
+
+    Args:
+        log: Content of the log.
+        source: Where the log is from, for the reader.
+        is_log: Whether a container wrote it. ``False`` also recognizes messages that containers do not write,
+            such as those of AWS APIs.
+        triton_version: Release of the container's image, if the log does not contain it.
+    """
+    version = release(log) or triton_version
+    found = (
+        diagnose(Message(line, source, is_log, triton_version=version) for line in lines)
+        for lines in starts(log)
+    )
+    return next(filter(None, found), [])
+
+
+def recognize(message: Message) -> Diagnosis | None:
+    """Return the entry of one message, or ``None`` if none matches.
+
+    The first line counts; further lines only complete it.
+    """
+    first, _, rest = message.text.partition("\n")
+    for failure in known_failures():
+        if not _applies(failure, first, message.is_log):
+            continue
+        match = failure.pattern.search(first)
+        if match is None and rest:
+            match = failure.pattern.search(message.text)
+            if match is not None and (match.start() >= len(first) or match.end() <= len(first)):
+                match = None  # the other lines are messages of their own
+        if match is not None:
+            return _diagnosis(failure, match.groupdict(), message)
+    return None
+
+
+def _applies(failure: Failure, line: str, is_log: bool) -> bool:
+    if is_log and not _IN_LOGS.search(failure.where):
+        return False
+    return not is_informational(line) or is_informational(failure.example)
+
+
+def _diagnosis(failure: Failure, groups: Mapping[str, str | None], message: Message) -> Diagnosis:
+    named = {name: _short(value) for name, value in groups.items() if value}
+    values = {**dict.fromkeys(groups, "unknown"), **unknown_values(), **_image_values(message.triton_version)}
+    values |= named
+    cause, *others = (text.format(**values) for text in failure.causes)
+    return Diagnosis(
+        id=failure.id,
+        cause=cause,
+        other_causes=tuple(others),
+        fix=failure.fix.format(**values),
+        keywords=failure.keywords,
+        line=message.shown or message.text.partition("\n")[0].strip(),
+        source=message.source,
+        rank=failure.rank,
+    )
+
+
+def _image_values(triton_version: str | None) -> dict[str, str]:
+    """Return the values of a text that the image determines, if the image is known."""
+    python = None if triton_version is None else image_version(triton_version).python
+    return (
+        {} if python is None else {"image_python": f"Python {python}, the version in image {triton_version}"}
+    )
+
+
+def _short(value: str) -> str:
+    """Return a value from a message in one line. Messages contain ``\\n`` as two characters."""
+    words = value.replace("\\n", " ").split()
+    return " ".join(words)[:_VALUE_CHARACTERS].strip(' "')
+
+
+def format_diagnoses(diagnoses: Iterable[Diagnosis]) -> str:
+    """Return diagnoses as text: the first with everything, the others in short."""
+    first, *others = diagnoses
+    lines = [
+        f"cause: {first.cause} [{first.id}]",
+        f"  from {first.source}: {_printable(first.line)}",
+        f"  fix: {first.fix}",
+    ]
+    if first.keywords:
+        lines.append(f"  see: {', '.join(first.keywords)}")
+    lines += [f"  or: {cause}" for cause in first.other_causes]
+    lines += [f"also: {each.cause} [{each.id}]; {each.fix}" for each in others]
+    return "\n".join(lines)
+
+
+def _printable(line: str) -> str:
+    shown = "".join(character if character.isprintable() else " " for character in line)
+    return shown if len(shown) <= _SHOWN_CHARACTERS else shown[:_SHOWN_CHARACTERS] + "..."

@@ -1,0 +1,266 @@
+"""Finds out why a deployed endpoint does not work.
+
+The order is that of the causes: SageMaker's own reason, the first failed event of the last operation of
+CloudFormation, the scaling activities, and the end of the container logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton_core.aws.aws_reader import AwsReader
+from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
+from constructs_triton_tools.operations.cloudwatch_logs import (
+    component_log_group_of,
+    log_group_of,
+    read_streams,
+)
+from constructs_triton_tools.operations.component_state import ComponentState, read_components
+from constructs_triton_tools.operations.container_log import release
+from constructs_triton_tools.operations.diagnosis import Diagnosis, Message, diagnose, diagnose_log
+from constructs_triton_tools.operations.status import (
+    container_of_model,
+    describe_endpoint,
+    scaling_activities,
+)
+from triton_model_check.facts.images import version_of_image
+
+if TYPE_CHECKING:
+    import boto3
+
+__all__ = [
+    "EndpointDiagnosis",
+    "describe_event",
+    "diagnose_endpoint",
+    "first_failed_event",
+    "log_messages",
+]
+
+_GOOD = "InService"
+#: The states in which the endpoint's only configuration is the one that its log is about.
+_CREATED_ONCE = ("Creating", "Failed")
+_CHANGING = ("Creating", "Updating", "SystemUpdating", "Deleting")
+#: What an endpoint says while it is rolled back. Afterwards it is in service again.
+_ROLLED_BACK = '"EndpointStatus": "RollingBack"'
+_STACK_TAG = "aws:cloudformation:stack-id"
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointDiagnosis:
+    """Why an endpoint does not work.
+
+    Args:
+        endpoint: Name of the endpoint.
+        status: SageMaker's status, such as ``Failed``.
+        is_failed: Whether something is wrong, also if no failure is recognized.
+        diagnoses: Failures, the likeliest cause first.
+        facts: Sentences about the endpoint that were read on the way.
+        not_read: What could not be read, with the missing permission.
+    """
+
+    endpoint: str
+    status: str
+    is_failed: bool
+    diagnoses: tuple[Diagnosis, ...]
+    facts: tuple[str, ...]
+    not_read: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the diagnosis as values that JSON can hold."""
+        return {
+            "endpoint": self.endpoint,
+            "status": self.status,
+            "is_failed": self.is_failed,
+            "diagnoses": [each.to_dict() for each in self.diagnoses],
+            "facts": list(self.facts),
+            "not_read": list(self.not_read),
+        }
+
+
+def diagnose_endpoint(session: boto3.Session, name: str) -> EndpointDiagnosis:
+    """Read what AWS knows about an endpoint and return what is wrong.
+
+    Args:
+        session: boto3 session with the Region and credentials.
+        name: Name of the endpoint.
+
+    Raises:
+        InvalidValueError: the endpoint does not exist, or AWS cannot be reached.
+    """
+    reader = AwsReader(session)
+    described = describe_endpoint(reader, name)
+    components = list(read_components(reader, name))
+    facts: list[str] = []
+    messages = [
+        *_endpoint_messages(described, facts),
+        *_component_messages(components, facts),
+        *_stack_messages(reader, described, facts),
+        *_scaling_messages(reader, described, components),
+    ]
+    found = diagnose([*messages, *_all_log_messages(reader, described, components, facts)])
+    is_bad = described["EndpointStatus"] not in (_GOOD, *_CHANGING)
+    return EndpointDiagnosis(
+        endpoint=name,
+        status=described["EndpointStatus"],
+        is_failed=is_bad or bool(found) or bool(messages),
+        diagnoses=tuple(found),
+        facts=tuple(facts),
+        not_read=tuple(reader.not_read),
+    )
+
+
+def _endpoint_messages(described: Mapping[str, Any], facts: list[str]) -> Iterator[Message]:
+    status, reason = described["EndpointStatus"], described.get("FailureReason")
+    if reason:
+        facts.append(f"SageMaker's reason: {reason}")
+        yield Message(reason, "FailureReason")
+    if status in ("RollingBack", "UpdateRollbackFailed"):
+        yield Message(f'"EndpointStatus": "{status}"', "DescribeEndpoint")
+
+
+def _component_messages(components: Sequence[ComponentState], facts: list[str]) -> Iterator[Message]:
+    for each in components:
+        if each.current_copies == 0 and each.status == "InService":
+            facts.append(f"inference component {each.name} has zero copies; a call wakes it if it scales")
+        if each.failure_reason:
+            facts.append(f"SageMaker's reason for inference component {each.name}: {each.failure_reason}")
+            yield Message(each.failure_reason, f"FailureReason of {each.name}")
+
+
+def _stack_messages(reader: AwsReader, described: Mapping[str, Any], facts: list[str]) -> Iterator[Message]:
+    tags = reader.read("sagemaker", "list_tags", ResourceArn=described["EndpointArn"]).get("Tags", [])
+    stack = {each["Key"]: each["Value"] for each in tags}.get(_STACK_TAG)
+    if stack is None:
+        return
+    events = reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack)
+    failed = first_failed_event(events)
+    if failed is not None:
+        text = describe_event(failed)
+        if _is_of_another_endpoint(failed, described):
+            facts.append(f"the last operation of the stack failed at another endpoint: {text}")
+            return
+        facts.append(f"first failed event of the stack: {text}")
+        message = Message(text, "CloudFormation event")
+        yield message
+        is_of_endpoint = failed["ResourceType"] in ENDPOINT_TYPES
+        if is_of_endpoint and described["EndpointStatus"] == _GOOD and not diagnose([message]):
+            yield Message(_ROLLED_BACK, "CloudFormation event", shown=text)
+    yield from _rollback_messages(reader, described, stack)
+
+
+def describe_event(event: Mapping[str, Any]) -> str:
+    """Return an event of a stack in one line."""
+    reason = event.get("ResourceStatusReason", "no reason given")
+    return f"{event['LogicalResourceId']} {event['ResourceStatus']}: {reason}"
+
+
+def _is_of_another_endpoint(failed: Mapping[str, Any], described: Mapping[str, Any]) -> bool:
+    """Whether the event is about an endpoint with another name. ARNs have the name in lower case."""
+    name = failed.get("PhysicalResourceId", "").rpartition("/")[2].lower()
+    return bool(
+        failed["ResourceType"] in ENDPOINT_TYPES and name and name != described["EndpointName"].lower()
+    )
+
+
+def first_failed_event(events: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the earliest failed event of the last operation of events, the newest first."""
+    first = None
+    for event in events:
+        if event["PhysicalResourceId"] == event["StackId"] and event["ResourceStatus"] in (
+            "CREATE_IN_PROGRESS",
+            "UPDATE_IN_PROGRESS",
+            "DELETE_IN_PROGRESS",
+        ):
+            return first
+        is_failed = event["ResourceStatus"].endswith("_FAILED")
+        if is_failed and "cancelled" not in event.get("ResourceStatusReason", ""):
+            first = event
+    return first
+
+
+def _rollback_messages(reader: AwsReader, described: Mapping[str, Any], stack: str) -> Iterator[Message]:
+    """Compare the configuration that runs with the one that the stack deployed."""
+    if described["EndpointStatus"] != _GOOD:
+        return
+    resources = list(
+        reader.read_list("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack)
+    )
+    deployed = {
+        each["PhysicalResourceId"].rpartition("/")[2]
+        for each in resources
+        if each["ResourceType"] == "AWS::SageMaker::EndpointConfig"
+        and each.get("PhysicalResourceId")
+        and each["ResourceStatus"] != "DELETE_COMPLETE"
+    }
+    running = described["EndpointConfigName"]
+    if deployed and running not in deployed:
+        text = f"the endpoint runs {running}, and the stack deployed {', '.join(sorted(deployed))}"
+        yield Message(_ROLLED_BACK, "DescribeEndpoint", shown=text)
+
+
+def _scaling_messages(
+    reader: AwsReader, described: Mapping[str, Any], components: Sequence[ComponentState]
+) -> Iterator[Message]:
+    resources = {component.resource_id: component.name for component in components}
+    for variant in described.get("ProductionVariants", []):
+        name = variant["VariantName"]
+        resources[f"endpoint/{described['EndpointName']}/variant/{name}"] = name
+    for resource, name in resources.items():
+        for activity in scaling_activities(reader, resource)[:1]:
+            if activity["StatusCode"] == "Failed":
+                text = f"{activity['Description']} {activity.get('StatusMessage', '')}"
+                yield Message(text, f"scaling activity of {name}")
+
+
+def _all_log_messages(
+    reader: AwsReader, described: Mapping[str, Any], components: Sequence[ComponentState], facts: list[str]
+) -> Iterator[Message]:
+    """Read the log of each component, or that of an endpoint without components."""
+    if not components:
+        group, status = log_group_of(described["EndpointName"]), described["EndpointStatus"]
+        yield from log_messages(reader, group, status, _variant_models(reader, described), facts)
+    for each in components:
+        group = component_log_group_of(each.name)
+        yield from log_messages(reader, group, each.status, {each.name: each.model}, facts)
+
+
+def _variant_models(reader: AwsReader, described: Mapping[str, Any]) -> dict[str, str]:
+    """Return the SageMaker model of each variant. Those of an update that failed are not known."""
+    if described["EndpointStatus"] not in _CREATED_ONCE:
+        return {}
+    config = reader.read(
+        "sagemaker", "describe_endpoint_config", EndpointConfigName=described["EndpointConfigName"]
+    )
+    return {each["VariantName"]: each["ModelName"] for each in config.get("ProductionVariants", [])}
+
+
+def log_messages(
+    reader: AwsReader, group: str, status: str, models: Mapping[str, str | None], facts: list[str]
+) -> list[Message]:
+    """Return the messages of a log group; without a log, add that to ``facts``."""
+    streams = read_streams(reader, group)
+    has_log = bool(streams) or status == _GOOD
+    if not (has_log or reader.not_read):
+        facts.append(
+            f"there is no log in {group}: no container has started, so the cause is the "
+            "image, the driver of the host, permissions or capacity"
+        )
+        return []
+    versions = {
+        name: version_of_image(container_of_model(reader, model).get("Image"))
+        for name, model in models.items()
+        if streams and status != _GOOD
+    }
+    return [
+        message
+        for stream, log in (streams or {}).items()
+        for message in _stream_messages(stream, log, versions.get(stream.partition("/")[0]))
+    ]
+
+
+def _stream_messages(stream: str, log: str, version: str | None) -> Iterator[Message]:
+    version = release(log) or version
+    for each in diagnose_log(log, f"log stream {stream}", triton_version=version):
+        yield Message(each.line, each.source, is_log=True, triton_version=version)

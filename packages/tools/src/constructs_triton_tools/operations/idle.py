@@ -1,0 +1,291 @@
+"""Finds endpoints without calls, and what they cost.
+
+CloudWatch counts the invocations of each variant and each inference component. Calls of warm-up,
+verification and canaries count too, so the caller chooses how many calls are still "idle". SageMaker
+publishes no figure for a single model of a multi-model endpoint.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton_core.aws.aws_reader import AwsReader
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.operations.invocation_counts import Counted, count_calls
+
+if TYPE_CHECKING:
+    import boto3
+
+__all__ = ["BilledVariant", "IdleComponent", "IdleReport", "find_idle"]
+
+_STACK_TAG = "aws:cloudformation:stack-name"
+_SERVING = ("InService", "Updating", "SystemUpdating", "RollingBack", "UpdateRollbackFailed")
+
+
+@dataclass(frozen=True, slots=True)
+class IdleComponent:
+    """An inference component without calls. It shares its instances, so it has no cost of its own.
+
+    Args:
+        name: Name of the component.
+        endpoint: Name of its endpoint.
+        calls: Invocations in the period.
+    """
+
+    name: str
+    endpoint: str
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class BilledVariant:
+    """A variant with instances.
+
+    Args:
+        endpoint: Name of the endpoint.
+        name: Name of the variant.
+        instances: Number of running instances of each instance type.
+        calls: Invocations in the period, those of its inference components included.
+        has_backlog: Whether requests waited in the queue of an asynchronous endpoint.
+        is_only: Whether the endpoint has no other variant with instances.
+        stack: Name of the CloudFormation stack; ``None`` if another program created the endpoint.
+        tags: Tags of the endpoint without those of CloudFormation.
+    """
+
+    endpoint: str
+    name: str
+    instances: Mapping[str, int]
+    calls: int
+    has_backlog: bool
+    is_only: bool
+    stack: str | None
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class IdleReport:
+    """What a search found.
+
+    Args:
+        looked_at: Number of variants with instances whose calls were counted.
+        without_instances: Number of variants that have no instance now.
+        variants: Idle variants.
+        components: Idle inference components of endpoints that are not idle.
+        too_young: Names of endpoints that were created in the period.
+        not_serving: Status of endpoints that do not serve, by name.
+        disagreements: Endpoints about which AWS Compute Optimizer says something else.
+        not_read: What could not be read.
+    """
+
+    looked_at: int
+    without_instances: int
+    variants: tuple[BilledVariant, ...]
+    components: tuple[IdleComponent, ...]
+    too_young: tuple[str, ...]
+    not_serving: Mapping[str, str]
+    disagreements: tuple[str, ...]
+    not_read: tuple[str, ...]
+
+
+def find_idle(
+    session: boto3.Session, *, now: datetime, period: timedelta = timedelta(days=14), below: int = 1
+) -> IdleReport:
+    """Count the calls of every endpoint of a Region.
+
+    Args:
+        session: boto3 session with the Region and credentials.
+        now: End of the period.
+        period: Time to look back. A younger endpoint is listed apart.
+        below: A variant or component with fewer calls is idle.
+
+    Raises:
+        InvalidValueError: AWS cannot be reached, or the endpoints or their calls cannot be read.
+    """
+    reader = AwsReader(session)
+    survey = _Survey(start=now - period)
+    for page in reader.pages("sagemaker", "list_endpoints"):
+        for each in page["Endpoints"]:
+            survey.add(reader, each)
+    counts = count_calls(reader, survey.metrics(), survey.start, now)
+    variants = [_counted(reader, each, counts) for each in survey.variants if each.instances]
+    idle = tuple(each for each in variants if each.calls < below and not each.has_backlog)
+    return IdleReport(
+        looked_at=len(variants),
+        without_instances=sum(not each.instances for each in survey.variants),
+        variants=idle,
+        components=tuple(_idle_components(survey.variants, idle, counts, below)),
+        too_young=tuple(survey.too_young),
+        not_serving=survey.not_serving,
+        disagreements=tuple(_disagreements(reader, variants, idle)),
+        not_read=tuple(reader.not_read),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Variant:
+    """A variant before its calls are counted."""
+
+    endpoint: str
+    arn: str
+    name: str
+    instances: Mapping[str, int]
+    is_asynchronous: bool
+    is_only: bool
+    components: Sequence[str]
+
+    @property
+    def calls(self) -> Counted:
+        return Counted("Invocations", (("EndpointName", self.endpoint), ("VariantName", self.name)))
+
+    @property
+    def backlog(self) -> Counted:
+        return Counted("ApproximateBacklogSize", (("EndpointName", self.endpoint),))
+
+    def metrics(self) -> Iterator[Counted]:
+        yield self.calls
+        yield from map(_calls_of_component, self.components)
+        if self.is_asynchronous:
+            yield self.backlog
+
+
+@dataclass
+class _Survey:
+    """The endpoints of a Region."""
+
+    start: datetime
+    variants: list[_Variant] = field(default_factory=list)
+    too_young: list[str] = field(default_factory=list)
+    not_serving: dict[str, str] = field(default_factory=dict)
+
+    def add(self, reader: AwsReader, listed: Mapping[str, Any]) -> None:
+        name, status = listed["EndpointName"], listed["EndpointStatus"]
+        if status not in _SERVING:
+            self.not_serving[name] = status
+        elif listed["CreationTime"] > self.start:
+            self.too_young.append(name)
+        else:
+            self.variants += _variants(reader, name)
+
+    def metrics(self) -> list[Counted]:
+        return list(dict.fromkeys(metric for each in self.variants for metric in each.metrics()))
+
+
+def _variants(reader: AwsReader, endpoint: str) -> list[_Variant]:
+    described = reader.read("sagemaker", "describe_endpoint", EndpointName=endpoint)
+    if not described:
+        return []
+    config = reader.read(
+        "sagemaker", "describe_endpoint_config", EndpointConfigName=described["EndpointConfigName"]
+    )
+    lists = ("ProductionVariants", "ShadowProductionVariants")
+    types = {each["VariantName"]: each.get("InstanceType") for kind in lists for each in config.get(kind, [])}
+    running = [each for kind in lists for each in described.get(kind, [])]
+    instances = {each["VariantName"]: _instances(each, types.get(each["VariantName"])) for each in running}
+    components = _components(reader, endpoint)
+    return [
+        _Variant(
+            endpoint=endpoint,
+            arn=described["EndpointArn"],
+            name=name,
+            instances=counts,
+            is_asynchronous="AsyncInferenceConfig" in described or "AsyncInferenceConfig" in config,
+            is_only=not any(others for other, others in instances.items() if other != name),
+            components=components.get(name, []),
+        )
+        for name, counts in instances.items()
+    ]
+
+
+def _instances(running: Mapping[str, Any], declared_type: str | None) -> dict[str, int]:
+    """Return the number of instances of each type. With instance pools, only the pools name the types."""
+    pools = Counter[str]()
+    for pool in running.get("InstancePools", []):
+        pools[pool["InstanceType"]] += pool.get("CurrentInstanceCount", 0)
+    if not pools:
+        pools[declared_type or "unknown type"] = running.get("CurrentInstanceCount", 0)
+    return {name: count for name, count in pools.items() if count}
+
+
+def _components(reader: AwsReader, endpoint: str) -> dict[str, list[str]]:
+    """Return the names of the inference components by variant."""
+    found: dict[str, list[str]] = {}
+    for page in reader.pages("sagemaker", "list_inference_components", EndpointNameEquals=endpoint):
+        for each in page["InferenceComponents"]:
+            found.setdefault(each["VariantName"], []).append(each["InferenceComponentName"])
+    return found
+
+
+def _calls_of_component(name: str) -> Counted:
+    return Counted("Invocations", (("InferenceComponentName", name),))
+
+
+def _counted(reader: AwsReader, variant: _Variant, counts: Mapping[Counted, int]) -> BilledVariant:
+    # SageMaker may count a call of a component for its variant too.
+    components = sum(counts[_calls_of_component(name)] for name in variant.components)
+    tags = {
+        each["Key"]: each["Value"]
+        for each in reader.read_list("sagemaker", "list_tags", "Tags", ResourceArn=variant.arn)
+    }
+    return BilledVariant(
+        endpoint=variant.endpoint,
+        name=variant.name,
+        instances=variant.instances,
+        calls=max(counts[variant.calls], components),
+        has_backlog=variant.is_asynchronous and counts[variant.backlog] > 0,
+        is_only=variant.is_only,
+        stack=tags.get(_STACK_TAG),
+        tags={key: value for key, value in tags.items() if not key.startswith("aws:")},
+    )
+
+
+def _idle_components(
+    variants: Iterable[_Variant], idle: Iterable[BilledVariant], counts: Mapping[Counted, int], below: int
+) -> Iterator[IdleComponent]:
+    """Yield the components whose variant stays for the sake of others."""
+    leaving = {(each.endpoint, each.name) for each in idle}
+    for variant in variants:
+        for name in variant.components:
+            calls = counts[_calls_of_component(name)]
+            if calls < below and (variant.endpoint, variant.name) not in leaving:
+                yield IdleComponent(name, variant.endpoint, calls)
+
+
+def _disagreements(
+    reader: AwsReader, variants: Sequence[BilledVariant], idle: Sequence[BilledVariant]
+) -> Iterator[str]:
+    """Compare with AWS Compute Optimizer, if the account has opted in."""
+    theirs = _idle_for_compute_optimizer(reader)
+    if theirs is None:
+        return
+    used = {each.endpoint: each.calls for each in variants if each not in idle}
+    ours = {each.endpoint for each in idle} - set(used)
+    for name in sorted(theirs & set(used)):
+        yield f"{name}: AWS Compute Optimizer calls it idle; CloudWatch counted {used[name]:,} calls"
+    for name in sorted(ours - theirs):
+        yield f"{name}: AWS Compute Optimizer does not call it idle"
+
+
+def _idle_for_compute_optimizer(reader: AwsReader) -> set[str] | None:
+    request: dict[str, Any] = {"filters": [{"name": "ResourceType", "values": ["SageMakerEndpoint"]}]}
+    found: set[str] = set()
+    try:
+        while True:
+            known = len(reader.not_read)
+            answer = reader.read("compute-optimizer", "get_idle_recommendations", **request)
+            if len(reader.not_read) > known:
+                return None
+            found |= {_endpoint_name(each) for each in answer["idleRecommendations"]}
+            if not answer.get("nextToken"):
+                return found
+            request["nextToken"] = answer["nextToken"]
+    except InvalidValueError as error:  # not every Region has the service
+        reader.not_read.append(f"compute-optimizer:GetIdleRecommendations: {error}")
+        return None
+
+
+def _endpoint_name(recommendation: Mapping[str, Any]) -> str:
+    return str(recommendation["resourceArn"]).rpartition("/")[2]

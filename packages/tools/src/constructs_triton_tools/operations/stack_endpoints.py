@@ -1,0 +1,126 @@
+"""The endpoints of a CloudFormation stack, or why it has none: its creation failed, or was rolled back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton_core.aws.aws_reader import AwsReader
+from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.operations.cloudwatch_logs import log_group_of
+from constructs_triton_tools.operations.diagnosis import Diagnosis, Message, diagnose
+from constructs_triton_tools.operations.endpoint_diagnosis import (
+    describe_event,
+    first_failed_event,
+    log_messages,
+)
+
+if TYPE_CHECKING:
+    import boto3
+
+__all__ = ["NoEndpointError", "StackDiagnosis", "diagnose_stack", "endpoints_of_stack"]
+
+
+class NoEndpointError(InvalidValueError):
+    """A stack exists, but has no SageMaker endpoint."""
+
+
+def endpoints_of_stack(session: boto3.Session, stack: str) -> list[str]:
+    """Return the names of the SageMaker endpoints of a CloudFormation stack.
+
+    Args:
+        session: boto3 session with the Region and credentials.
+        stack: Name or id of the stack.
+
+    Raises:
+        InvalidValueError: the stack does not exist, cannot be read, or has no endpoint.
+    """
+    reader = AwsReader(session)
+    resources = list(
+        reader.read_list("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack)
+    )
+    if reader.not_read:
+        raise InvalidValueError(f"--stack: {reader.not_read[0]}; check the name and --region")
+    names = [
+        each["PhysicalResourceId"].rpartition("/")[2]
+        for each in resources
+        if each["ResourceType"] in ENDPOINT_TYPES
+        and each.get("PhysicalResourceId")
+        and each.get("ResourceStatus") != "DELETE_COMPLETE"
+    ]
+    if not names:
+        raise NoEndpointError(
+            f"--stack: {stack} has no SageMaker endpoint; check the name, or if its deployment failed, run "
+            f"`constructs-triton diagnose --stack {stack}`"
+        )
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class StackDiagnosis:
+    """Why a stack has no endpoint.
+
+    Args:
+        stack: Name or id of the stack.
+        status: CloudFormation's status, such as ``ROLLBACK_COMPLETE``; ``None`` if not known.
+        resource: The first resource that failed; ``None`` if none did.
+        diagnoses: Failures, the likeliest cause first.
+        facts: Sentences about the stack that were read on the way.
+        not_read: What could not be read, with the missing permission.
+    """
+
+    stack: str
+    status: str | None
+    resource: str | None
+    diagnoses: tuple[Diagnosis, ...]
+    facts: tuple[str, ...]
+    not_read: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the diagnosis as values that JSON can hold."""
+        return {
+            "stack": self.stack,
+            "status": self.status,
+            "resource": self.resource,
+            "diagnoses": [each.to_dict() for each in self.diagnoses],
+            "facts": list(self.facts),
+            "not_read": list(self.not_read),
+        }
+
+
+def diagnose_stack(session: boto3.Session, stack: str) -> StackDiagnosis:
+    """Read the events of a stack without an endpoint and return what failed.
+
+    Args:
+        session: boto3 session with the Region and credentials.
+        stack: Name or id of the stack.
+
+    Raises:
+        InvalidValueError: AWS cannot be reached.
+    """
+    reader = AwsReader(session)
+    events = list(reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack))
+    of_stack = (each for each in events if each["PhysicalResourceId"] == each["StackId"])
+    status = next((each["ResourceStatus"] for each in of_stack), None)
+    failed = first_failed_event(events)
+    facts: list[str] = []
+    found = [] if failed is None else diagnose(list(_messages(reader, failed, facts)))
+    return StackDiagnosis(
+        stack=stack,
+        status=status,
+        resource=None if failed is None else failed["LogicalResourceId"],
+        diagnoses=tuple(found),
+        facts=tuple(facts),
+        not_read=tuple(reader.not_read),
+    )
+
+
+def _messages(reader: AwsReader, failed: Mapping[str, Any], facts: list[str]) -> Iterator[Message]:
+    text = describe_event(failed)
+    facts.append(f"first failed event of the stack: {text}")
+    yield Message(text, "CloudFormation event")
+    name = failed.get("PhysicalResourceId", "").rpartition("/")[2]
+    if failed["ResourceType"] in ENDPOINT_TYPES and name:  # its log outlives an endpoint
+        yield from log_messages(reader, log_group_of(name), "Failed", {}, facts)

@@ -1,0 +1,181 @@
+"""Reads what creates an endpoint again, and refuses endpoints that cannot be created again as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
+from constructs_triton_tools.operations.stopping.saved_endpoint import STOPPING, SavedEndpoint
+
+__all__ = ["read_endpoint"]
+
+_STACK_TAG = "aws:cloudformation:stack-name"
+_TARGET = (
+    "ServiceNamespace",
+    "ResourceId",
+    "ScalableDimension",
+    "MinCapacity",
+    "MaxCapacity",
+    "SuspendedState",
+)
+_KEY = ("ServiceNamespace", "ResourceId", "ScalableDimension")
+_POLICY = (
+    *_KEY,
+    "PolicyName",
+    "PolicyType",
+    "StepScalingPolicyConfiguration",
+    "TargetTrackingScalingPolicyConfiguration",
+    "PredictiveScalingPolicyConfiguration",
+)
+_ACTION = (
+    *_KEY,
+    "ScheduledActionName",
+    "Schedule",
+    "Timezone",
+    "StartTime",
+    "EndTime",
+    "ScalableTargetAction",
+)
+_SCALING = "application-autoscaling"
+
+
+def read_endpoint(
+    aws: AwsCalls, name: str, *, stack: str | None = None, force: bool = False
+) -> SavedEndpoint:
+    """Read an endpoint, its configuration, its tags and its scaling.
+
+    Args:
+        aws: Calls of AWS.
+        name: Name of the endpoint.
+        stack: Stack of the endpoint, if its tags do not have it any more.
+        force: Accept an endpoint of a CloudFormation stack.
+
+    Raises:
+        InvalidValueError: the endpoint cannot be read, or cannot be created again as it is.
+    """
+    found = aws.describe_endpoint(name)
+    if found is None:
+        raise InvalidValueError(
+            f"endpoint {name}: does not exist in {aws.region}; check the name and --region"
+        )
+    _check_status(name, found)
+    config = aws.call("sagemaker", "describe_endpoint_config", EndpointConfigName=found["EndpointConfigName"])
+    _check_type(aws, name, found, config)
+    _check_models(aws, name, config)
+    tags = aws.list("sagemaker", "list_tags", "Tags", ResourceArn=found["EndpointArn"])
+    stack = {each["Key"]: each["Value"] for each in tags}.get(_STACK_TAG, stack)
+    if stack and not force:
+        raise InvalidValueError(
+            f"endpoint {name}: belongs to CloudFormation stack {stack}; remove it from the app and deploy, "
+            "or add --force (while the endpoint is deleted, an update of the stack that needs it fails, and "
+            "the stack does not know the scaling policies that `start` creates)"
+        )
+    return _saved(aws, found, tags, stack)
+
+
+def _check_status(name: str, found: Mapping[str, Any]) -> None:
+    status = found["EndpointStatus"]
+    if status != "InService":
+        reason = f" ({found['FailureReason']})" if found.get("FailureReason") else ""
+        raise InvalidValueError(
+            f"endpoint {name}: must have status InService, got {status}{reason}; repair it, or wait until "
+            "its update has ended"
+        )
+
+
+def _check_type(aws: AwsCalls, name: str, found: Mapping[str, Any], config: Mapping[str, Any]) -> None:
+    variants = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
+    if "AsyncInferenceConfig" in config or "AsyncInferenceConfig" in found:
+        raise InvalidValueError(
+            f"endpoint {name}: is asynchronous, so it needs no deletion; set the minimum capacity of its "
+            "scaling to 0"
+        )
+    has_models = all(_models_of(each) for each in variants)
+    components = {"EndpointNameEquals": name}
+    if not has_models or aws.list(
+        "sagemaker", "list_inference_components", "InferenceComponents", **components
+    ):
+        raise InvalidValueError(
+            f"endpoint {name}: has inference components, which are not created again; scale the copies of "
+            "its components and its instances to 0"
+        )
+    if any("ServerlessConfig" in each for each in variants):
+        raise InvalidValueError(
+            f"endpoint {name}: is serverless, and costs nothing without calls; leave it as it is"
+        )
+
+
+def _check_models(aws: AwsCalls, name: str, config: Mapping[str, Any]) -> None:
+    """Check that the models exist: a running endpoint does not need them, its creation does."""
+    variants = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
+    for model in sorted({model for each in variants for model in _models_of(each)}):
+        if aws.call_unless("sagemaker", "describe_model", ["Could not find"], ModelName=model) is None:
+            raise InvalidValueError(
+                f"endpoint {name}: its model {model} was deleted, so it could not be created again; deploy a "
+                "configuration with an existing model first"
+            )
+
+
+def _models_of(variant: Mapping[str, Any]) -> list[str]:
+    """Return the models of a variant; those of inference components are not in it."""
+    pools = [pool.get("ModelNameOverride") for pool in variant.get("InstancePools", [])]
+    return [each for each in [variant.get("ModelName"), *pools] if each]
+
+
+def _saved(
+    aws: AwsCalls, found: Mapping[str, Any], tags: Sequence[Mapping[str, str]], stack: str | None
+) -> SavedEndpoint:
+    name, variants = found["EndpointName"], found["ProductionVariants"]
+    # AWS reserves the tags that begin with "aws:".
+    own_tags = [dict(each) for each in tags if not each["Key"].startswith("aws:")]
+    creation = {"EndpointName": name, "EndpointConfigName": found["EndpointConfigName"]}
+    if found.get("LastDeploymentConfig"):
+        creation["DeploymentConfig"] = found["LastDeploymentConfig"]
+    ids = [f"endpoint/{name}/variant/{each['VariantName']}" for each in variants]
+    targets = aws.list(
+        _SCALING,
+        "describe_scalable_targets",
+        "ScalableTargets",
+        ServiceNamespace="sagemaker",
+        ResourceIds=ids,
+    )
+    policies = _of_targets(aws, targets, "describe_scaling_policies", "ScalingPolicies")
+    actions = _of_targets(aws, targets, "describe_scheduled_actions", "ScheduledActions")
+    return SavedEndpoint(
+        phase=STOPPING,
+        region=aws.region,
+        stack=stack,
+        create_endpoint={**creation, **({"Tags": own_tags} if own_tags else {})},
+        capacities={
+            "EndpointName": name,
+            "DesiredWeightsAndCapacities": [
+                _pick(each, ("VariantName", "DesiredWeight", "DesiredInstanceCount")) for each in variants
+            ],
+        },
+        scalable_targets=[_pick(each, _TARGET) for each in targets],
+        scaling_policies=[_pick(each, _POLICY) for each in policies],
+        scheduled_actions=[_pick(each, _ACTION) for each in actions],
+        step_policy_alarms={
+            each["PolicyARN"]: [alarm["AlarmName"] for alarm in each.get("Alarms", [])]
+            for each in policies
+            if each["PolicyType"] == "StepScaling"
+        },
+    )
+
+
+def _of_targets(
+    aws: AwsCalls, targets: Sequence[Mapping[str, Any]], operation: str, member: str
+) -> list[dict[str, Any]]:
+    return [found for each in targets for found in aws.list(_SCALING, operation, member, **_pick(each, _KEY))]
+
+
+def _pick(found: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the members that a request takes, with times as strings."""
+    return {
+        name: value.isoformat() if isinstance(value := found[name], datetime) else value
+        for name in names
+        if found.get(name) is not None
+    }

@@ -1,0 +1,116 @@
+"""The hints of commands and of diagnosis, followed literally."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hint_cases.commands import CASES, Case, followed, write_files
+
+from constructs_triton.cli import COMMANDS, main
+from constructs_triton_core.facts.failures import known_failures
+from triton_model_check.cli import main as check_main
+
+_PROGRAMS = {"constructs-triton": main, "triton-model-check": check_main}
+_COMMAND = re.compile(r"`constructs-triton ([^`]*)`")
+_METHOD = re.compile(r"\b(?:grant|scale_on|auto_scale|retain)_\w+")
+_CONSTRUCT = re.compile(r"\bTriton[A-Z]\w+(?:\.\w+)?")
+_KEYWORD = re.compile(r"(?<![\w-])([a-z]\w+)=(?:True|False|\d+)")
+_OF_TRITON = {"TritonPythonModel", "TritonError"}
+
+
+def _run(words: list[str], program: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    try:
+        code = _PROGRAMS[program](words)
+    except SystemExit as ended:  # of the parser of arguments
+        code = int(ended.code or 0)
+    printed = capsys.readouterr()
+    return code, printed.out + printed.err
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.words)
+def test_followed_hint_leads_to_the_end_that_the_command_has(
+    case: Case,
+    tmp_path: Path,
+    own_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The command fails, and the words of its hint end as expected."""
+    write_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")  # nothing may be called
+    words = shlex.split(case.words)
+    code, message = _run(words, case.program, capsys)
+    assert code in (1, 2)
+    assert case.text in message
+    then = shlex.split(case.then) if case.text else followed(words, message)
+    assert then != words
+    code, printed = _run(then, case.program, capsys)
+    assert (code, case.output in printed) == (case.code, True), (then, printed)
+
+
+def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for child in action.choices.values():
+                yield from _parsers(child)
+
+
+def _missing(command: str) -> list[str]:
+    """The words of a command that neither the program nor the command has."""
+    name, *words = shlex.split(command)
+    if name not in COMMANDS:
+        return [name]
+    parser = argparse.ArgumentParser()
+    COMMANDS[name].load().add_arguments(parser)
+    options = {option for each in _parsers(parser) for option in each._option_string_actions}
+    missing = [each for each in words if each.startswith("-") and each not in options]
+    actions = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
+    return missing + [words[0] for each in actions if words and words[0] not in each.choices]
+
+
+def test_commands_of_diagnosis_exist() -> None:
+    """Each command in a fix of the catalogue of failures exists, with its action and its options."""
+    found = [(each.id, command) for each in known_failures() for command in _COMMAND.findall(each.fix)]
+    assert len(found) >= 10
+    assert [(failure, command, _missing(command)) for failure, command in found if _missing(command)] == []
+
+
+def _public_names() -> set[str]:
+    """The public names, their attributes with and without them, and the keywords of all that is callable."""
+    names: set[str] = set()
+    for module in map(importlib.import_module, ("constructs_triton", "constructs_triton_client")):
+        for name in dir(module):
+            value = getattr(module, name)
+            names.add(name)
+            if not inspect.isclass(value):
+                continue
+            names |= {*dir(value), *(f"{name}.{each}" for each in dir(value))}
+            names |= set(getattr(value, "__annotations__", ()))
+            for _, method in inspect.getmembers(value, inspect.isroutine):
+                try:
+                    names |= set(inspect.signature(method).parameters)
+                except (TypeError, ValueError):  # of a built-in method
+                    continue
+    return names
+
+
+def test_constructs_and_keywords_of_diagnosis_exist() -> None:
+    """Each construct, method and keyword with a value in a fix of the catalogue is a public name."""
+    public = _public_names()
+    found = [
+        (each.id, name)
+        for each in known_failures()
+        for pattern in (_CONSTRUCT, _METHOD, _KEYWORD)
+        for name in pattern.findall(each.fix)
+    ]
+    assert len(found) >= 15
+    assert [(failure, name) for failure, name in found if name not in public | _OF_TRITON] == []
