@@ -23,6 +23,7 @@ def project(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "requirements.txt").write_text("pure\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))  # without what others have downloaded
     return tmp_path
 
 
