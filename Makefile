@@ -31,7 +31,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
 
 system: ## check for system packages; as root, install the missing ones with apt-get
-	@$(PYTHON) tools/check_system.py --install
+	@$(PYTHON) dev/check_system.py --install
 
 # aws-cdk-lib and its dependency aws-cdk.cloud-assembly-schema contain the same files, aws_cdk/cloud_assembly_schema.
 # pip installs aws-cdk-lib last, as it must be; uv installs both at once, so it installs aws-cdk-lib again.
@@ -47,14 +47,14 @@ $(NODE_INSTALLED): package.json package-lock.json | system
 	@touch $@
 
 demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machine and send it requests
-	@$(BIN)/python tools/demo.py
+	@$(BIN)/python dev/demo.py
 
 # The checks of types and NumPy 2 use the time in which the tests wait for servers. The tests of the client run once,
 # with NumPy 2; `make pytest` and `make acceptance` run them with NumPy 1.
 test: lint ## lint, types and all tests but the slowest, in under ten minutes
 	@$(MAKE) --no-print-directory --jobs=2 pytest types numpy2 PYTEST="$(PYTEST) --ignore=tests/unit/client"
 
-SPELLED := constructs_triton packages tests tools examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
+SPELLED := constructs_triton packages tests dev examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
 	README.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md SECURITY.md mkdocs.yml .github
 
 lint: $(INSTALLED)
@@ -82,28 +82,28 @@ acceptance: coverage ## the slow tests that `make test` leaves out, in under 50 
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=10 tests/acceptance
 
 docs: $(INSTALLED) ## build the documentation site in build/site; a warning or a dead link is an error
-	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m documentation
 
 # NAMES="pack synth" runs only those and keeps the other parts of the page. AGAINST=<commit> installs that commit in
 # build/benchmarks and runs the benchmarks of both in turns, which takes 20 minutes.
 bench: $(INSTALLED) $(NODE_INSTALLED) ## run all benchmarks, which takes minutes, and write docs/benchmarks.md
-	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m benchmarking $(if $(AGAINST),--against $(AGAINST)) $(NAMES)
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m benchmarking $(if $(AGAINST),--against $(AGAINST)) $(NAMES)
 
 # PAGES names single pages. The commands of the tutorial use port 8080.
 docs-update: $(INSTALLED) $(NODE_INSTALLED) ## run the commands that the pages show, and write their output
-	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation.update $(PAGES)
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m documentation.update $(PAGES)
 
 docs-pages: $(INSTALLED) ## write the pages and pictures of docs/ that are generated from the code
-	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation.generated
-	$(BIN)/python tools/generate_checks_doc.py
-	$(BIN)/python tools/generate_coverage_doc.py
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m documentation.generated
+	$(BIN)/python dev/generate_checks_doc.py
+	$(BIN)/python dev/generate_coverage_doc.py
 
 hints: $(INSTALLED) ## follow the hints of the checks literally, and print how many end in success
-	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m hint_cases
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m hint_cases
 
 # A test compares the file. Read the difference that this prints: it shows in which repositories the checks find something else.
 findings: $(INSTALLED) ## write what all checks find in a fixed corpus, and print the difference
-	$(BIN)/python tools/findings_ledger.py --write
+	$(BIN)/python dev/findings_ledger.py --write
 
 # VERSION_TAG=v0.1.0 fails if a package has another version than the tag.
 VERSION = $(patsubst v%,%,$(VERSION_TAG))
@@ -113,11 +113,11 @@ dist: $(INSTALLED) ## build the wheels and source distributions of all packages 
 	test -z "$(VERSION)" || test "$$(ls dist/*-$(VERSION).tar.gz | wc -l)" -eq "$$(ls dist/*.tar.gz | wc -l)"
 
 release-check: $(INSTALLED) ## build all packages and the site from a clean clone, check them, and install each wheel alone
-	$(BIN)/python tools/release_check.py
+	$(BIN)/python dev/release_check.py
 
 # QUESTION=1 asks only that one. The answers belong in docs/reference/not_settled.md.
 account-check: $(INSTALLED) $(NODE_INSTALLED) ## ask your AWS account what only it can answer; costs up to 17 dollars
-	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m account_check $(if $(QUESTION),--question $(QUESTION))
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m account_check $(if $(QUESTION),--question $(QUESTION))
 
 # The environment above has NumPy 1, which the server's Python backend requires, and constructs_triton.
 # CLIENT_PYTHON=python3.14 runs the tests with another Python.
@@ -138,7 +138,7 @@ OLDEST_TESTS := tests/unit/artifacts tests/unit/client \
 	tests/unit/rehearsal/test_simulated_requests.py tests/unit/rehearsal/test_foreign_requests.py
 oldest: $(INSTALLED) ## the tests of what uses uv, moto, urllib3 and aiohttp, with their oldest allowed versions
 	$(PYTHON) -m venv --clear --without-pip $(OLDEST)
-	$(BIN)/python tools/oldest_versions.py > $(OLDEST)/constraints.txt
+	$(BIN)/python dev/oldest_versions.py > $(OLDEST)/constraints.txt
 	$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python -c $(OLDEST)/constraints.txt \
 		$(subst dev,env$(comma)load$(comma)rehearse$(comma)testing,$(EDITABLE)) hypothesis pytest-xdist
 	$(OLDEST)/bin/python -m pytest -q -n 2 --dist loadgroup -p no:cacheprovider $(OLDEST_TESTS)
@@ -149,27 +149,27 @@ examples: $(INSTALLED) $(NODE_INSTALLED) ## the tests of examples/, with the che
 # Each exporter and each ONNX Runtime is installed in an environment of its own, below build/onnx_corpus, once. Models
 # that are there are not exported again. The archive and the verdicts in tests/contract/onnx_exporters are at most 5 MB.
 onnx-corpus: $(INSTALLED) ## write ONNX models with real exporters, and record ONNX Runtime's verdicts for the tests
-	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m onnx_corpus
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m onnx_corpus
 
 # SEED draws another sample. Results are kept in .mutants/, so that an interrupted run can be resumed.
 COUNT ?= 300
 SEED ?= 1
 mutants: $(INSTALLED) $(NODE_INSTALLED) ## change the packages at random and report which changes no test notices
-	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m mutants run --count $(COUNT) --seed $(SEED)
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m mutants run --count $(COUNT) --seed $(SEED)
 
 # An input that fails is saved below tests/fuzz/cases; commit it with its fix.
 SECONDS ?= 600
 fuzz: $(INSTALLED) ## read mutated input with fresh seeds for SECONDS, and save what fails
-	$(BIN)/python tools/fuzz.py $(SECONDS)
+	$(BIN)/python dev/fuzz.py $(SECONDS)
 
 synth: $(INSTALLED) $(NODE_INSTALLED) ## synthesize app.py to cdk.out
 	npx cdk synth --quiet
 
 facts-check: $(INSTALLED) ## compare the facts of core and check with the data in AWS's packages
-	$(BIN)/python tools/facts_check.py
+	$(BIN)/python dev/facts_check.py
 
 facts-refresh: $(INSTALLED) ## update the facts of core and check from newer packages and show the difference
-	$(BIN)/python tools/facts_refresh.py
+	$(BIN)/python dev/facts_refresh.py
 
 lock: $(INSTALLED) ## resolve constraints.txt again
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-header --no-annotate \

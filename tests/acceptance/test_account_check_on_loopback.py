@@ -34,7 +34,7 @@ def test_every_question_is_answered_and_nothing_is_left(aws: SimulatedAccount) -
     done = subprocess.run(
         [sys.executable, "-m", "account_check", "--yes", "--wait-minutes", "0"],
         cwd=PROJECT,
-        env={**aws.environment(), "PYTHONPATH": f"{PROJECT}:{PROJECT / 'tools'}"},
+        env={**aws.environment(), "PYTHONPATH": f"{PROJECT}:{PROJECT / 'dev'}"},
         check=False,
         capture_output=True,
         text=True,

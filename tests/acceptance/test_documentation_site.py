@@ -38,7 +38,7 @@ KINDS = (
 def build() -> subprocess.CompletedProcess[str]:
     """The end of ``make docs``."""
     command = [sys.executable, "-m", "documentation"]
-    return subprocess.run(command, cwd=PROJECT / "tools", capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=PROJECT / "dev", capture_output=True, text=True, check=False)
 
 
 def test_site_builds_without_a_warning(build: subprocess.CompletedProcess[str]) -> None:
@@ -85,7 +85,7 @@ def test_shown_output_is_current() -> None:
     """Each block of a page shows what its command prints today; ``make docs-update`` writes it."""
     checked = subprocess.run(
         [sys.executable, "-m", "documentation.update", "--check"],
-        cwd=PROJECT / "tools",
+        cwd=PROJECT / "dev",
         capture_output=True,
         text=True,
         check=False,

@@ -24,7 +24,7 @@ RESOURCES = {
 @pytest.fixture(scope="module")
 def generator() -> ModuleType:
     spec = importlib.util.spec_from_file_location(
-        "generate_coverage_doc", PROJECT / "tools" / "generate_coverage_doc.py"
+        "generate_coverage_doc", PROJECT / "dev" / "generate_coverage_doc.py"
     )
     assert spec is not None
     assert spec.loader is not None
@@ -41,7 +41,7 @@ def test_every_property_has_a_row(generator: ModuleType) -> None:
 
 def test_page_is_generated(generator: ModuleType) -> None:
     """The page in docs/ is the output of its generator."""
-    assert generator.OUTPUT.read_text() == generator.render(), "run python tools/generate_coverage_doc.py"
+    assert generator.OUTPUT.read_text() == generator.render(), "run python dev/generate_coverage_doc.py"
 
 
 def _keywords() -> set[str]:

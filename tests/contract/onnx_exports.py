@@ -24,7 +24,7 @@ _NOT_THE_RUNTIME = "onnx-not-a-tensor"  # ONNX Runtime loads sequences and maps,
 @cache
 def said(folder: Path, image: str, *hidden: str) -> dict[str, Any]:
     """Return what ``describe`` finds in each model of a folder, without the ``hidden`` packages."""
-    program = PROJECT / "tools" / "onnx_corpus" / "checker.py"
+    program = PROJECT / "dev" / "onnx_corpus" / "checker.py"
     command = [sys.executable, str(program), str(folder), image, "onnxruntime", *hidden]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)

@@ -63,7 +63,7 @@ def test_every_mutation_of_the_sample_compiles(tmp_path: Path) -> None:
 
 def test_equivalent_mutants_have_a_reason(tmp_path: Path) -> None:
     """A line without a reason is an error."""
-    read_equivalents(PROJECT / "tools" / "mutants" / "equivalent.txt")
+    read_equivalents(PROJECT / "dev" / "mutants" / "equivalent.txt")
     listed = tmp_path / "equivalent.txt"
     listed.write_text("# heading\n12345678  the order does not matter\n")
     assert read_equivalents(listed) == {"12345678"}

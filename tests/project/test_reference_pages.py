@@ -217,7 +217,7 @@ def test_map_of_contributing_leads_to_files() -> None:
     """Each of the twelve rows of "I want to change X" names files and folders that exist."""
     section = CONTRIBUTING.partition("## I want to change X, look here\n")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
-    paths = re.findall(r"`((?:constructs_triton|packages|tests|tools|docs)/[^`]*)`", section)
+    paths = re.findall(r"`((?:constructs_triton|packages|tests|dev|docs)/[^`]*)`", section)
     assert len(rows) == 12
     assert [path for path in paths if not (PROJECT / path).exists()] == []
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-CHECK = Path(__file__).resolve().parents[2] / "tools" / "check_system.py"
+CHECK = Path(__file__).resolve().parents[2] / "dev" / "check_system.py"
 
 
 def _check(path: str) -> subprocess.CompletedProcess[str]:

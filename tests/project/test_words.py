@@ -59,5 +59,5 @@ def test_folder_uses_ordinary_words(folder: str) -> None:
 def test_the_rest_uses_ordinary_words() -> None:
     """Neither do the modules above those folders, the README, the tools and the benchmarks."""
     package = (path for each in PACKAGES.values() for path in each.root.glob("*.py*"))
-    scripts = (path for name in ("tools", "benchmarks") for path in (PROJECT / name).rglob("*.py"))
+    scripts = (path for name in ("dev", "benchmarks") for path in (PROJECT / name).rglob("*.py"))
     assert not [found for path in (*package, *scripts, PROJECT / "README.md") for found in _found(path)]

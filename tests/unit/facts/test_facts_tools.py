@@ -15,7 +15,7 @@ PUBLISHED = json.loads((Path(__file__).parent / "published_tritonserver_images.j
 
 @pytest.fixture(autouse=True)
 def _tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [str(PROJECT / "tools"), *sys.path])
+    monkeypatch.setattr(sys, "path", [str(PROJECT / "dev"), *sys.path])
 
 
 def _images() -> dict[str, Any]:

@@ -124,7 +124,7 @@ def test_template_with_placeholders_in_strings_gets_one_finding(tmp_path: Path) 
 
 def test_documentation_is_up_to_date() -> None:
     """``docs/reference/checks.md`` and its pages are what the generator writes today."""
-    path = PROJECT / "tools" / "generate_checks_doc.py"
+    path = PROJECT / "dev" / "generate_checks_doc.py"
     spec = importlib.util.spec_from_file_location("generate_checks_doc", path)
     assert spec is not None
     assert spec.loader is not None
@@ -133,7 +133,7 @@ def test_documentation_is_up_to_date() -> None:
     reference = PROJECT / "docs" / "reference"
     files = [reference / "checks.md", *(reference / "checks").iterdir()]
     written = {file.relative_to(reference).as_posix(): file.read_text(encoding="utf-8") for file in files}
-    assert written == generator.render(), "run python tools/generate_checks_doc.py"
+    assert written == generator.render(), "run python dev/generate_checks_doc.py"
 
 
 # --- Python models ----------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Names, lengths, patterns, ranges and timeouts of the SageMaker and Application Auto Scaling APIs.
 
 ``shape`` is the source of a limit: the shape in botocore's service model, ``sagemaker`` unless it says
-otherwise. ``tools/facts_check.py`` compares the two.
+otherwise. ``dev/facts_check.py`` compares the two.
 """
 
 from __future__ import annotations

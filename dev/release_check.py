@@ -47,7 +47,7 @@ def main() -> int:
         problems += installation_problems(clone, dist, Path(folder))
         sources = (clone / member.folder / "src" for member in members_of(clone) if member.folder != ".")
         others = (clone / "packages" / name / "src" for name in ("functions", "tools"))
-        path = os.pathsep.join(map(str, (clone / "tools", clone, *sources, *others)))
+        path = os.pathsep.join(map(str, (clone / "dev", clone, *sources, *others)))
         run(sys.executable, "-m", "documentation", cwd=clone, PYTHONPATH=path)
     lines = [f"problem: {each}" for each in problems] + [f"owner: {each}" for each in open_points(PROJECT)]
     print(*lines, sep="\n")

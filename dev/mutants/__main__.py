@@ -1,4 +1,4 @@
-"""``make mutants``, or ``PYTHONPATH=tools python -m mutants run --count 300 --seed 1``."""
+"""``make mutants``, or ``PYTHONPATH=dev python -m mutants run --count 300 --seed 1``."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def _run_tests(tree: Path, scratch: Path, options: Sequence[str], tests: Sequenc
             PYTHONPATH=os.pathsep.join(sources), TMPDIR=str(scratch), PYTHONDONTWRITEBYTECODE=""
         )
         tempfile.tempdir = None
-        sys.path[:] = [*sources, *(path for path in sys.path if "tools" not in Path(path).parts)]
+        sys.path[:] = [*sources, *(path for path in sys.path if "dev" not in Path(path).parts)]
         arguments = [
             *options,
             "-q",

@@ -2,7 +2,7 @@
 
 The packages are in a separate environment, ``.venv-facts``: sagemaker-core conflicts with nvidia-pytriton.
 Also compares the image tables with the newest SageMaker SDKs, which may have moved them: see
-``tools/sdk_tables.py``. Prints every difference and exits with 1 if there is any.
+``dev/sdk_tables.py``. Prints every difference and exits with 1 if there is any.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ OWN_WORDING = {"PolicyName", "TargetModelHeader", "TagKey", "TagValue", "Environ
 
 
 def published(requirements: Sequence[str], *, newest: bool = False) -> dict[str, Any]:
-    """Return what ``tools/facts_probe.py`` prints in an environment with ``requirements``.
+    """Return what ``dev/facts_probe.py`` prints in an environment with ``requirements``.
 
     ``newest`` installs them again, so that names without a version get today's newest.
     """
     python = _install(requirements, again=newest)
     print("reading them ...", file=sys.stderr)
     printed = subprocess.run(
-        [str(python), str(ROOT / "tools" / "facts_probe.py")],
+        [str(python), str(ROOT / "dev" / "facts_probe.py")],
         check=True,
         stdout=subprocess.PIPE,
         cwd=ENVIRONMENT,

@@ -34,7 +34,7 @@ def build(project: Path, folder: Path, tests: list[str]) -> None:
         "COVERAGE_PROCESS_START": str(_RCFILE),
         "MUTANTS_PROJECT": str(project),
         "MUTANTS_FOLDER": str(folder),
-        "PYTHONPATH": os.pathsep.join([*source_folders(project), str(project / "tools")]),
+        "PYTHONPATH": os.pathsep.join([*source_folders(project), str(project / "dev")]),
     }
     command = [
         sys.executable,

@@ -1,6 +1,6 @@
 """Change the version of all packages, and the versions that they require of each other.
 
-    python tools/set_version.py 0.2.0
+    python dev/set_version.py 0.2.0
 
 Writes each ``pyproject.toml`` and the requirements of the project template. Prints what is left to change,
 such as the heading in ``CHANGELOG.md``. Run ``make`` afterwards, which installs the packages again.

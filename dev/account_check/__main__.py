@@ -1,4 +1,4 @@
-"""``make account-check``, or ``PYTHONPATH=tools python -m account_check``."""
+"""``make account-check``, or ``PYTHONPATH=dev python -m account_check``."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def updated(page: Path) -> str:
     """Run the commands of a page, and return the page with their output."""
     cog = Cog()
     cog.options.prologue = "from documentation.console import Console"
-    cog.options.include_path = [str(PROJECT / "tools")]
+    cog.options.include_path = [str(PROJECT / "dev")]
     cog.options.print_output = True
     return str(cog.process_string(page.read_text(encoding="utf-8"), fname=str(page)))
 

@@ -1,6 +1,6 @@
 """Print the constraints of an environment with the oldest allowed version of what bounds hostile input.
 
-    python tools/oldest_versions.py
+    python dev/oldest_versions.py
 
 These packages enforce rows of SECURITY.md, or the project replaces private members of them. Their lower
 bounds come from the pyproject.toml of all packages. All others have the versions of constraints.txt, except

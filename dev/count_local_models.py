@@ -1,7 +1,7 @@
 """Counts how many public Triton configurations run on a developer's machine.
 
-    python tools/count_local_models.py            # every backend that has a proof counts
-    python tools/count_local_models.py --verify   # run the proofs first; a backend counts if its proof passes
+    python dev/count_local_models.py            # every backend that has a proof counts
+    python dev/count_local_models.py --verify   # run the proofs first; a backend counts if its proof passes
 
 ``public_configurations.csv`` has one row for each distinct ``config.pbtxt`` of the public repositories that
 searches for common names of models found, without the tests of Triton's own repositories: the repository, the

@@ -1,6 +1,6 @@
 """Writes ``docs/reference/checks.md`` and the folder ``checks`` beside it from the rules and their examples.
 
-Run ``python tools/generate_checks_doc.py``.
+Run ``python dev/generate_checks_doc.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes ``docs/reference/coverage.md`` from the L1 classes of the CDK.
 
-Run ``python tools/generate_coverage_doc.py``.
+Run ``python dev/generate_coverage_doc.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEAD = """# CloudFormation coverage
 This page lists the properties of the CloudFormation resources of endpoints and inference components, with the
 keyword of the constructs that sets each of them, or the reason why there is none.
 
-The page is generated from the L1 classes of aws-cdk-lib by `tools/generate_coverage_doc.py`. A test fails if
+The page is generated from the L1 classes of aws-cdk-lib by `dev/generate_coverage_doc.py`. A test fails if
 a release of the CDK has a property without a row. [Features](features.md) lists capabilities.
 
 ## Set a property without a keyword
