@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
+# The tests of the client that need no more than the client.
+CLIENT_TESTS := $(wildcard packages/client/tests/test_*.py) packages/client/tests/wire
 # uv takes seconds where pip takes minutes. pip is the fallback where only pip knows the package index.
 QUIETLY := --quiet --disable-pip-version-check -c constraints.txt
 UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt
@@ -25,7 +27,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 comma := ,
 .DEFAULT_GOAL := help
-.PHONY: help system demo bench docs docs-pages docs-update findings hints dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint types pytest coverage synth clean lock facts-check facts-refresh
+.PHONY: help system system-python demo bench docs docs-pages docs-update findings hints dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint types pytest test-constructs coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -33,9 +35,12 @@ help: ## list the targets
 system: ## check for system packages; as root, install the missing ones with apt-get
 	@$(PYTHON) dev/check_system.py --install
 
+system-python:
+	@$(PYTHON) dev/check_system.py --install --without-node
+
 # aws-cdk-lib and its dependency aws-cdk.cloud-assembly-schema contain the same files, aws_cdk/cloud_assembly_schema.
 # pip installs aws-cdk-lib last, as it must be; uv installs both at once, so it installs aws-cdk-lib again.
-$(INSTALLED): pyproject.toml $(wildcard packages/*/pyproject.toml) constraints.txt | system
+$(INSTALLED): pyproject.toml $(wildcard packages/*/pyproject.toml) constraints.txt | system-python
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(QUIETLY) uv
 	$(UV_INSTALL) $(EDITABLE) && $(UV_INSTALL) --compile-bytecode --no-deps --reinstall-package aws-cdk-lib aws-cdk-lib || \
@@ -52,7 +57,7 @@ demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machi
 # The checks of types and NumPy 2 use the time in which the tests wait for servers. The tests of the client run once,
 # with NumPy 2; `make pytest` and `make acceptance` run them with NumPy 1.
 test: lint ## lint, types and all tests but the slowest, in under ten minutes
-	@$(MAKE) --no-print-directory --jobs=2 pytest types numpy2 PYTEST="$(PYTEST) --ignore=tests/unit/client"
+	@$(MAKE) --no-print-directory --jobs=2 pytest types numpy2 PYTEST="$(PYTEST) $(addprefix --ignore=,$(CLIENT_TESTS))"
 
 SPELLED := constructs_triton packages tests dev examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
 	README.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md SECURITY.md mkdocs.yml .github
@@ -67,6 +72,15 @@ types: $(INSTALLED)
 
 pytest: $(INSTALLED) $(NODE_INSTALLED) ## the tests without measuring coverage
 	$(PYTEST)
+
+# Those of the packages need no Node.js; what goes through several packages is in tests/.
+PACKAGE_TESTS := $(patsubst packages/%/tests,test-%,$(wildcard packages/*/tests))
+.PHONY: $(PACKAGE_TESTS)
+$(PACKAGE_TESTS): test-%: $(INSTALLED)
+	$(PYTEST) packages/$*/tests
+
+test-constructs: $(INSTALLED) $(NODE_INSTALLED) ## the tests of the constructs alone; test-core, test-check, ... those of a package
+	$(PYTEST) tests/cdk
 
 # Measures every process that the tests start, and fails below the limit in pyproject.toml.
 coverage: $(INSTALLED) $(NODE_INSTALLED) ## the tests, with branch coverage
@@ -129,13 +143,13 @@ numpy2: $(INSTALLED) ## the tests of the client with NumPy 2, in an environment 
 	grep -v '^numpy==' constraints.txt > $(NUMPY2)/constraints.txt
 	$(BIN)/uv pip install --quiet --python $(NUMPY2)/bin/python $(CLIENT_PACKAGES) || \
 		$(BIN)/python -m pip --python $(NUMPY2)/bin/python install --quiet --disable-pip-version-check $(CLIENT_PACKAGES)
-	$(NUMPY2)/bin/pytest -q -p no:cacheprovider tests/unit/client
+	$(NUMPY2)/bin/pytest -q -p no:cacheprovider $(CLIENT_TESTS)
 
 # Rows of SECURITY.md depend on what these packages do, and users may have any version that is allowed.
 OLDEST := $(VENV)/oldest
-OLDEST_TESTS := tests/unit/artifacts tests/unit/client \
-	tests/unit/local/gateway tests/unit/measuring/load_test tests/unit/rehearsal/test_simulated_stack.py \
-	tests/unit/rehearsal/test_simulated_requests.py tests/unit/rehearsal/test_foreign_requests.py
+OLDEST_TESTS := tests/unit/artifacts packages/check/tests/artifacts packages/tools/tests/building $(CLIENT_TESTS) \
+	$(addprefix packages/tools/tests/,local/gateway measuring/load_test) \
+	$(patsubst %,packages/rehearse/tests/test_%.py,simulated_stack simulated_requests foreign_requests)
 oldest: $(INSTALLED) ## the tests of what uses uv, moto, urllib3 and aiohttp, with their oldest allowed versions
 	$(PYTHON) -m venv --clear --without-pip $(OLDEST)
 	$(BIN)/python dev/oldest_versions.py > $(OLDEST)/constraints.txt
@@ -147,7 +161,8 @@ examples: $(INSTALLED) $(NODE_INSTALLED) ## the tests of examples/, with the che
 	$(PYTEST) tests/cdk/test_examples.py tests/unit/published_systems tests/acceptance/test_published_*.py
 
 # Each exporter and each ONNX Runtime is installed in an environment of its own, below build/onnx_corpus, once. Models
-# that are there are not exported again. The archive and the verdicts in tests/contract/onnx_exporters are at most 5 MB.
+# that are there are not exported again. The archive and the verdicts, in packages/check/tests/contract/onnx_exporters,
+# are at most 5 MB.
 onnx-corpus: $(INSTALLED) ## write ONNX models with real exporters, and record ONNX Runtime's verdicts for the tests
 	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m onnx_corpus
 

@@ -38,11 +38,12 @@ class MissingPiece:
         return f"missing: {self.what}, needed for {self.needed_for}{fix}"
 
 
-def missing_pieces() -> Iterator[MissingPiece]:
+def missing_pieces(*, with_node: bool) -> Iterator[MissingPiece]:
     """List what is missing on this machine."""
     yield from _missing_for_python()
     yield from _missing_for_triton()
-    yield from _missing_for_node()
+    if with_node:
+        yield from _missing_for_node()
 
 
 def _missing_for_python() -> Iterator[MissingPiece]:
@@ -105,12 +106,13 @@ def main() -> int:
     parser.add_argument(
         "--install", action="store_true", help="as root, install what is missing with apt-get"
     )
+    parser.add_argument("--without-node", action="store_true", help="for what works without the CDK")
     arguments = parser.parse_args()
-    missing = list(missing_pieces())
+    missing = list(missing_pieces(with_node=not arguments.without_node))
     packages = [package for piece in missing for package in piece.packages]
     if packages and arguments.install and os.geteuid() == 0 and shutil.which("apt-get"):
         _install(packages)
-        missing = list(missing_pieces())
+        missing = list(missing_pieces(with_node=not arguments.without_node))
     for piece in missing:
         print(piece, file=sys.stderr)
     return 1 if missing else 0

@@ -26,7 +26,10 @@ from tritonclient.grpc import model_config_pb2
 CHECK = ROOT / "packages/check/src/triton_model_check"
 IMAGES = CHECK / "facts" / "images.json"
 INSTANCE_TYPES = ROOT / "packages/core/src/constructs_triton_core/facts/instance_types.json"
-FIGURES = ROOT / "tests" / "unit" / "facts"
+FIGURES = {
+    "published_tritonserver_images": ROOT / "packages/check/tests/facts",
+    "published_instance_types": ROOT / "packages/core/tests/facts",
+}
 SCHEMA = CHECK / "model_config" / "model_config.binpb"
 SCHEMA_LICENSE = SCHEMA.with_name("model_config.LICENSE.txt")
 TYPES = "ProductionVariantInstanceType"
@@ -150,7 +153,7 @@ def main() -> int:
     write(IMAGES, images)
     write(INSTANCE_TYPES, types)
     for name, content in published_figures(figures).items():
-        write(FIGURES / f"{name}.json", content)
+        write(FIGURES[name] / f"{name}.json", content)
     packages = ", ".join(f"{name}=={version}" for name, version in figures["packages"].items())
     print(f"read from {packages}; write these into facts_check.py and the sources of each file")
     for line in missing:

@@ -1,7 +1,7 @@
 """Prints the findings of every check on a fixed corpus of model repositories: ``make findings``.
 
-``tests/contract/findings.txt`` is what it printed last, and a test compares it. A change of a check is a
-difference of this file, which shows the repositories that are now checked with another result.
+``packages/check/tests/contract/findings.txt`` is what it printed last, and a test compares it. A change of a
+check is a difference of this file, which shows the repositories that are now checked with another result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from triton_model_check.model_config.target import Mode, Target
 from triton_model_check.model_repository import ModelRepository
 
 PROJECT = Path(__file__).parents[1]
-LEDGER = PROJECT / "tests" / "contract" / "findings.txt"
+LEDGER = PROJECT / "packages" / "check" / "tests" / "contract" / "findings.txt"
 HEAD = """\
 The findings of all checks on a fixed corpus of model repositories. `make findings` writes this file.
 
@@ -119,8 +119,8 @@ class Recorded:
 CORPORA: tuple[Folders | Recorded, ...] = (
     Folders("assets"),
     Folders("examples"),
-    Recorded("tests/contract/oracle", "24.10"),
-    Recorded("tests/contract/oracle_onnx", "24.10"),
+    Recorded("packages/check/tests/contract/oracle", "24.10"),
+    Recorded("packages/check/tests/contract/oracle_onnx", "24.10"),
 )
 """All repositories of the ledger, one line for each folder."""
 

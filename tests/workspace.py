@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["PACKAGES", "PROJECT", "Package", "imported_names", "is_template", "project_of"]
+__all__ = ["PACKAGES", "PROJECT", "Package", "all_test_files", "imported_names", "is_template", "project_of"]
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -94,6 +94,13 @@ PACKAGES = {
     )
 }
 """Each package after those from which it imports."""
+
+
+def all_test_files() -> list[Path]:
+    """Return the files of tests: those of each package, and those of what goes through several."""
+    folders = [PROJECT / "tests", *sorted(PROJECT.glob("packages/*/tests"))]
+    return [path for folder in folders for path in sorted(folder.rglob("test_*.py"))]
+
 
 # The files of users' projects, which nothing imports.
 _TEMPLATES = [PACKAGES[_TOOLS].root / "cli" / "project" / name for name in ("template", "examples")]

@@ -21,7 +21,7 @@ from onnx_corpus.faults import broken
 
 PROJECT = Path(__file__).resolve().parents[2]
 BUILD = PROJECT / "build" / "onnx_corpus"
-KEPT = PROJECT / "tests" / "contract" / "onnx_exporters"
+KEPT = PROJECT / "packages" / "check" / "tests" / "contract" / "onnx_exporters"
 LARGEST_KEPT_BYTES = 5 << 20
 EXPORTERS = {
     "torch": ("torch==2.13.0", "onnxscript==0.7.2", "onnx==1.23.2"),

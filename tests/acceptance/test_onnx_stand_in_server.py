@@ -15,7 +15,7 @@ from constructs_triton_tools.local.server_check import ask_server
 BUDGET_MINUTES = 4
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
-ORACLE = Path(__file__).parents[1] / "contract" / "oracle_onnx"
+ORACLE = Path(__file__).parents[2] / "packages" / "check" / "tests" / "contract" / "oracle_onnx"
 VERDICTS: dict[str, dict[str, Any]] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))
 OTHERWISE = {
     "bad_auto_state": "implicit state: the stand-in cannot run it, so only its configuration is checked",

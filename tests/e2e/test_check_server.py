@@ -24,7 +24,7 @@ from triton_model_check.model_config import ModelConfig, PythonBackend
 from triton_model_check.model_repository import ModelRepository
 
 pytestmark = [pytest.mark.e2e, needs_server]
-ARCHIVE = Path(__file__).parents[1] / "contract" / "oracle" / "cases.tar.gz"
+ARCHIVE = Path(__file__).parents[2] / "packages" / "check" / "tests" / "contract" / "oracle" / "cases.tar.gz"
 CASES = ("bad_auto_conflict", "bad_py_init_raises", "foreign_trt_good", "bad_warmup_shape", "ok_minimal")
 
 _PYTHON_CONFIG = (

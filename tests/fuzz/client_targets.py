@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "unit" / "client"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "packages" / "client" / "tests"))
 from hostile_answers import BODIES, CHUNKED, EVENT, FRAMES, HEADS, answer, event_stream, frame, output
 from loopback_server import RawServer, run_raw_server
 

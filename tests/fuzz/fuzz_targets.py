@@ -43,7 +43,7 @@ from triton_model_check.model_repository.archive_inspection import inspect_archi
 __all__ = ["TARGETS", "FuzzTarget"]
 
 PROJECT = Path(__file__).resolve().parents[2]
-CONTRACT = PROJECT / "tests" / "contract"
+CONTRACT = PROJECT / "packages" / "check" / "tests" / "contract"
 ORACLES = (CONTRACT / "oracle" / "cases.tar.gz", CONTRACT / "oracle_onnx" / "cases.tar.gz")
 
 
@@ -89,7 +89,10 @@ def onnx_models() -> list[bytes]:
 
 def _torch_archives() -> list[bytes]:
     """Archives that PyTorch wrote."""
-    return [path.read_bytes() for path in (PROJECT / "tests/unit/model_files/torch_archives").glob("*.pt*")]
+    return [
+        path.read_bytes()
+        for path in (PROJECT / "packages/check/tests/model_files/torch_archives").glob("*.pt*")
+    ]
 
 
 @cache

@@ -6,7 +6,7 @@ import ast
 import statistics
 from collections import Counter
 
-from workspace import PACKAGES, PROJECT
+from workspace import PACKAGES, PROJECT, all_test_files
 
 MODULES = [path for each in PACKAGES.values() for path in each.root.rglob("*.py")]
 
@@ -50,7 +50,7 @@ def test_every_test_states_its_contract() -> None:
     """Every test has a docstring of one sentence."""
     missing = [
         f"{path.name}:{node.lineno} {node.name}"
-        for path in (PROJECT / "tests").rglob("test_*.py")
+        for path in all_test_files()
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.name.startswith("test_")

@@ -12,10 +12,10 @@ import pytest
 CHECK = Path(__file__).resolve().parents[2] / "dev" / "check_system.py"
 
 
-def _check(path: str) -> subprocess.CompletedProcess[str]:
+def _check(path: str, *options: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PATH": path}
     return subprocess.run(
-        [sys.executable, CHECK], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, CHECK, *options], capture_output=True, text=True, env=environment, check=False
     )
 
 
@@ -36,6 +36,11 @@ def test_missing_node(tmp_path: Path) -> None:
     run = _check(str(tmp_path))
     assert run.returncode == 1
     assert "missing: Node.js, needed for the CDK; install it with: apt-get install nodejs npm" in run.stderr
+
+
+def test_checker_needs_no_node(tmp_path: Path) -> None:
+    """The environment, and with it the tests of most packages, does without Node.js."""
+    assert _check(str(tmp_path), "--without-node").returncode == 0
 
 
 @pytest.mark.parametrize(("version", "is_fine"), [("v16.20.2", False), ("v18.19.0", True), ("v24.1.0", True)])

@@ -30,10 +30,13 @@ WORDS = {
     "a number": r"so many",
     "so": r"hence|lest",
 }
+TOPS = ("tests", *(f"{each.source}/{each.name}" for each in PACKAGES.values()))
 FOLDERS = sorted(
     str(path.relative_to(PROJECT))
-    for top in ("constructs_triton", "tests", *(f"{each.source}/{each.name}" for each in PACKAGES.values()))
-    for path in (PROJECT / top).iterdir()
+    for path in (
+        *(path for top in TOPS for path in (PROJECT / top).iterdir()),
+        *PROJECT.glob("packages/*/tests"),
+    )
     if path.is_dir() and path.name != "__pycache__"
 )
 

@@ -46,7 +46,15 @@ def test_one_command_writes_a_repository_that_passes(
 
 def test_torchscript_model_runs_locally(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The next commands run it on this machine, where the endpoint has no name in AWS yet."""
-    traced = Path(__file__).parents[1] / "model_files" / "torch_archives" / "traced.pt"
+    traced = (
+        Path(__file__).parents[3]
+        / "packages"
+        / "check"
+        / "tests"
+        / "model_files"
+        / "torch_archives"
+        / "traced.pt"
+    )
     (folder / "net.pt").write_bytes(traced.read_bytes())
     tensors = ["--input", "INPUT__0:FP32:8", "--output", "OUTPUT__0:FP32:4"]
     assert main(["model", "new", "net.pt", *tensors]) == 0

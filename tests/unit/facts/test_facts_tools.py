@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 PROJECT = Path(__file__).parents[3]
-PUBLISHED = json.loads((Path(__file__).parent / "published_tritonserver_images.json").read_text())
+PUBLISHED = json.loads(
+    (PROJECT / "packages/check/tests/facts/published_tritonserver_images.json").read_text()
+)
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,8 @@ from constructs_triton.cli import main
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.packing import fingerprint
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 #: Bytes that Git takes for text, because they contain no NUL.
 TEXT_LIKE_MODEL = b"\x08\x0cline\nline\n"
 MODELS = Path("models", "m")

@@ -12,6 +12,8 @@ from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.model_repository import ModelRepository, pack
 from triton_model_check.model_repository.composition import CompositionOptions
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 CALLER = "import triton_python_backend_utils as pb_utils\nNAME = str(1)\n" + (
     "class TritonPythonModel:\n    def execute(self, requests):\n"
     "        return pb_utils.InferenceRequest(model_name=NAME)\n"

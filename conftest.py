@@ -1,0 +1,136 @@
+"""The environment of all tests, those of the packages too, and what tests of several folders use."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import gc
+import os
+import shutil
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import botocore.session
+import pytest
+from botocore.loaders import Loader
+
+if TYPE_CHECKING:
+    from cdk_rehearse import SimulatedAccount
+
+# jsii prints a banner about Node's age on stderr; pytest would show it beside every failure.
+os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "18,20")
+os.environ.setdefault("NODE_NO_WARNINGS", "1")
+# The tests do not write to the developer's cache.
+os.environ["CONSTRUCTS_TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="constructs-triton-tests-")
+# No test can reach an AWS account, even if the developer's shell has credentials.
+os.environ.update(
+    AWS_ACCESS_KEY_ID="testing",
+    AWS_SECRET_ACCESS_KEY="testing",
+    AWS_DEFAULT_REGION="us-east-1",
+    AWS_CONFIG_FILE=os.devnull,
+    AWS_SHARED_CREDENTIALS_FILE=os.devnull,
+    AWS_EC2_METADATA_DISABLED="true",
+)
+
+# Modules and tests stay until the end: searching them for garbage takes a quarter of the time of collection.
+gc.disable()
+
+
+_first_loader = functools.cache(botocore.session.create_loader)
+
+
+def _loader_with_shared_cache(search_path_string: str | None = None) -> Loader:
+    """A loader with search paths for its own session, and the service models that another has parsed."""
+    loader = copy.copy(_first_loader(search_path_string))
+    vars(loader)["_search_paths"] = list(loader.search_paths)  # boto3 adds to it
+    return loader
+
+
+# Each session parses the models of its services again: without a shared cache, a third of the time of most
+# tests that call AWS or the simulated account.
+botocore.session.create_loader = _loader_with_shared_cache
+
+
+def pytest_collection_finish() -> None:
+    """From here on search for garbage, but not in what collection has made."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """Remove the cache that this process created."""
+    shutil.rmtree(os.environ["CONSTRUCTS_TRITON_CACHE_DIR"], ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def budget(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Warn about a file of ``tests/acceptance`` that takes longer than its ``BUDGET_MINUTES``."""
+    minutes: float = request.module.BUDGET_MINUTES
+    started = time.monotonic()
+    yield
+    took = (time.monotonic() - started) / 60
+    if took > minutes:  # no failure, because a slow machine is no fault of the code
+        warnings.warn(
+            f"{request.module.__name__} took {took:.1f} minutes, its budget is {minutes}", stacklevel=1
+        )
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[SimulatedAccount]:
+    """A simulated account with the bucket of assets. The tests of a module share it."""
+    from cdk_rehearse import SimulatedAccount
+
+    with SimulatedAccount() as account:
+        account.bootstrap()
+        yield account
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache for each test, so that none uses the developer's cache."""
+    directory = tmp_path / "cache"
+    monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(directory))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def aws_url() -> Iterator[str]:
+    """The URL of AWS APIs on loopback."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def s3(aws_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """S3 with an empty bucket ``models``; boto3 finds it by a variable."""
+    import boto3
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL", aws_url)
+    client = boto3.client("s3")
+    client.create_bucket(Bucket="models")
+    yield client
+    for item in client.list_objects_v2(Bucket="models").get("Contents", ()):
+        client.delete_object(Bucket="models", Key=item["Key"])
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def cases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recorded cases of a server, unpacked from the folder that the module names as ``ORACLE``."""
+    from backports import tarfile
+
+    oracle: Path = request.module.ORACLE
+    directory = tmp_path_factory.mktemp(oracle.name)
+    (packed,) = oracle.glob("cases.tar.*")
+    with tarfile.open(packed) as archive:
+        archive.extractall(directory, filter="data")
+    return directory

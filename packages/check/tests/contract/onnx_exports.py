@@ -1,0 +1,41 @@
+"""The models of real exporters in ``onnx_exporters/``, what ONNX Runtime says of them, and what we say.
+
+``make onnx-corpus`` writes them. We are asked in a process in which ONNX Runtime cannot be imported.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+__all__ = ["IMAGES", "ORACLE", "RECORDED", "faults", "is_refused", "said"]
+
+PROJECT = Path(__file__).resolve().parents[4]
+ORACLE = Path(__file__).parent / "onnx_exporters"
+RECORDED: dict[str, Any] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))
+IMAGES = [image for image in RECORDED["runtimes"] if image != "newest"]
+_NOT_THE_RUNTIME = "onnx-not-a-tensor"  # ONNX Runtime loads sequences and maps, Triton's backend does not
+
+
+@cache
+def said(folder: Path, image: str, *hidden: str) -> dict[str, Any]:
+    """Return what ``describe`` finds in each model of a folder, without the ``hidden`` packages."""
+    program = PROJECT / "dev" / "onnx_corpus" / "checker.py"
+    command = [sys.executable, str(program), str(folder), image, "onnxruntime", *hidden]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def faults(description: dict[str, Any]) -> list[str]:
+    """Return the messages of the faults that ONNX Runtime has to find, too."""
+    return [message for code, message in description["faults"] if code != _NOT_THE_RUNTIME]
+
+
+def is_refused(description: dict[str, Any]) -> bool:
+    """Return whether Triton does not load the model, for any reason."""
+    return bool(description["faults"])

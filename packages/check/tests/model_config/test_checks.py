@@ -1,0 +1,207 @@
+"""Every rule, by its examples: the smallest repository that trips it, and the same repository fixed."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from check_examples import EXAMPLES, Files, code_of, write
+from check_examples.python_backend import PYTHON, packed
+from check_examples.repositories import CLASS, ENVIRONMENT, HEAD, HERE, ONE_STEP, ensemble, one, pipe, step
+
+from triton_model_check.model_config import checks
+from triton_model_check.model_config.checks import RULES, layout
+from triton_model_check.model_config.report import Report
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
+
+PROJECT = Path(__file__).resolve().parents[4]
+CHECKS = Path(checks.__file__).parent
+
+
+def _check(files: Files, target: Target | None, directory: Path) -> Report:
+    repository = ModelRepository.from_directory(write(files, directory / "models"))
+    return repository.check(target, is_packed=False)
+
+
+def test_every_rule_has_examples() -> None:
+    """Each rule has an example, and each example has a rule."""
+    assert {code_of(key) for key in EXAMPLES} == set(RULES)
+    assert set(RULES) <= set(EXAMPLES)
+
+
+def test_registered_rule_can_still_be_called() -> None:
+    """``@rule`` returns the function that it registers."""
+    assert layout.no_model is RULES["layout-no-model"].function
+
+
+@pytest.mark.parametrize("key", sorted(EXAMPLES))
+def test_failing_example_trips_only_its_rule(key: str, tmp_path: Path) -> None:
+    """Only its own rule reports the failing example, with the rule's severity."""
+    example, rule = EXAMPLES[key], RULES[code_of(key)]
+    report = _check(example.failing, example.target, tmp_path)
+    assert {finding.code for finding in report.findings} == {rule.code}
+    assert {finding.severity for finding in report.findings} == {rule.severity}
+
+
+@pytest.mark.parametrize("key", sorted(EXAMPLES))
+def test_fixed_example_has_no_findings(key: str, tmp_path: Path) -> None:
+    """No rule reports the fixed example."""
+    example = EXAMPLES[key]
+    assert _check(example.fixed, example.fixed_target or example.target, tmp_path).findings == ()
+
+
+@pytest.mark.parametrize("key", sorted(EXAMPLES))
+def test_finding_has_place_hint_and_source(key: str, tmp_path: Path) -> None:
+    """A finding names an existing path or the repository, and has a hint and a source."""
+    example = EXAMPLES[key]
+    for finding in _check(example.failing, example.target, tmp_path).findings:
+        path = tmp_path / "models" / finding.path
+        assert finding.path == "." or path.is_symlink() or path.exists()
+        assert finding.hint
+        assert finding.source
+        assert not finding.message.endswith(".")
+        assert not finding.hint.endswith(".")
+
+
+# --- every fault has an example ---------------------------------------------------------------------------
+
+
+def _faults() -> Iterator[tuple[str, int]]:
+    """File and line of every ``yield Problem(...)``."""
+    for path in CHECKS.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            call = node.value if isinstance(node, ast.Yield) else None
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Problem":
+                yield path.name, call.lineno
+
+
+def _lines_run_by_examples(directory: Path) -> set[tuple[str, int]]:
+    lines: set[tuple[str, int]] = set()
+    checks = str(CHECKS)
+
+    def trace(frame: FrameType, event: str, _argument: Any) -> Any:
+        folder, _, name = frame.f_code.co_filename.rpartition("/")
+        if not folder.startswith(checks):
+            return None
+        lines.add((name, frame.f_lineno))
+        return trace
+
+    before = sys.gettrace()
+    for number, example in enumerate(EXAMPLES.values()):
+        repository = ModelRepository.from_directory(write(example.failing, directory / str(number)))
+        sys.settrace(trace)
+        try:
+            repository.check(example.target, is_packed=False)
+        finally:
+            sys.settrace(before)
+    return lines
+
+
+def test_every_fault_has_an_example(tmp_path: Path) -> None:
+    """The failing examples together run every ``yield Problem(...)`` of the checks."""
+    faults = set(_faults())
+    assert len(faults) > 100
+    assert sorted(faults - _lines_run_by_examples(tmp_path)) == []
+
+
+# --- documentation ----------------------------------------------------------------------------------------
+
+
+def test_template_with_placeholders_in_strings_gets_one_finding(tmp_path: Path) -> None:
+    """A template gets one finding, however many of its strings contain placeholders."""
+    files = one(HEAD + 'name: "${name}"\nparameters { key: "k" value { string_value: "${v}" } }\n')
+    (finding,) = _check(files, None, tmp_path).findings
+    assert finding.code == "layout-name-differs"
+    assert finding.hint == "check the file that your script generates from this template"
+
+
+def test_documentation_is_up_to_date() -> None:
+    """``docs/reference/checks.md`` and its pages are what the generator writes today."""
+    path = PROJECT / "dev" / "generate_checks_doc.py"
+    spec = importlib.util.spec_from_file_location("generate_checks_doc", path)
+    assert spec is not None
+    assert spec.loader is not None
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    reference = PROJECT / "docs" / "reference"
+    files = [reference / "checks.md", *(reference / "checks").iterdir()]
+    written = {file.relative_to(reference).as_posix(): file.read_text(encoding="utf-8") for file in files}
+    assert written == generator.render(), "run python dev/generate_checks_doc.py"
+
+
+# --- Python models ----------------------------------------------------------------------------------------
+
+_IMPORTS = "import transformers\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "files", "missing"),
+    [
+        (_IMPORTS, {}, ["transformers"]),
+        ("import json, numpy.linalg\nfrom torch import nn\n", {}, ["torch"]),
+        ("def f():\n    import pandas\n", {}, ["pandas"]),
+        ("try:\n    import torch\nexcept ImportError:\n    torch = None\n", {}, []),
+        ("import sys\nsys.path.append('/opt')\n" + _IMPORTS, {}, []),
+        (_IMPORTS, {"m/1/transformers.py": ""}, []),
+        (_IMPORTS, {"m/transformers/__init__.py": ""}, []),
+        (_IMPORTS, {"m/triton_python_backend_stub": b"ELF"}, []),
+    ],
+)
+def test_imports_that_the_image_lacks(
+    code: str, files: dict[str, str | bytes | None], missing: list[str], tmp_path: Path
+) -> None:
+    """Only imports that must succeed count, and files of the model are found."""
+    report = _check({**one(HEAD), **files, "m/1/model.py": code + CLASS}, Target(default_model="m"), tmp_path)
+    assert [each.message for each in report.findings] == [
+        f'the image has no package "{name}"' for name in missing
+    ]
+
+
+def test_hint_names_the_package_and_not_the_module(tmp_path: Path) -> None:
+    """PyPI's scikit-learn contains the module sklearn; a package sklearn would not install."""
+    files = {**one(HEAD), "m/1/model.py": "import sklearn.svm\n" + CLASS}
+    (finding,) = _check(files, Target(default_model="m"), tmp_path).findings
+    assert finding.message == 'the image has no package "sklearn"'
+    assert finding.hint is not None
+    assert finding.hint.startswith("write scikit-learn into requirements.txt")
+
+
+@pytest.mark.parametrize(
+    ("names", "codes"),
+    [
+        (["bin/activate", "lib/python3.12/site-packages/torch/__init__.py"], {"python-import-missing"}),
+        (["bin/activate", "lib/python3.12/site-packages/shared.pth"], set()),  # may add any folder
+    ],
+)
+def test_imports_that_the_environment_lacks(names: list[str], codes: set[str], tmp_path: Path) -> None:
+    """The packages of an environment are known unless a ``.pth`` file adds folders."""
+    files = {
+        **one(HEAD + ENVIRONMENT % HERE),
+        "m/env": packed(*PYTHON[1:], *names),
+        "m/1/model.py": _IMPORTS + CLASS,
+    }
+    report = _check(files, Target(default_model="m", image_version="26.05"), tmp_path)
+    assert {each.code for each in report.findings} == codes
+
+
+@pytest.mark.parametrize(
+    ("target", "is_left_out"),
+    [(Target(default_model="pipe"), False), (Target(mode="multi-model"), True), (None, False)],
+)
+def test_environment_of_another_model(target: Target | None, is_left_out: bool, tmp_path: Path) -> None:
+    """An archive contains the folders of an ensemble, but not those of unrelated models."""
+    config = ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/../a/env"
+    files = {**ensemble(ONE_STEP), "a/env": packed("bin/activate")}
+    if target is not None and target.mode == "single":
+        steps = pipe(step("a", "X", "T"), step("b", "T", "Y"))
+        files |= {"pipe/config.pbtxt": steps}
+    files |= {"b/config.pbtxt": HEAD + config, "b/1/model.py": CLASS}
+    report = _check(files, target, tmp_path)
+    assert [each.code for each in report.findings] == (["python-environment"] if is_left_out else [])
