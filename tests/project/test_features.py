@@ -13,6 +13,7 @@ import constructs_triton
 
 PROJECT = Path(__file__).resolve().parents[2]
 ROW = re.compile(r"^\| (?P<number>\d+) \| (?P<capability>.+?) \| (?P<status>[a-z ]+) \| (?P<evidence>.*) \|$")
+TEST = re.compile(r"`((?:packages/\w+/)?tests/[^`]+)`")
 ROWS = [
     found.groupdict()
     for line in (PROJECT / "docs/reference/features.md").read_text().splitlines()
@@ -41,10 +42,10 @@ def test_every_capability_has_a_row() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=[row["number"] for row in ROWS])
 def test_row_has_evidence_or_a_reason(row: dict[str, str]) -> None:
     """A supported capability names tests that exist, or says so in part; any other row has a reason."""
-    references = re.findall(r"`(tests/[^`]+)`", row["evidence"])
+    references = TEST.findall(row["evidence"])
     assert [each for each in references if not _exists(each)] == []
     assert row["status"] in WITH_TESTS | WITH_REASON
-    reason = re.sub(r"`tests/[^`]+`", "", row["evidence"]).strip(" ,;")
+    reason = TEST.sub("", row["evidence"]).strip(" ,;")
     assert references or row["status"] != "yes"
     assert reason or row["status"] not in WITH_REASON | {"partly"}
 
