@@ -20,7 +20,7 @@ from email import message_from_string
 from pathlib import Path
 
 from installed_wheels import PYTHON_VERSIONS, CommandError, build, find_interpreter, install
-from members import PROJECT, members_of, own_requirements
+from members import PROJECT, members_of, own_requirements, written_versions
 from smallest_uses import MOST_MEGABYTES, USES
 
 # The version that was tried. `uv tool run` installs it in an environment of its own.
@@ -75,6 +75,9 @@ def version_problems(project: Path) -> Iterator[str]:
         for requirement, required in own_requirements(member, names):
             if required != f"=={version}":
                 yield f"{member.file}: must require version {version}, got {requirement}"
+    for file, written in written_versions(project).items():
+        if written != version:
+            yield f"{file}: __version__ is {written}, not {version}"
     template = (project / REQUIREMENTS).read_text()
     if f"constructs-triton[local,rehearse,testing]=={version}" not in template.splitlines():
         yield f"requirements.txt of the project template: must require constructs-triton {version}"

@@ -18,6 +18,8 @@ from constructs_triton_core import OWN_PACKAGES
 MEMBERS = [PROJECT, *(path.parent for path in sorted((PROJECT / "packages").glob("*/pyproject.toml")))]
 #: What may import every package, inside functions: helpers of tests, and the completion of all commands.
 TOP_FLOOR = ("testing", "cli")
+#: The packages without a wheel of their own, and the distribution in whose wheel they are.
+DISTRIBUTIONS = {"constructs_triton_tools": "constructs-triton"}
 #: Functions that import a package which only they need; their errors name the extra.
 LATE = ("cdk/options/recorded_responses.py", "cdk/scaling/simulated_scaling.py")
 
@@ -124,6 +126,26 @@ def test_all_packages_have_one_version() -> None:
         or (match and match["version"] is None and not requirement.startswith("constructs-triton["))
     }
     assert not pins
+
+
+@pytest.mark.parametrize("name", [*PACKAGES])
+def test_package_compares_its_version_first(name: str) -> None:
+    """Each package has its version, and compares it with that of core before it imports anything of ours.
+
+    The functions have none: they import no package, and are in the wheel of the tools, which compare theirs.
+    """
+    body = ast.parse((PACKAGES[name].root / "__init__.py").read_text()).body
+    version = project_of(PROJECT)["version"]
+    versions = {"constructs_triton_core": f"__version__ = {version!r}", "constructs_triton_functions": ""}
+    distribution = DISTRIBUTIONS.get(name, name.replace("_", "-"))
+    wanted = versions.get(name, f"__version__ = same_version({distribution!r}, {version!r})")
+    lines = [ast.unparse(node) for node in body]
+    (found,) = [line for line in lines if line.startswith("__version__")] or [""]
+    assert found == wanted
+    before = lines[: lines.index(found)] if found else []
+    own = [line for line in before if any(each in line for each in PACKAGES) and "import" in line]
+    assert all(line.startswith("from constructs_triton_core import ") for line in own[:1])
+    assert len(own) <= 1
 
 
 def _requirements(folder: Path) -> Iterator[str]:
