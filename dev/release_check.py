@@ -81,10 +81,12 @@ def version_problems(project: Path) -> Iterator[str]:
     template = (project / REQUIREMENTS).read_text()
     if f"constructs-triton[local,rehearse,testing]=={version}" not in template.splitlines():
         yield f"requirements.txt of the project template: must require constructs-triton {version}"
-    headings = re.findall(r"^## (\S+)", (project / "CHANGELOG.md").read_text(), re.MULTILINE)
-    released = version.partition(".dev")[0]
-    if headings[:1] != [released]:
-        yield f"CHANGELOG.md: the first version must be {released}, got {headings[:1]}"
+    released, _, development = version.partition(".dev")
+    wanted = "(unreleased)" if development else "with the date of the release"
+    heading = re.search(r"^## (\S+)(.*)", (project / "CHANGELOG.md").read_text(), re.MULTILINE)
+    if heading is None or heading[1] != released or bool(development) != ("(unreleased)" in heading[2]):
+        found = repr(heading[0]) if heading else "none"
+        yield f"CHANGELOG.md: the first version must be {released} {wanted}, got {found}"
 
 
 def missing_distributions(project: Path, built: list[str]) -> Iterator[str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 from workspace import PACKAGES, PROJECT, imported_names, project_of
 
 from constructs_triton_core import OWN_PACKAGES
@@ -126,6 +128,14 @@ def test_all_packages_have_one_version() -> None:
         or (match and match["version"] is None and not requirement.startswith("constructs-triton["))
     }
     assert not pins
+
+
+def test_version_is_a_development_version_unless_the_tag_is_a_release() -> None:
+    """Only the commit with the tag of a release has its version, so nothing else can be taken for it."""
+    version = project_of(PROJECT)["version"]
+    command = ("git", "tag", "--points-at", "HEAD")
+    tags = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split()
+    assert Version(version).is_devrelease or f"v{version}" in tags
 
 
 @pytest.mark.parametrize("name", [*PACKAGES])

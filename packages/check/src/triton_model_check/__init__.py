@@ -2,4 +2,4 @@
 
 from constructs_triton_core import same_version
 
-__version__ = same_version("triton-model-check", "0.1.0")
+__version__ = same_version("triton-model-check", "0.1.0.dev0")

@@ -6,7 +6,7 @@ each is imported when it is first used (PEP 562).
 
 from constructs_triton_core import same_version
 
-__version__ = same_version("constructs-triton-client", "0.1.0")
+__version__ = same_version("constructs-triton-client", "0.1.0.dev0")
 
 from constructs_triton_core.public_names import attach
 

@@ -4,7 +4,7 @@ import sys
 from importlib.machinery import PathFinder
 
 __all__ = ["OWN_PACKAGES", "__version__", "same_version"]
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 
 OWN_PACKAGES = (
     "constructs_triton_core",

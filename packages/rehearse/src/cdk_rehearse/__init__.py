@@ -12,7 +12,7 @@ from typing import Any
 
 from constructs_triton_core import OWN_PACKAGES, same_version
 
-__version__ = same_version("cdk-rehearse", "0.1.0")
+__version__ = same_version("cdk-rehearse", "0.1.0.dev0")
 
 from constructs_triton_core.errors import MissingDependencyError
 from constructs_triton_core.public_names import attach
