@@ -2,7 +2,7 @@
 
 Builds the wheels and source distributions of all packages, and the documentation. Checks versions, contents
 and metadata. Then installs each wheel alone, on each Python version that the package allows and this machine
-has, and runs its smallest use.
+has, and runs its smallest use. Installs them over the wheels from before there were several packages.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from installed_wheels import PYTHON_VERSIONS, CommandError, build, find_interpreter, install
 from members import PROJECT, members_of, own_requirements, written_versions
 from smallest_uses import MOST_MEGABYTES, USES
+from upgrade_check import upgrade_problems
 
 # The version that was tried. `uv tool run` installs it in an environment of its own.
 TWINE = "twine==6.2.0"
@@ -45,6 +46,7 @@ def main() -> int:
         print(*(f"built {each.name} ({each.stat().st_size:,} bytes)" for each in built), sep="\n")
         run(sys.executable, "-m", "uv", "tool", "run", TWINE, "check", "--strict", *built)
         problems += installation_problems(clone, dist, Path(folder))
+        problems += upgrade_problems(clone, Path(folder))
         sources = (clone / member.folder / "src" for member in members_of(clone) if member.folder != ".")
         others = (clone / "packages" / name / "src" for name in ("functions", "tools"))
         path = os.pathsep.join(map(str, (clone / "dev", clone, *sources, *others)))
