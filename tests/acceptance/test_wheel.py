@@ -16,7 +16,6 @@ from installed_wheels import (
     PYTHON_VERSIONS,
     Environment,
     add,
-    build,
     build_version,
     find_interpreter,
     install,
@@ -43,14 +42,6 @@ REQUIRED = {
     "constructs-triton-client": {"constructs-triton-core", "numpy"},
 }
 Install = Callable[[str, str], Environment]
-
-
-@pytest.fixture(scope="module")
-def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the source distributions, and the wheels that are built from them as for a release."""
-    folder = tmp_path_factory.mktemp("dist")
-    build(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
