@@ -1,7 +1,7 @@
 """What the project promises first: it deploys, it fits into an app of yours, and two commands run a clone.
 
-- ``cdk deploy`` of ``app.py`` succeeds: tested here in a clone. ``test_deploy_demo.py`` also updates it, rolls
-  it back and destroys it.
+- ``cdk deploy`` of ``app.py`` succeeds: tested here in a clone. ``test_deploy_demo.py`` also updates it,
+  rolls it back and destroys it.
 - A construct works in any CDK app with the base installation alone, and a snapshot of its stack stays equal
   when only model files change: tested here, from the wheels.
 - ``make demo`` works on a clone, in a new home folder: tested here.
