@@ -16,7 +16,9 @@ __all__ = [
     "UV",
     "CommandError",
     "Environment",
+    "add",
     "build",
+    "build_version",
     "find_interpreter",
     "install",
     "run",
@@ -98,6 +100,15 @@ def build(dist: Path, project: Path = PROJECT) -> list[Path]:
     return sorted(each for each in dist.iterdir() if each.suffix in (".whl", ".gz"))
 
 
+def build_version(version: str, folder: Path, project: Path = PROJECT) -> Path:
+    """Build all packages of the last commit with another version, and return the folder of the wheels."""
+    clone, dist = folder / f"clone-{version}", folder / f"dist-{version}"
+    run("git", "clone", "--quiet", project, clone, cwd=folder)
+    run(sys.executable, clone / "dev" / "set_version.py", version, cwd=clone)
+    build(dist, clone)
+    return dist
+
+
 def find_interpreter(version: str) -> Path | None:
     """Return the interpreter of a Python version, on the PATH or of pyenv, or ``None`` without one."""
     command = [*UV, "python", "find", "--no-python-downloads", version]
@@ -123,3 +134,9 @@ def install(
     if requirements:
         run(*UV, *target, *options, *requirements, cwd=folder)
     return environment
+
+
+def add(environment: Environment, dist: Path, *words: str) -> None:
+    """Run ``pip install`` with these words in an environment, with this project's packages from ``dist``."""
+    options = ("--quiet", "--python", environment.python, "--find-links", dist)
+    run(*UV, "pip", "install", *options, *words, cwd=environment.folder)

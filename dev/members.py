@@ -10,9 +10,19 @@ from typing import Any, NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-__all__ = ["PROJECT", "Member", "document_of", "members_of", "own_requirements"]
+__all__ = [
+    "PROJECT",
+    "WRITTEN",
+    "Member",
+    "document_of",
+    "members_of",
+    "own_requirements",
+    "written_versions",
+]
 
 PROJECT = Path(__file__).resolve().parents[1]
+#: How the ``__init__.py`` of a package has its version: group 2.
+WRITTEN = re.compile(r'^(__version__ = (?:same_version\("[\w-]+", )?")([^"]+)(?=")', re.MULTILINE)
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[[\w,-]+\])?(?P<version>[^;]*)")
 
 
@@ -69,3 +79,10 @@ def own_requirements(member: Member, names: set[str]) -> Iterator[tuple[str, str
         match = _REQUIREMENT.match(requirement)
         if match is not None and match["name"] in names - {member.name}:
             yield requirement, match["version"].strip()
+
+
+def written_versions(project: Path = PROJECT) -> dict[str, str]:
+    """Return the version in the ``__init__.py`` of each package, by the path of this file."""
+    files = [*project.glob("packages/*/src/*/__init__.py"), project / "constructs_triton/__init__.py"]
+    found = {path.relative_to(project).as_posix(): WRITTEN.search(path.read_text()) for path in files}
+    return {name: match[2] for name, match in sorted(found.items()) if match is not None}

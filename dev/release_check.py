@@ -2,7 +2,7 @@
 
 Builds the wheels and source distributions of all packages, and the documentation. Checks versions, contents
 and metadata. Then installs each wheel alone, on each Python version that the package allows and this machine
-has, and runs its smallest use.
+has, and runs its smallest use. Installs them over the wheels from before there were several packages.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from email import message_from_string
 from pathlib import Path
 
 from installed_wheels import PYTHON_VERSIONS, CommandError, build, find_interpreter, install
-from members import PROJECT, members_of, own_requirements
+from members import PROJECT, members_of, own_requirements, written_versions
 from smallest_uses import MOST_MEGABYTES, USES
+from upgrade_check import upgrade_problems
 
 # The version that was tried. `uv tool run` installs it in an environment of its own.
 TWINE = "twine==6.2.0"
@@ -45,6 +46,7 @@ def main() -> int:
         print(*(f"built {each.name} ({each.stat().st_size:,} bytes)" for each in built), sep="\n")
         run(sys.executable, "-m", "uv", "tool", "run", TWINE, "check", "--strict", *built)
         problems += installation_problems(clone, dist, Path(folder))
+        problems += upgrade_problems(clone, Path(folder))
         sources = (clone / member.folder / "src" for member in members_of(clone) if member.folder != ".")
         others = (clone / "packages" / name / "src" for name in ("functions", "tools"))
         path = os.pathsep.join(map(str, (clone / "dev", clone, *sources, *others)))
@@ -75,13 +77,18 @@ def version_problems(project: Path) -> Iterator[str]:
         for requirement, required in own_requirements(member, names):
             if required != f"=={version}":
                 yield f"{member.file}: must require version {version}, got {requirement}"
+    for file, written in written_versions(project).items():
+        if written != version:
+            yield f"{file}: __version__ is {written}, not {version}"
     template = (project / REQUIREMENTS).read_text()
     if f"constructs-triton[local,rehearse,testing]=={version}" not in template.splitlines():
         yield f"requirements.txt of the project template: must require constructs-triton {version}"
-    headings = re.findall(r"^## (\S+)", (project / "CHANGELOG.md").read_text(), re.MULTILINE)
-    released = version.partition(".dev")[0]
-    if headings[:1] != [released]:
-        yield f"CHANGELOG.md: the first version must be {released}, got {headings[:1]}"
+    released, _, development = version.partition(".dev")
+    wanted = "(unreleased)" if development else "with the date of the release"
+    heading = re.search(r"^## (\S+)(.*)", (project / "CHANGELOG.md").read_text(), re.MULTILINE)
+    if heading is None or heading[1] != released or bool(development) != ("(unreleased)" in heading[2]):
+        found = repr(heading[0]) if heading else "none"
+        yield f"CHANGELOG.md: the first version must be {released} {wanted}, got {found}"
 
 
 def missing_distributions(project: Path, built: list[str]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from aws_cdk import Stack
 from constructs_triton.testing.stable_templates import stable_template
 from constructs_triton_core.cloud_assembly.template import references, value_at
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
-from constructs_triton_core.untrusted.json_files import read_json
+from constructs_triton_core.untrusted.regular_files import read_json
 
 __all__ = ["assert_no_replacement"]
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from cdk_rehearse.template_parsing import parse_template
 from constructs_triton_core.errors import ConstructsTritonError
-from constructs_triton_core.untrusted.json_files import read_json
+from constructs_triton_core.untrusted.regular_files import read_json
 from constructs_triton_tools.measuring.tuning.journal import Journal
 from constructs_triton_tools.operations.capture_files import read_capture_files
 from constructs_triton_tools.operations.stopping.saved_endpoint import read_saved

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 from workspace import PACKAGES, PROJECT, imported_names, project_of
 
 from constructs_triton_core import OWN_PACKAGES
@@ -18,6 +20,8 @@ from constructs_triton_core import OWN_PACKAGES
 MEMBERS = [PROJECT, *(path.parent for path in sorted((PROJECT / "packages").glob("*/pyproject.toml")))]
 #: What may import every package, inside functions: helpers of tests, and the completion of all commands.
 TOP_FLOOR = ("testing", "cli")
+#: The packages without a wheel of their own, and the distribution in whose wheel they are.
+DISTRIBUTIONS = {"constructs_triton_tools": "constructs-triton"}
 #: Functions that import a package which only they need; their errors name the extra.
 LATE = ("cdk/options/recorded_responses.py", "cdk/scaling/simulated_scaling.py")
 
@@ -124,6 +128,34 @@ def test_all_packages_have_one_version() -> None:
         or (match and match["version"] is None and not requirement.startswith("constructs-triton["))
     }
     assert not pins
+
+
+def test_version_is_a_development_version_unless_the_tag_is_a_release() -> None:
+    """Only the commit with the tag of a release has its version, so nothing else can be taken for it."""
+    version = project_of(PROJECT)["version"]
+    command = ("git", "tag", "--points-at", "HEAD")
+    tags = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split()
+    assert Version(version).is_devrelease or f"v{version}" in tags
+
+
+@pytest.mark.parametrize("name", [*PACKAGES])
+def test_package_compares_its_version_first(name: str) -> None:
+    """Each package has its version, and compares it with that of core before it imports anything of ours.
+
+    The functions have none: they import no package, and are in the wheel of the tools, which compare theirs.
+    """
+    body = ast.parse((PACKAGES[name].root / "__init__.py").read_text()).body
+    version = project_of(PROJECT)["version"]
+    versions = {"constructs_triton_core": f"__version__ = {version!r}", "constructs_triton_functions": ""}
+    distribution = DISTRIBUTIONS.get(name, name.replace("_", "-"))
+    wanted = versions.get(name, f"__version__ = same_version({distribution!r}, {version!r})")
+    lines = [ast.unparse(node) for node in body]
+    (found,) = [line for line in lines if line.startswith("__version__")] or [""]
+    assert found == wanted
+    before = lines[: lines.index(found)] if found else []
+    own = [line for line in before if any(each in line for each in PACKAGES) and "import" in line]
+    assert all(line.startswith("from constructs_triton_core import ") for line in own[:1])
+    assert len(own) <= 1
 
 
 def _requirements(folder: Path) -> Iterator[str]:

@@ -193,6 +193,13 @@ def test_readme_is_short() -> None:
     assert len((PROJECT / "README.md").read_text().splitlines()) <= 130
 
 
+def test_readme_has_one_install_line_and_two_commands() -> None:
+    """One line installs the library with the local server, and two commands do most in a checkout."""
+    text = (PROJECT / "README.md").read_text()
+    lines = re.findall(r"^    (pip install [^#\s]+|make \w+)", text, re.MULTILINE)
+    assert lines == ["pip install 'constructs-triton[local]'", "make demo", "make test"]
+
+
 def test_picture_shows_all_layers() -> None:
     """The picture of the packages shows each package with its layers."""
     picture = (DOCS / "images" / "layers.svg").read_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import set_version
-from members import members_of, own_requirements
+from members import members_of, own_requirements, written_versions
 from release_check import (
     REQUIREMENTS,
     distribution_problems,
@@ -22,7 +22,8 @@ from smallest_uses import USES
 PROJECT = Path(__file__).parents[2]
 MEMBERS = members_of()
 VERSION = MEMBERS[-1].version
-FILES = (*(member.file for member in MEMBERS), "CHANGELOG.md", REQUIREMENTS)
+WRITTEN = (*(member.file for member in MEMBERS), *written_versions(), REQUIREMENTS)
+FILES = (*WRITTEN, "CHANGELOG.md")
 CONTENT = ("p/py.typed", "p/__init__.py", "p-1.dist-info/METADATA", "p-1.dist-info/licenses/LICENSE")
 METADATA = "Metadata-Version: 2.4\nName: p\nVersion: 1\nLicense-File: LICENSE\nLicense-File: b/C.txt\n"
 
@@ -74,10 +75,13 @@ def test_one_command_sets_every_version(version: str, tmp_path: Path) -> None:
     heading = version.partition(".dev")[0]
     assert [each.partition(":")[0] for each in version_problems(project)] == ["CHANGELOG.md"]
     changelog = project / "CHANGELOG.md"
-    changelog.write_text(re.sub(r"^## \S+", f"## {heading}", changelog.read_text(), count=1, flags=re.M))
+    mark = "(unreleased)" if heading != version else "(2027-01-31)"
+    changelog.write_text(
+        re.sub(r"^## .*", f"## {heading} {mark}", changelog.read_text(), count=1, flags=re.M)
+    )
     assert list(version_problems(project)) == []
     set_version.set_version(project, VERSION)
-    for name in (*(member.file for member in members), REQUIREMENTS):
+    for name in WRITTEN:
         assert (project / name).read_text() == (PROJECT / name).read_text()
 
 
@@ -87,9 +91,19 @@ def test_set_version_prints_what_changed_and_what_is_left(
     """The list has each file once."""
     set_version.main(["99.0.0"], copy_to(tmp_path))
     lines = capsys.readouterr().out.splitlines()
-    changed = [member.file for member in MEMBERS] + [REQUIREMENTS]
-    assert lines[:-1] == [f"changed {name}" for name in changed]
-    assert lines[-1].startswith("left: CHANGELOG.md: the first version must be 99.0.0")
+    assert lines[:-1] == [f"changed {name}" for name in WRITTEN]
+    assert lines[-1].startswith("left: CHANGELOG.md: the first version must be 99.0.0 with the date")
+
+
+def test_changelog_of_a_release_has_its_date(tmp_path: Path) -> None:
+    """The heading of a development version says that it is unreleased; that of its release has the date."""
+    project = copy_to(tmp_path)
+    released = VERSION.partition(".dev")[0]
+    assert set_version.main([f"{released}.dev1"], project) == 0
+    assert list(version_problems(project)) == []
+    assert set_version.main([released], project) == 0
+    (problem,) = version_problems(project)
+    assert problem.startswith(f"CHANGELOG.md: the first version must be {released} with the date")
 
 
 @pytest.mark.parametrize("version", ["v0.2.0", "0.2.0-dev0", "next", ""])

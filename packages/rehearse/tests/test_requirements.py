@@ -26,7 +26,7 @@ except MissingDependencyError as error:
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.startswith(f"cdk_rehearse: {package} is not installed")
-    assert "run `pip install 'constructs-triton[rehearse]'`" in run.stdout
+    assert "run `pip install cdk-rehearse`" in run.stdout
 
 
 def test_unsupported_release_of_moto_names_the_fix() -> None:

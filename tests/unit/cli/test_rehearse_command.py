@@ -139,5 +139,5 @@ def test_missing_package_of_the_extra_is_one_sentence(package: str, tmp_path: Pa
     )
     assert run.returncode == 2
     (line,) = run.stderr.splitlines()
-    assert line.endswith("run `pip install 'constructs-triton[rehearse]'`")
+    assert line.endswith("run `pip install cdk-rehearse`")
     assert json.loads(run.stdout)["error"] in line

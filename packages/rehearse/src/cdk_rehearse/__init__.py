@@ -10,7 +10,10 @@ Each is imported when it is first used.
 
 from typing import Any
 
-from constructs_triton_core import OWN_PACKAGES
+from constructs_triton_core import OWN_PACKAGES, same_version
+
+__version__ = same_version("cdk-rehearse", "0.1.0.dev0")
+
 from constructs_triton_core.errors import MissingDependencyError
 from constructs_triton_core.public_names import attach
 
@@ -25,6 +28,5 @@ def __getattr__(name: str) -> Any:
         if package in ("", *OWN_PACKAGES):
             raise
         raise MissingDependencyError(
-            f"cdk_rehearse: {package} is not installed in a supported version ({error}); "
-            "run `pip install 'constructs-triton[rehearse]'`"
+            f"cdk_rehearse: {package} is not installed as required ({error}); run `pip install cdk-rehearse`"
         ) from error

@@ -26,7 +26,7 @@ def replaced(owner: Any, name: str, value: Any, *, is_new: bool = False) -> Iter
         raise MissingDependencyError(
             f"cdk_rehearse: moto {version('moto')} is not supported, its "
             f"{getattr(owner, '__qualname__', owner)} has no {name}; "
-            "run `pip install 'constructs-triton[rehearse]'`, which installs a supported release"
+            "run `pip install cdk-rehearse`, which installs a supported release"
         )
     former = vars(owner).get(name, _INHERITED)
     setattr(owner, name, value)

@@ -1,17 +1,11 @@
-"""The CloudFormation types of this project's custom resources that behave like a resource of AWS.
+"""The CloudFormation type of this project's custom resource that behaves like an endpoint of AWS.
 
-``constructs_triton_functions`` declares the same types, because its modules import nothing of this package.
+``constructs_triton_functions`` declares the same type, because its modules import nothing of this package.
 """
 
 from __future__ import annotations
 
-__all__ = ["ADOPTED_TYPE", "GUARDED_POLICY_TYPE", "GUARDED_TARGET_TYPE"]
+__all__ = ["ADOPTED_TYPE"]
 
 ADOPTED_TYPE = "Custom::TritonAdoptedEndpoint"
 """An endpoint that existed before its stack, with the properties of ``AWS::SageMaker::Endpoint``."""
-
-GUARDED_TARGET_TYPE = "Custom::TritonScalableTarget"
-"""With ``scaling_guard``, it replaces ``AWS::ApplicationAutoScaling::ScalableTarget``."""
-
-GUARDED_POLICY_TYPE = "Custom::TritonScalingPolicy"
-"""With ``scaling_guard``, it replaces ``AWS::ApplicationAutoScaling::ScalingPolicy``."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from constructs_triton_core.cloud_assembly.custom_types import GUARDED_POLICY_TYPE, GUARDED_TARGET_TYPE
 from constructs_triton_core.cloud_assembly.intrinsics import text_of
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 
@@ -21,8 +20,8 @@ __all__ = [
 ]
 
 # With scaling_guard, custom resources with the same properties replace those of CloudFormation.
-_TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", GUARDED_TARGET_TYPE
-_POLICIES = "AWS::ApplicationAutoScaling::ScalingPolicy", GUARDED_POLICY_TYPE
+_TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", "Custom::TritonScalableTarget"
+_POLICIES = "AWS::ApplicationAutoScaling::ScalingPolicy", "Custom::TritonScalingPolicy"
 _ALARM = "AWS::CloudWatch::Alarm"
 _LIMITED = re.compile(r"IF\(\w+ > (\d+) \* \w+, \1, IF\(")
 

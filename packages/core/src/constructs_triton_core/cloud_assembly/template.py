@@ -12,7 +12,7 @@ from typing import Any
 
 from constructs_triton_core.cloud_assembly.shapes import STRING, TEMPLATE, check_shape
 from constructs_triton_core.errors import TemplateError
-from constructs_triton_core.untrusted.json_files import read_json
+from constructs_triton_core.untrusted.regular_files import read_json
 
 __all__ = ["Resource", "Template", "read_json_object", "references", "substitutions", "value_at"]
 

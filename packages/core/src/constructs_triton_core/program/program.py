@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
+from constructs_triton_core import __version__
 from constructs_triton_core.errors import ConstructsTritonError, MissingDependencyError, RepositoryError
 from constructs_triton_core.program.exit_codes import (
     EXIT_CODES,
@@ -168,8 +169,7 @@ class Program:
             description=f"{self.description}\n\n{self._list_of_commands()}",
             epilog=self._epilog(),
         )
-        version = self._version() if "--version" in words else ""
-        parser.add_argument("--version", action="version", version=version)
+        parser.add_argument("--version", action="version", version=f"{self.name} {__version__}")
         # argparse cannot list commands in groups, so the description lists them.
         commands = parser.add_subparsers(
             dest="command", required=True, metavar="COMMAND", prog=self.name, help=commands_help
@@ -201,11 +201,6 @@ class Program:
             f"examples:\n{self.examples}\n\nexit codes:\n{_EXIT_CODES}\n\n"
             f"`{self.name} COMMAND --help` describes each command.\n"
         )
-
-    def _version(self) -> str:
-        from importlib.metadata import version
-
-        return f"{self.name} {version(self.name)}"
 
 
 def _report(*lines: str) -> None:

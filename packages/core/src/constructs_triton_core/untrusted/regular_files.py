@@ -6,8 +6,11 @@ import errno
 import io
 import os
 import stat
+from typing import Any
 
-__all__ = ["MAX_TEXT_BYTES", "file_type", "open_regular", "read_regular"]
+from constructs_triton_core.bounded_json import parse_bounded_json
+
+__all__ = ["MAX_TEXT_BYTES", "file_type", "open_regular", "read_json", "read_regular"]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 MAX_TEXT_BYTES = 64 << 20
@@ -56,3 +59,13 @@ def read_regular(path: str | os.PathLike[str], max_bytes: int = MAX_TEXT_BYTES) 
         if os.fstat(file.fileno()).st_size > max_bytes:
             raise OSError(errno.EFBIG, f"larger than {max_bytes} bytes", os.fspath(path))
         return file.readall()
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Return the value in a JSON file.
+
+    Raises:
+        OSError: as :func:`read_regular`.
+        ValueError: as :func:`~constructs_triton_core.bounded_json.parse_bounded_json`.
+    """
+    return parse_bounded_json(read_regular(path))

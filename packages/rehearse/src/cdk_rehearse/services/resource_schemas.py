@@ -125,9 +125,7 @@ def _concerns_opaque_value(error: jsonschema.ValidationError) -> bool:
 def _data_folder() -> Path:
     spec = importlib.util.find_spec("cfnlint")
     if spec is None or spec.origin is None:
-        raise MissingDependencyError(
-            "cdk_rehearse: cfn-lint is not installed; run `pip install 'constructs-triton[rehearse]'`"
-        )
+        raise MissingDependencyError("cdk_rehearse: cfn-lint is missing; run `pip install cdk-rehearse`")
     return Path(spec.origin).parent / "data" / "schemas"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean
-from constructs_triton_core.untrusted.json_files import read_json
+from constructs_triton_core.untrusted.regular_files import read_json
 from constructs_triton_tools.planning.csv_table import Column, raise_for, read_rows
 from constructs_triton_tools.planning.quantities import read_decimal
 

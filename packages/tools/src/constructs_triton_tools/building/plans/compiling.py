@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from constructs_triton_core.errors import InvalidValueError, InvocationError
-from constructs_triton_core.untrusted.json_files import read_json
+from constructs_triton_core.untrusted.regular_files import read_json
 from constructs_triton_tools.building.plans.job_bucket import JobBucket
 from constructs_triton_tools.building.plans.job_failures import explain_failure
 from constructs_triton_tools.building.plans.job_request import JobRequest

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.untrusted.json_files import read_json
+from constructs_triton_core.untrusted.regular_files import read_json
 
 __all__ = ["STARTED", "STARTING", "STOPPED", "STOPPING", "SavedEndpoint", "read_saved", "write_saved"]
 
