@@ -166,11 +166,16 @@ examples: $(INSTALLED) $(NODE_INSTALLED) ## the tests of examples/, with the che
 onnx-corpus: $(INSTALLED) ## write ONNX models with real exporters, and record ONNX Runtime's verdicts for the tests
 	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m onnx_corpus
 
-# SEED draws another sample. Results are kept in .mutants/, so that an interrupted run can be resumed.
-COUNT ?= 300
-SEED ?= 1
-mutants: $(INSTALLED) $(NODE_INSTALLED) ## change the packages at random and report which changes no test notices
-	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m mutants run --count $(COUNT) --seed $(SEED)
+# PACKAGE is a folder of packages/, and MODULES are patterns of names: `make mutants PACKAGE=core MODULES='*.untrusted.*'`.
+# [tool.mutmut] in pyproject.toml says which tests run. `cd build/mutation/client && mutmut browse` shows the changes.
+PACKAGE ?= client
+MODULES ?= *.wire.*
+MUTATION := build/mutation/$(PACKAGE)
+mutants: $(INSTALLED) $(NODE_INSTALLED) ## change a package in small ways and count the changes that no test notices
+	rm -rf $(MUTATION) && mkdir -p $(MUTATION)
+	ln -s $(addprefix $(CURDIR)/,packages/$(PACKAGE)/src packages tests conftest.py pyproject.toml) $(MUTATION)
+	cd $(MUTATION) && set -f && mutmut run $(MODULES)
+	@cd $(MUTATION) && mutmut results --all true | $(CURDIR)/$(BIN)/python $(CURDIR)/dev/mutation_score.py
 
 # An input that fails is saved below tests/fuzz/cases; commit it with its fix.
 SECONDS ?= 600
