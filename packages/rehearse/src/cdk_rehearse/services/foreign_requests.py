@@ -28,7 +28,7 @@ def patches() -> list[Any]:
 
 def refusal(headers: Mapping[str, str | None]) -> bytes | None:
     """Return the body of a refusal, or ``None`` for a request of this machine."""
-    found = ([value] if (value := headers[name]) is not None else [] for name in HEADERS)
+    found = ([value] if (value := headers.get(name)) is not None else [] for name in HEADERS)
     wrong = foreign_header(*found)
     if wrong is None:
         return None

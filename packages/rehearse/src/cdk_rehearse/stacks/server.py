@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 
 from ..custom_resources.answers import Answers
 from ..errors import ApiError
@@ -37,9 +36,7 @@ class CloudFormationServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         for operation in self._api.threads:
             operation.join()
         self._http.shutdown()
@@ -68,6 +65,10 @@ def _handler(api: CloudFormationApi, answers: Answers) -> type[BaseHTTPRequestHa
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
+        def handle(self) -> None:
+            with suppress(ConnectionError):  # the client has closed it; http.server would print a traceback
+                super().handle()
+
         def do_POST(self) -> None:
             if self._is_refused() or (given := self._body()) is None:
                 return
@@ -92,15 +93,12 @@ def _handler(api: CloudFormationApi, answers: Answers) -> type[BaseHTTPRequestHa
 
         def _is_refused(self) -> bool:
             """Answer 403 to a request that a foreign web page has caused."""
-            body = refusal({name: self._header(name) for name in HEADERS})
+            given = {name: self.headers.get_all(name, ()) for name in HEADERS}
+            body = refusal({name: ",".join(values) for name, values in given.items() if values})
             if body is not None:
                 self.close_connection = True  # the request's body is not read
                 self._reply(403, body.decode())
             return body is not None
-
-        def _header(self, name: str) -> str | None:
-            values = self.headers.get_all(name)
-            return None if values is None else ",".join(values)
 
         def _body(self) -> str | None:
             length = _length(self.headers.get("Content-Length"))
@@ -121,7 +119,6 @@ def _handler(api: CloudFormationApi, answers: Answers) -> type[BaseHTTPRequestHa
             self.end_headers()
             self.wfile.write(content)
 
-        def log_message(self, *arguments: object) -> None:
-            pass
+        def log_message(self, *arguments: object) -> None: ...
 
     return Handler
