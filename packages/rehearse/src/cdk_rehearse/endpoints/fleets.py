@@ -8,10 +8,12 @@ that moment. During an update both fleets exist, until CloudFormation begins its
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from moto.cloudwatch.models import cloudwatch_backends
+from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
@@ -21,7 +23,16 @@ from ..services.service_api import ServiceApi
 from ..steps import Step
 from .readings import Count, Drop, Peak, Reading
 
-__all__ = ["Fleets"]
+__all__ = ["Fleets", "refusing"]
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Answer with SageMaker's error if a permission is missing."""
+    try:
+        yield
+    except PermissionError as error:
+        raise ValidationError(message=str(error)) from None
 
 
 @dataclass

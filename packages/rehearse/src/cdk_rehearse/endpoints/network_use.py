@@ -6,14 +6,14 @@ Sources: API reference of EC2, "DeleteSecurityGroup" and "DeleteSubnet", error `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from moto.core.responses import ActionResult
 from moto.ec2.exceptions import DependencyViolationError
 from moto.ec2.responses.security_groups import SecurityGroups
 from moto.ec2.responses.subnets import Subnets
 
-from ..replacement import replaced
+from ..replacement import wrapped
 from .fleets import Fleets
 
 __all__ = ["patches"]
@@ -22,27 +22,19 @@ __all__ = ["patches"]
 def patches(fleets: Fleets) -> list[Any]:
     """All patches."""
     return [
-        replaced(owner, operation, _deleting(getattr(owner, operation), member, fleets))
-        for owner, operation, member in (
-            (SecurityGroups, "delete_security_group", "GroupId"),
-            (Subnets, "delete_subnet", "SubnetId"),
-        )
+        wrapped(SecurityGroups, "delete_security_group", partial(_delete, fleets, "GroupId")),
+        wrapped(Subnets, "delete_subnet", partial(_delete, fleets, "SubnetId")),
     ]
 
 
-def _deleting(
-    original: Callable[[Any], ActionResult], member: str, fleets: Fleets
-) -> Callable[[Any], ActionResult]:
-    def delete(response: Any) -> ActionResult:
-        wanted = response._get_param(member)
-        for endpoint, config in fleets.running():
-            if any(wanted in network for network in _networks(fleets, config)):
-                raise DependencyViolationError(
-                    f"resource {wanted} has a dependent object: a network interface of endpoint {endpoint}"
-                )
-        return original(response)
-
-    return delete
+def _delete(fleets: Fleets, member: str, original: Callable[[Any], Any], response: Any) -> Any:
+    wanted = response._get_param(member)
+    for endpoint, config in fleets.running():
+        if any(wanted in network for network in _networks(fleets, config)):
+            raise DependencyViolationError(
+                f"resource {wanted} has a dependent object: a network interface of endpoint {endpoint}"
+            )
+    return original(response)
 
 
 def _networks(fleets: Fleets, config_name: str) -> Iterator[list[str]]:

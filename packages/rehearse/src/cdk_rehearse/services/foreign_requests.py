@@ -10,7 +10,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 
 from constructs_triton_core.untrusted.web_pages import foreign_header
 
-from ..replacement import replaced
+from ..replacement import wrapped
 from .missing_operations import answer_as_aws
 
 __all__ = ["HEADERS", "patches", "refusal"]
@@ -23,7 +23,7 @@ _HINT = "call the address of the simulated account"
 
 def patches() -> list[Any]:
     """The patch of moto's application, which otherwise answers every host and origin."""
-    return [replaced(DomainDispatcherApplication, "__call__", _checking())]
+    return [wrapped(DomainDispatcherApplication, "__call__", _call)]
 
 
 def refusal(headers: Mapping[str, str | None]) -> bytes | None:
@@ -35,19 +35,12 @@ def refusal(headers: Mapping[str, str | None]) -> bytes | None:
     return json.dumps({"__type": "AccessDeniedException", "message": f"{wrong}; {_HINT}"}).encode()
 
 
-def _checking() -> Callable[..., Iterable[bytes]]:
-    original = DomainDispatcherApplication.__call__
-
-    def call(application: Any, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        body = refusal({name: environ.get(_variable(name)) for name in HEADERS})
-        if body is None:
-            return answer_as_aws(lambda start: original(application, environ, start), environ, start_response)
-        content = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
-        start_response("403 Forbidden", content)
-        return [body]
-
-    return call
-
-
-def _variable(header: str) -> str:
-    return f"HTTP_{header.upper().replace('-', '_')}"
+def _call(
+    original: Callable[..., Any], application: Any, environ: dict[str, Any], start_response: Any
+) -> Iterable[bytes]:
+    body = refusal({name: environ.get(f"HTTP_{name.upper().replace('-', '_')}") for name in HEADERS})
+    if body is None:
+        return answer_as_aws(lambda start: original(application, environ, start), environ, start_response)
+    content = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    start_response("403 Forbidden", content)
+    return [body]

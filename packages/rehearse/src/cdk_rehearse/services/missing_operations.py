@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -24,16 +24,16 @@ def patches() -> list[Any]:
 
     A service is found once, since moto reads the folder of its services for every request.
     """
-    original = DomainDispatcherApplication.get_backend_for_host
+    find = cache(partial(_find, DomainDispatcherApplication.get_backend_for_host))
+    return [replaced(DomainDispatcherApplication, "get_backend_for_host", find)]
 
-    def find(application: Any, host: str | None) -> Any:
-        is_address = host is not None and "." in host
-        patterns = application.backend_url_patterns if is_address else ()
-        if is_address and not any(pattern.match(f"http://{host}") for _, pattern in patterns):
-            raise NotImplementedError(f"The simulated account does not have {host}")
-        return original(application, host)
 
-    return [replaced(DomainDispatcherApplication, "get_backend_for_host", cache(find))]
+def _find(original: Callable[..., Any], application: Any, host: str | None) -> Any:
+    is_address = host is not None and "." in host
+    patterns = application.backend_url_patterns if is_address else ()
+    if is_address and not any(pattern.match(f"http://{host}") for _, pattern in patterns):
+        raise NotImplementedError(f"The simulated account does not have {host}")
+    return original(application, host)
 
 
 def answer_as_aws(
