@@ -36,11 +36,7 @@ class Deployer(Engine):
     """The updates of nested stacks whose parents are still being updated, by the ID of the stack."""
 
     def deploy(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
-        """Create or update a stack; its status shows the result. A failure is rolled back.
-
-        Raises:
-            StackError: the stack is in a state that CloudFormation does not update.
-        """
+        """Create or update a stack; its status shows the result. A failure is rolled back."""
         self.expect_updatable(stack)
         if stack.resources:
             self._update(stack, template, dict(given))
@@ -53,11 +49,7 @@ class Deployer(Engine):
             raise StackError(f"Stack:{stack.id} is in {stack.status} state and can not be updated.")
 
     def continue_rollback(self, stack: Stack) -> None:
-        """Resume the failed rollback of an update, as ``cdk rollback`` does; the status shows the result.
-
-        Raises:
-            StackError: the stack is in another state.
-        """
+        """Resume the failed rollback of an update, as ``cdk rollback`` does; the status shows the result."""
         self.resumed_rollback(stack)()
 
     def resumed_rollback(self, stack: Stack) -> Callable[[], None]:
@@ -67,11 +59,7 @@ class Deployer(Engine):
         return stack.roll_back
 
     def update_nested(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
-        """Update a nested stack. What it replaces is deleted with what its parent replaces.
-
-        Raises:
-            StackError: the update failed and was rolled back.
-        """
+        """Update a nested stack. What it replaces is deleted with what its parent replaces."""
         self.expect_updatable(stack)
         before = _Before.of(stack)
         stack.enter("UPDATE_IN_PROGRESS", "User Initiated")

@@ -30,11 +30,7 @@ def resolve_references(value: Any, api: ServiceApi) -> Any:
 
 
 def stored_parameter(name: str, api: ServiceApi) -> str:
-    """Return the value of an SSM parameter, which is not simulated if this account does not have it.
-
-    Raises:
-        StackError: it is the parameter that ``cdk bootstrap`` creates.
-    """
+    """Return the value of an SSM parameter; only that of ``cdk bootstrap`` has to exist in this account."""
     try:
         return str(api.call("ssm", "GetParameter", Name=name)["Parameter"]["Value"])
     except StackError:
