@@ -6,6 +6,8 @@
 * Instances are launched with the role as it is. Rollback alarms must exist (API: AutoRollbackConfig).
 * A model or configuration that an endpoint uses cannot be deleted. The API reference of DeleteEndpointConfig
   forbids it while the endpoint runs or is updated. The real service may carry it out and break the endpoint.
+* EC2 refuses to delete subnets and security groups in which an endpoint has network interfaces (API reference
+  of EC2, "DeleteSecurityGroup" and "DeleteSubnet", error ``DependencyViolation``).
 """
 
 from __future__ import annotations
@@ -13,13 +15,16 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from moto.applicationautoscaling.models import applicationautoscaling_backends
 from moto.core.responses import ActionResult
 from moto.core.utils import utcnow
+from moto.ec2.exceptions import DependencyViolationError
+from moto.ec2.responses.security_groups import SecurityGroups
+from moto.ec2.responses.subnets import Subnets
 from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.models import SageMakerModelBackend
 from moto.sagemaker.responses import SageMakerResponse
@@ -51,6 +56,8 @@ def patches(fleets: Fleets, components: InferenceComponents) -> list[Any]:
         wrapped(response, "delete_endpoint", partial(_delete, fleets)),
         wrapped(response, "delete_model", of_model),
         wrapped(response, "delete_endpoint_config", of_config),
+        wrapped(SecurityGroups, "delete_security_group", partial(_delete_network, fleets, "GroupId")),
+        wrapped(Subnets, "delete_subnet", partial(_delete_network, fleets, "SubnetId")),
     ]
 
 
@@ -221,3 +228,25 @@ def _retain(before: list[dict[str, Any]], after: list[dict[str, Any]], excluded:
             for name in (retained, retained.replace("Desired", "Current")):
                 if name in kept:
                     variant[name] = kept[name]
+
+
+def _delete_network(fleets: Fleets, member: str, original: Callable[[Any], Any], response: Any) -> Any:
+    wanted = response._get_param(member)
+    for endpoint, config in fleets.running():
+        if any(wanted in network for network in _networks(fleets, config)):
+            raise DependencyViolationError(
+                f"resource {wanted} has a dependent object: a network interface of endpoint {endpoint}"
+            )
+    return original(response)
+
+
+def _networks(fleets: Fleets, config_name: str) -> Iterator[list[str]]:
+    """The subnets and security groups of a configuration for components, and of the models of others."""
+    yield _ids(fleets.kept_members(config_name).get("VpcConfig"))
+    for name in fleets.models_of(config_name):
+        yield _ids(fleets.model(name).vpc_config)
+
+
+def _ids(vpc_config: Mapping[str, list[str]] | None) -> list[str]:
+    found = vpc_config or {}
+    return [*found.get("Subnets", ()), *found.get("SecurityGroupIds", ())]

@@ -12,7 +12,7 @@ from types import TracebackType
 
 from ..custom_resources.answers import Answers
 from ..errors import ApiError
-from ..services.foreign_requests import HEADERS, refusal
+from ..services.moto_requests import HEADERS, refusal
 from .cloudformation_api import CloudFormationApi
 from .deployment import Deployer
 from .query_protocol import decode_request, encode_answer, encode_error
