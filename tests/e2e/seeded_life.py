@@ -68,7 +68,7 @@ class Life:
         if stack.status == "UPDATE_ROLLBACK_FAILED" and may_fail:
             seen = len(stack.events)
             self.aws.behaviour = Behaviour.unfriendly(self.seed)
-            self.aws.deployer.continue_rollback(stack)
+            self.aws.deployer.resumed_rollback(stack)()
         self.check(stack, seen)
         return stack.status
 

@@ -56,9 +56,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "constructs_triton_functions": (
         "response",
         "retries",
-        "endpoint_state",
-        "variants",
         "scaling",
+        "endpoint_state",
         "continuation",
         "verification",
         "model_sync",

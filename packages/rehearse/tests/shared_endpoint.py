@@ -121,6 +121,26 @@ def scaled() -> Resources:
     }
 
 
+def served(archive: str, *reads: tuple[str, str], retains: bool = False, count: int = 1) -> Resources:
+    """An endpoint of one archive, and a role whose only policy is changed in place."""
+    variant = {
+        "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
+        "VariantName": "AllTraffic",
+        "InstanceType": "ml.g5.xlarge",
+        "InitialInstanceCount": count,
+        "InitialVariantWeight": 1,
+    }
+    config = {"EndpointConfigName": {"Fn::GetAtt": ["Config", "EndpointConfigName"]}}
+    kept = {"RetainAllVariantProperties": True} if retains else {}
+    return {
+        "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}},
+        "Policy": policy(*(reads or READS)),
+        "Model": model(archive),
+        "Config": {"Type": "AWS::SageMaker::EndpointConfig", "Properties": {"ProductionVariants": [variant]}},
+        "Endpoint": {"Type": "AWS::SageMaker::Endpoint", "Properties": {**config, **kept}},
+    }
+
+
 def endpoint_with_a_model() -> Resources:
     resources = shared()
     variant = resources["Config"]["Properties"]["ProductionVariants"][0]

@@ -10,9 +10,8 @@ from shared_endpoint import TRUST
 
 from cdk_rehearse.updates.problems import CODES
 from cdk_rehearse.updates.report import Rehearsal
-from cdk_rehearse.updates.request import Failures, Request
 from cdk_rehearse.updates.simulation import simulate
-from cdk_rehearse.updates.versions import read_version
+from cdk_rehearse.updates.versions import Failures, Request, read_version
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:26.05-py3"
 BUCKET = "cdk-hnb659fds-assets-123456789012-us-east-1"

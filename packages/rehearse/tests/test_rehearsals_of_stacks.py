@@ -9,9 +9,8 @@ import pytest
 
 from cdk_rehearse import rehearse
 from cdk_rehearse.updates.report import Rehearsal
-from cdk_rehearse.updates.request import Request
 from cdk_rehearse.updates.simulation import simulate
-from cdk_rehearse.updates.versions import StackVersion, Version
+from cdk_rehearse.updates.versions import Request, StackVersion, Version
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError
 

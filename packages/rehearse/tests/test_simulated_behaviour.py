@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from shared_endpoint import TRUST, account, model, policy
+from shared_endpoint import TRUST, Resources, account, aws, deploy, policy, served
 
 from cdk_rehearse import Behaviour, SimulatedAccount
 from cdk_rehearse.behaviour import CALM
@@ -19,49 +17,15 @@ from cdk_rehearse.stacks.stack import Stack
 from constructs_triton_core.cloud_assembly.template import Template
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
-__all__ = ["account"]  # a fixture
+__all__ = ["account", "aws"]  # fixtures
 
 OLD, NEW = "one.tar.gz", "two.tar.gz"
 UNFRIENDLY = Behaviour.unfriendly(1)
 
 
-@pytest.fixture
-def aws(account: SimulatedAccount) -> Iterator[SimulatedAccount]:
-    """The account, calm before and after the test."""
-    account.behaviour = CALM
-    account.fleets.forget()
-    yield account
-    account.behaviour = CALM
-
-
-@pytest.fixture(scope="module")
-def names() -> Iterator[str]:
-    return (f"Behaving{number}" for number in itertools.count())
-
-
-def deploy(aws: SimulatedAccount, name: str, resources: dict[str, Any]) -> Stack:
-    """Create or update a stack of these resources."""
-    stack = aws.stacks.find(name) or aws.stacks.add(name)
-    aws.deployer.deploy(stack, Template({"Resources": resources}), {})
-    return stack
-
-
-def served(archive: str, readable: str) -> dict[str, Any]:
-    """An endpoint with one archive, and a role whose only policy is changed in place."""
-    variant = {
-        "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
-        "VariantName": "AllTraffic",
-        "InstanceType": "ml.g5.xlarge",
-        "InitialInstanceCount": 1,
-    }
-    name = {"Fn::GetAtt": ["Config", "EndpointConfigName"]}
-    return {
-        "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}},
-        "Policy": policy(("s3:GetObject", f"arn:aws:s3:::models/{readable}"), ("ecr:*", "*")),
-        "Model": model(archive),
-        "Config": {"Type": "AWS::SageMaker::EndpointConfig", "Properties": {"ProductionVariants": [variant]}},
-        "Endpoint": {"Type": "AWS::SageMaker::Endpoint", "Properties": {"EndpointConfigName": name}},
-    }
+def reading(archive: str, readable: str) -> Resources:
+    """An endpoint whose role may read these archives."""
+    return served(archive, ("s3:GetObject", f"arn:aws:s3:::models/{readable}"), ("ecr:*", "*"))
 
 
 def topics(count: int) -> dict[str, Any]:
@@ -84,14 +48,14 @@ def test_orders_depend_on_the_seed_and_keep_dependencies() -> None:
     assert creation_order(template, CALM, "change") == template.order
 
 
-def test_injected_failure_is_rolled_back(aws: SimulatedAccount, names: Iterator[str]) -> None:
+def test_injected_failure_is_rolled_back(aws: SimulatedAccount) -> None:
     """A failing change rolls the stack back, whether the service carried it out or not."""
-    name = next(names)
-    assert deploy(aws, name, topics(4)).status == "CREATE_COMPLETE"
+    stack = deploy(aws, topics(4))
+    assert stack.status == "CREATE_COMPLETE"
     changed = {each: {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": "new"}} for each in topics(4)}
     for seed in range(4):
         aws.behaviour = Behaviour(seed=seed, failure_rate=0.9)
-        stack = deploy(aws, name, changed)
+        deploy(aws, changed, stack.name)
         assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
         assert "Internal Failure" in stack.reason
         for each in stack.resources.values():
@@ -99,11 +63,11 @@ def test_injected_failure_is_rolled_back(aws: SimulatedAccount, names: Iterator[
             assert not found["Attributes"].get("DisplayName")
 
 
-def test_inline_policies_of_a_role_have_a_quota(aws: SimulatedAccount, names: Iterator[str]) -> None:
+def test_inline_policies_of_a_role_have_a_quota(aws: SimulatedAccount) -> None:
     """Beyond 10,240 characters IAM refuses the policy with its own words."""
     role = {"Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}}}
     long = policy(*[("s3:GetObject", f"arn:aws:s3:::models/{number:0>150}") for number in range(50)])
-    stack = deploy(aws, next(names), {**role, "Policy": long})
+    stack = deploy(aws, {**role, "Policy": long})
     assert stack.status == "ROLLBACK_COMPLETE"
     assert "Maximum policy size of 10240 bytes exceeded for role" in stack.reason
 
@@ -144,43 +108,39 @@ def test_new_policies_take_effect_later(aws: SimulatedAccount) -> None:
     assert policies.effective(arn) == []
 
 
-def test_update_needs_the_permissions_of_both_fleets(aws: SimulatedAccount, names: Iterator[str]) -> None:
+def test_update_needs_the_permissions_of_both_fleets(aws: SimulatedAccount) -> None:
     """An update fails with the reason when the role lost the permission for the old archive."""
-    name = next(names)
-    assert deploy(aws, name, served(OLD, OLD)).status == "CREATE_COMPLETE"
+    stack = deploy(aws, reading(OLD, OLD))
+    assert stack.status == "CREATE_COMPLETE"
     aws.behaviour = Behaviour(launches_old_fleet=True)
-    stack = deploy(aws, name, served(NEW, NEW))
+    deploy(aws, reading(NEW, NEW), stack.name)
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
     assert f"Could not access model data at s3://models/{OLD}: 403" in stack.reason
     assert aws.fleets.losses != []
     aws.fleets.forget()
-    assert deploy(aws, name, served(NEW, "*")).status == "UPDATE_COMPLETE"
+    assert deploy(aws, reading(NEW, "*"), stack.name).status == "UPDATE_COMPLETE"
     assert aws.fleets.losses == []
-    assert aws.destroy(name).status == "DELETE_COMPLETE"
+    assert aws.destroy(stack.name).status == "DELETE_COMPLETE"
 
 
-def test_update_of_an_endpoint_may_fail(aws: SimulatedAccount, names: Iterator[str]) -> None:
+def test_update_of_an_endpoint_may_fail(aws: SimulatedAccount) -> None:
     """A failed update is rolled back, and the endpoint runs the old configuration, which the stack lists."""
-    name = next(names)
-    stack = deploy(aws, name, served(OLD, "*"))
+    stack = deploy(aws, reading(OLD, "*"))
     before = endpoint_config(aws, stack)
     aws.behaviour = Behaviour(endpoint_update="fails")
-    assert deploy(aws, name, served(NEW, "*")).status == "UPDATE_ROLLBACK_COMPLETE"
+    assert deploy(aws, reading(NEW, "*"), stack.name).status == "UPDATE_ROLLBACK_COMPLETE"
     assert endpoint_config(aws, stack) == before
-    listed = aws.client("cloudformation").list_stack_resources(StackName=name)["StackResourceSummaries"]
+    listed = aws.client("cloudformation").list_stack_resources(StackName=stack.name)["StackResourceSummaries"]
     assert "DELETE_COMPLETE" not in [each["ResourceStatus"] for each in listed]
-    assert aws.destroy(name).status == "DELETE_COMPLETE"
+    assert aws.destroy(stack.name).status == "DELETE_COMPLETE"
 
 
-def test_update_that_reverts_silently_keeps_the_old_configuration(
-    aws: SimulatedAccount, names: Iterator[str]
-) -> None:
+def test_update_that_reverts_silently_keeps_the_old_configuration(aws: SimulatedAccount) -> None:
     """The stack is updated, the endpoint is not, and what it uses cannot be deleted."""
-    name = next(names)
-    stack = deploy(aws, name, served(OLD, "*"))
+    stack = deploy(aws, reading(OLD, "*"))
     before = endpoint_config(aws, stack)
     aws.behaviour = Behaviour(endpoint_update="reverts")
-    assert deploy(aws, name, served(NEW, "*")).status == "UPDATE_COMPLETE"
+    assert deploy(aws, reading(NEW, "*"), stack.name).status == "UPDATE_COMPLETE"
     assert endpoint_config(aws, stack) == before
     refused = [event.reason for event in stack.events if event.status == "DELETE_FAILED"]
     assert len(refused) == 2

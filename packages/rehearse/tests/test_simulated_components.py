@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from moto.sagemaker.exceptions import ValidationError
 from shared_endpoint import (
     IMAGE,
     Resources,
@@ -27,6 +28,7 @@ from shared_endpoint import (
 )
 
 from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.endpoints.instance_pools import check_pools
 from cdk_rehearse.errors import StackError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
@@ -264,3 +266,32 @@ def test_components_outlive_their_endpoint(aws: SimulatedAccount) -> None:
     assert "in use by inference component kept" in refusal(sagemaker.delete_model, ModelName=model_name)
     again = deploy(aws, copy.deepcopy(resources))
     assert "Cannot create already existing inference component kept" in again.reason
+
+
+def pool(name: str, priority: int) -> dict[str, Any]:
+    return {"InstanceType": name, "Priority": priority}
+
+
+@pytest.mark.parametrize(
+    ("variant", "message"),
+    [
+        ({"InstancePools": [pool("ml.g5.xlarge", 1)], "InstanceType": "ml.g5.xlarge"}, "together with Ins"),
+        ({"InstancePools": [pool("ml.g5.xlarge", 1)], "ServerlessConfig": {}}, "together with InstanceType"),
+        ({"InstancePools": []}, "1 to 5 members"),
+        ({"InstancePools": [pool(f"ml.g5.{n}xlarge", n) for n in range(1, 7)]}, "1 to 5 members"),
+        ({"InstancePools": [pool("ml.g5.xlarge", 1), pool("ml.g5.xlarge", 2)]}, "Each InstanceType"),
+        ({"InstancePools": [pool("ml.g5.xlarge", 1), pool("ml.g6.xlarge", 1)]}, "Each Priority"),
+    ],
+)
+def test_pools_that_are_refused(variant: dict[str, Any], message: str) -> None:
+    """What SageMaker documents as an error, and what it does not document."""
+    with pytest.raises(ValidationError) as found:
+        check_pools([variant])
+    assert message in str(found.value)
+
+
+def test_pools_that_are_accepted() -> None:
+    """Several types with their priorities, and variants without pools."""
+    check_pools(
+        [{"InstancePools": [pool("ml.g5.xlarge", 2), pool("ml.g6.xlarge", 1)]}, {"InstanceType": "a"}]
+    )

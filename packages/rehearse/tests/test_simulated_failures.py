@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from shared_endpoint import READS, TRUST, Resources, account, aws, deploy, model, policy
+from shared_endpoint import Resources, account, aws, deploy, served
 
 from cdk_rehearse import Behaviour, SimulatedAccount
 from cdk_rehearse.failures import fail_each_change, fail_each_restore
@@ -20,32 +21,14 @@ __all__ = ["account", "aws"]
 NAME = "Failing"
 
 
-def served(archive: str, *, retains: bool = True, topic: str = "old", count: int = 1) -> Resources:
+def with_topic(archive: str, topic: str = "old", **more: Any) -> Resources:
     """An endpoint of one archive, and after it a topic whose name changes in place."""
-    variant = {
-        "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
-        "VariantName": "AllTraffic",
-        "InstanceType": "ml.g5.xlarge",
-        "InitialInstanceCount": count,
-        "InitialVariantWeight": 1,
-    }
-    config = {"EndpointConfigName": {"Fn::GetAtt": ["Config", "EndpointConfigName"]}}
-    kept = {"RetainAllVariantProperties": True} if retains else {}
-    return {
-        "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}},
-        "Policy": policy(*READS),
-        "Model": model(archive),
-        "Config": {"Type": "AWS::SageMaker::EndpointConfig", "Properties": {"ProductionVariants": [variant]}},
-        "Endpoint": {"Type": "AWS::SageMaker::Endpoint", "Properties": {**config, **kept}},
-        "Topic": {
-            "Type": "AWS::SNS::Topic",
-            "Properties": {"DisplayName": topic},
-            "DependsOn": ["Endpoint"],
-        },
-    }
+    properties = {"DisplayName": topic}
+    after = {"Type": "AWS::SNS::Topic", "Properties": properties, "DependsOn": ["Endpoint"]}
+    return {**served(archive, **{"retains": True, **more}), "Topic": after}
 
 
-OLD, NEW = served("one.tar.gz"), served("two.tar.gz", topic="new")
+OLD, NEW = with_topic("one.tar.gz"), with_topic("two.tar.gz", topic="new")
 CHANGES = [
     Step("replace", "Model"),
     Step("replace", "Config"),
@@ -154,13 +137,13 @@ def test_rollback_is_continued_through_the_api(running: SimulatedAccount) -> Non
 
 def test_update_without_retained_counts_drops_a_scaled_fleet(running: SimulatedAccount) -> None:
     """The step, the endpoint and both counts are recorded; a fleet that was not scaled does not drop."""
-    assert update(running, served("two.tar.gz", retains=False))().status == "UPDATE_COMPLETE"
+    assert update(running, with_topic("two.tar.gz", retains=False))().status == "UPDATE_COMPLETE"
     (drop,) = running.fleets.drops
     assert (drop.after.moment, drop.before.count, drop.after.count) == (Step("update", "Endpoint"), 4, 1)
     assert str(drop).endswith("variant AllTraffic: 4 instances became 1")
     scale(running.stack(NAME), running, 1)
-    update(running, served("one.tar.gz", retains=False, count=2))()
-    update(running, served("one.tar.gz", retains=False, count=1))()
+    update(running, with_topic("one.tar.gz", retains=False, count=2))()
+    update(running, with_topic("one.tar.gz", retains=False, count=1))()
     assert running.fleets.drops == [drop]
 
 
@@ -168,7 +151,7 @@ def test_update_without_retained_counts_drops_a_scaled_fleet(running: SimulatedA
 def test_end_of_retained_counts_may_drop_a_scaled_fleet(running: SimulatedAccount, is_sent: bool) -> None:
     """AWS does not document whether the change of this property alone is sent to SageMaker."""
     running.behaviour = Behaviour(updates_with_the_same_config=is_sent)
-    assert update(running, served("one.tar.gz", retains=False))().status == "UPDATE_COMPLETE"
+    assert update(running, with_topic("one.tar.gz", retains=False))().status == "UPDATE_COMPLETE"
     assert [(each.before.count, each.after.count) for each in running.fleets.drops] == [(4, 1)] * is_sent
 
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from shared_endpoint import trust
+from shared_endpoint import deploy, trust
 
 from cdk_rehearse import SimulatedAccount
 from cdk_rehearse.stacks.stack import Stack
-from constructs_triton_core.cloud_assembly.template import Template
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
@@ -31,12 +30,10 @@ def aws() -> Iterator[SimulatedAccount]:
         yield account
 
 
-def deploy(aws: SimulatedAccount, resources: dict[str, tuple[str, dict[str, Any]]]) -> Stack:
-    """Create or update the stack of these tests."""
-    body = {name: {"Type": kind, "Properties": each} for name, (kind, each) in resources.items()}
-    stack = aws.stacks.find("Small") or aws.stacks.add("Small")
-    aws.deployer.deploy(stack, Template({"Resources": body}), {})
-    return stack
+def deployed(aws: SimulatedAccount, name: str, resources: dict[str, tuple[str, dict[str, Any]]]) -> Stack:
+    """Create or update a stack."""
+    body = {key: {"Type": kind, "Properties": each} for key, (kind, each) in resources.items()}
+    return deploy(aws, body, name)
 
 
 def resources(value: str, days: int) -> dict[str, tuple[str, dict[str, Any]]]:
@@ -70,14 +67,14 @@ def resources(value: str, days: int) -> dict[str, tuple[str, dict[str, Any]]]:
 def test_small_resources_are_created_updated_and_deleted(aws: SimulatedAccount) -> None:
     """Each is created as declared, updated without a replacement, and deleted."""
     aws.client("s3").create_bucket(Bucket="access-logs")
-    stack = deploy(aws, resources("one", 7))
+    stack = deployed(aws, "Small", resources("one", 7))
     assert stack.status == "CREATE_COMPLETE", stack.reason
     physical = {name: each.physical.id for name, each in stack.resources.items()}
     assert aws.client("kms").get_key_rotation_status(KeyId=physical["Key"])["KeyRotationEnabled"]
     (attached,) = aws.client("iam").list_attached_role_policies(RoleName=physical["Role"])["AttachedPolicies"]
     assert attached["PolicyArn"] == physical["Managed"]
 
-    assert deploy(aws, resources("two", 14)).status == "UPDATE_COMPLETE", stack.reason
+    assert deployed(aws, "Small", resources("two", 14)).status == "UPDATE_COMPLETE", stack.reason
     assert {name: each.physical.id for name, each in stack.resources.items()} == physical
     assert aws.client("ssm").get_parameter(Name="/small")["Parameter"]["Value"] == "two"
     (group,) = aws.client("logs").describe_log_groups(logGroupNamePrefix="Small-")["logGroups"]
@@ -115,9 +112,7 @@ def test_what_a_provider_does_not_know_is_noted(
 ) -> None:
     """An unknown property, or a resource of another account, is named as not simulated."""
     name = f"Noted{kind}{noted}".translate({ord(":"): None, ord("."): None})
-    template = Template({"Resources": {"A": {"Type": kind, "Properties": properties}}})
-    stack = aws.stacks.add(name)
-    aws.deployer.deploy(stack, template, {})
+    stack = deployed(aws, name, {"A": (kind, properties)})
     assert stack.status == "CREATE_COMPLETE", stack.reason
     assert f"{name}/A" in aws.not_simulated[f"{kind}{noted}"]
     assert stack.resources["A"].physical.is_simulated == bool(noted)
@@ -158,9 +153,7 @@ NETWORK: dict[str, tuple[str, dict[str, Any]]] = {
 
 def test_network_is_created_and_deleted(aws: SimulatedAccount) -> None:
     """Zone, tags, DNS and rules are those of the template, without EC2's default rule."""
-    body = {name: {"Type": kind, "Properties": each} for name, (kind, each) in NETWORK.items()}
-    stack = aws.stacks.add("Network")
-    aws.deployer.deploy(stack, Template({"Resources": body}), {})
+    stack = deployed(aws, "Network", NETWORK)
     assert stack.status == "CREATE_COMPLETE", stack.reason
     ec2, made = aws.client("ec2"), {name: each.physical.id for name, each in stack.resources.items()}
     (subnet,) = ec2.describe_subnets(SubnetIds=[made["Subnet"]])["Subnets"]

@@ -37,11 +37,7 @@ def when_awake(call: Callable[[], ResultT], wake_timeout: float) -> ResultT:
 
 
 def check_wake_timeout(wake_timeout: float) -> None:
-    """Check a number of seconds.
-
-    Raises:
-        InvalidValueError: not a number, or below 0.
-    """
+    """Check a number of seconds; raises ``InvalidValueError`` if not a number, or below 0."""
     if isinstance(wake_timeout, bool) or not isinstance(wake_timeout, int | float) or not wake_timeout >= 0:
         raise InvalidValueError(
             f"wake_timeout: must be a number of seconds of at least 0, got {wake_timeout!r}; write 900"

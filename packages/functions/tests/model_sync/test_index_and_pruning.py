@@ -1,4 +1,4 @@
-"""The index that deployments and the command line share, and pruning."""
+"""The index that deployments and the command line share, the list of archives, and pruning."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sync_requests import (
 from constructs_triton_core.model_index import ModelIndex
 from constructs_triton_functions.model_sync import handler
 from constructs_triton_functions.model_sync.index import Index, read_index, update_index
-from constructs_triton_functions.model_sync.manifest import Manifest
+from constructs_triton_functions.model_sync.manifest import ListedArchive, Manifest
 from constructs_triton_functions.model_sync.placement import SyncError
 from constructs_triton_functions.model_sync.pruning import empty_prefix
 
@@ -239,3 +239,18 @@ def test_objects_that_cannot_be_deleted_are_named() -> None:
         stub.add_response("delete_objects", {"Errors": [{"Key": "models/a.tar.gz", "Code": "AccessDenied"}]})
         with pytest.raises(SyncError, match=r"1 objects of b could not be deleted: models/a.*: AccessDenied"):
             empty_prefix(client, "b", "models/", lambda: False)
+
+
+def test_values_that_are_not_known_are_left_out() -> None:
+    """By default an archive has no size and comes from the bucket of the CDK assets."""
+    manifest = Manifest.of([ListedArchive("net", "1.tar.gz", "net-1.tar.gz")])
+    rows = json.loads(manifest.to_json())["archives"]
+    assert rows == [{"Name": "net", "SourceKey": "1.tar.gz", "TargetModel": "net-1.tar.gz"}]
+
+
+def test_manifest_is_read_as_written() -> None:
+    """Reading the JSON gives the same archives, with sizes and buckets."""
+    archives = [ListedArchive("b", "2", "b-2", 7, 0), ListedArchive("a", "1", "a-1", None, 1)]
+    manifest = Manifest.of(archives)
+    assert [archive.name for archive in manifest.archives] == ["a", "b"]
+    assert Manifest.from_json(manifest.to_json()) == manifest

@@ -1,4 +1,4 @@
-"""A sync that is interrupted and run again."""
+"""A sync that is interrupted and run again, or denied because a new policy takes some seconds to apply."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -26,12 +27,14 @@ from sync_requests import (
     put_archive,
 )
 
+from constructs_triton_functions import retries
 from constructs_triton_functions.model_sync import handler, placement
 
 PART = 5 * 1024**2
 
 RUN = """
 import json, sys, types
+from constructs_triton_functions import retries
 from constructs_triton_functions.model_sync import handler, placement
 placement.MULTIPART_THRESHOLD_BYTES = placement.MULTIPART_CHUNK_BYTES = 5 * 1024**2
 placement.ABANDONED_SECONDS = 0
@@ -241,3 +244,65 @@ def test_killed_sync_is_resumed(s3: Any, cloudformation: CloudFormation, aws_url
     placed = {name: content(s3, f"models/{name}.tar.gz") for name in contents}
     assert placed == contents
     assert s3.list_multipart_uploads(Bucket=DESTINATION).get("Uploads", []) == []
+
+
+class Clock:
+    """A clock that only sleeping moves."""
+
+    now = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch, small_parts: None) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(time, "sleep", clock.sleep)
+    monkeypatch.setattr(retries, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_function_waits_for_a_new_policy(
+    s3: Any,
+    cloudformation: CloudFormation,
+    faults: Callable[[str, int, int], list[str]],
+    clock: Clock,
+    operation: str,
+) -> None:
+    """S3 may deny any of the first calls; the function repeats it."""
+    archives = [put_archive(s3, "aaaa1", b"first"), put_archive(s3, "cccc1", bytes(2 * PART))]
+    event = make_event(s3, cloudformation, "Create", archives)
+    faults(operation, 403, 3)
+    handler.handler(event, Context())
+    assert cloudformation.response["Status"] == "SUCCESS"
+    assert clock.now >= 2
+
+
+def test_denied_deletion_is_repeated(
+    s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]], clock: Clock
+) -> None:
+    """The calls that empty a prefix wait for a new policy too."""
+    event = make_event(s3, cloudformation, "Delete", [put_archive(s3, "aaaa1", b"first")])
+    event["ResourceProperties"]["RemoveOnDelete"] = "true"
+    event["PhysicalResourceId"] = f"s3://{DESTINATION}/models/"
+    s3.put_object(Bucket=DESTINATION, Key="models/aaaa.tar.gz", Body=b"first")
+    for operation in ("ListObjectVersions", "DeleteObjects"):
+        faults(operation, 403, 2)
+    handler.handler(event, Context())
+    assert cloudformation.response["Status"] == "SUCCESS"
+    assert not keys(s3)
+    assert clock.now == 8
+
+
+def test_missing_permission_delays_a_deployment_once(
+    s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]], clock: Clock
+) -> None:
+    """All calls share the 40 seconds, so twelve denied archives do not take twelve times as long."""
+    archives = [put_archive(s3, f"{number:04d}x", b"first") for number in range(12)]
+    event = make_event(s3, cloudformation, "Create", archives)
+    faults("CopyObject", 403, 1000)
+    handler.handler(event, Context())
+    assert "12 of 12 archives were not placed" in cloudformation.response["Reason"]
+    assert 40 < clock.now <= 40 + 2 * 12

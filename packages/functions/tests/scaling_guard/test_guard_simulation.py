@@ -13,7 +13,7 @@ import pytest
 from guard_account import ENDPOINT, Account
 from guard_stack import Behaviour, Resource, SimulatedStack, Template, target_id
 
-from constructs_triton_functions import scaling, variants
+from constructs_triton_functions import endpoint_state, scaling
 from constructs_triton_functions.scaling_guard import (
     GATE_TYPE,
     POLICY_TYPE,
@@ -97,7 +97,7 @@ def _policy(variant: str, name: str) -> dict[str, Any]:
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
     account = Account()
-    for module in (record, scaling, stack, variants):
+    for module in (record, scaling, stack, endpoint_state):
         monkeypatch.setattr(module, "make_client", lambda service, **_: ACCOUNTS[-1].client(service))
     logging.disable(logging.CRITICAL)
     ACCOUNTS.append(account)

@@ -21,7 +21,7 @@ from . import moto_gaps
 from .behaviour import Behaviour
 from .custom_resources.answers import Answers
 from .custom_resources.functions import Functions
-from .endpoints import endpoint_api, network_use
+from .endpoints import endpoint_api
 from .endpoints.components import CopyScaling, InferenceComponents, Runtime
 from .endpoints.encrypted_data import EncryptedDataUses
 from .endpoints.fleets import Fleets
@@ -34,7 +34,7 @@ from .permissions.execution_role import ExecutionRoleCheck
 from .providers import Providers
 from .providers.storage import location
 from .replacement import environment
-from .services import foreign_requests, missing_operations
+from .services import moto_requests
 from .services.service_api import ServiceApi, client
 from .stacks.deployment import Deployer
 from .stacks.nested_stacks import NestedStack
@@ -132,13 +132,11 @@ class SimulatedAccount:
 
     def _patches(self) -> list[Any]:
         return [
-            *foreign_requests.patches(),
-            *missing_operations.patches(),
+            *moto_requests.patches(),
             *self.access.patches(),
             *self.functions.patches(),
             *moto_gaps.patches(self.execution_roles),
             *endpoint_api.patches(self.fleets, self.components),
-            *network_use.patches(self.fleets),
             *self.components.patches(),
             *self.runtime.patches(),
             *self.copy_scaling.patches(),

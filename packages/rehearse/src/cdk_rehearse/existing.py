@@ -55,12 +55,7 @@ def mentions(value: Any) -> Iterator[Mention]:
 
 
 def outside(mentioned: Iterable[Mention], physical_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Return what is mentioned and was never created, by kind.
-
-    Args:
-        mentioned: What the properties of all resources name.
-        physical_ids: The physical IDs of all resources that stacks have or had.
-    """
+    """Return what is mentioned and was never created, by kind; stacks have or had the physical IDs."""
     created = {re.split("[:/]", each)[-1] for each in physical_ids}
     found: dict[str, list[str]] = {}
     for kind, name in sorted(mentioned):

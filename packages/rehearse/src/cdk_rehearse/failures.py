@@ -105,7 +105,7 @@ def _attempt(
 def _return(aws: SimulatedAccount, stack: Stack) -> Iterator[str]:
     """Bring a stack that cannot be updated back to the state before its deployment."""
     if stack.status == "UPDATE_ROLLBACK_FAILED":
-        aws.deployer.continue_rollback(stack)
+        aws.deployer.resumed_rollback(stack)()
         yield stack.status
     elif stack.status in ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED"):
         aws.deployer.delete(stack)

@@ -14,20 +14,21 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from moto.applicationautoscaling.models import ApplicationAutoscalingBackend
 from moto.core.responses import ActionResult
 from moto.iam.models import IAMBackend, ManagedPolicy
 from moto.s3.models import FakeBucket
-from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.models import FakeEndpointConfig
 from moto.sagemaker.responses import SageMakerResponse
 
 from .endpoints.components.rules import check_config
-from .endpoints.instance_pools import check_pools, validating_others
+from .endpoints.fleets import refusing
+from .endpoints.instance_pools import check_pools, validate_others
 from .permissions.execution_role import ExecutionRoleCheck
-from .replacement import replaced
+from .replacement import replaced, wrapped
 
 __all__ = ["parsed_managed_policies", "patches"]
 
@@ -44,106 +45,69 @@ _KEPT_CONFIG_MEMBERS = (
 
 def patches(check: ExecutionRoleCheck) -> list[Any]:
     """All patches."""
+    response, models, configs = SageMakerResponse, "_models", "endpoint_configs"
     return [
         replaced(FakeEndpointConfig, "validate_instance_type", lambda *_: None),
-        replaced(FakeEndpointConfig, "validate_production_variants", validating_others()),
+        wrapped(FakeEndpointConfig, "validate_production_variants", validate_others),
         replaced(FakeBucket, "_log_permissions_enabled_policy", lambda *_, **__: True),
-        replaced(SageMakerResponse, "create_model", _create_model(check)),
-        replaced(ApplicationAutoscalingBackend, "deregister_scalable_target", _deregistering()),
-        replaced(SageMakerResponse, "describe_model", _describing_kept(_models, "ModelName")),
-        replaced(SageMakerResponse, "create_endpoint_config", _create_endpoint_config()),
-        replaced(
-            SageMakerResponse,
-            "describe_endpoint_config",
-            _describing_kept(_endpoint_configs, "EndpointConfigName"),
-        ),
+        wrapped(response, "create_model", partial(_create_model, check)),
+        wrapped(ApplicationAutoscalingBackend, "deregister_scalable_target", _deregister),
+        wrapped(response, "describe_model", partial(_describe_kept, models, "ModelName")),
+        wrapped(response, "create_endpoint_config", _create_endpoint_config),
+        wrapped(response, "describe_endpoint_config", partial(_describe_kept, configs, "EndpointConfigName")),
     ]
 
 
 def parsed_managed_policies() -> Any:
     """A patch that gives each account a copy of the managed policies; active before IAM is used."""
-    original = IAMBackend._init_aws_policies
-
-    def parsed(backend: Any) -> list[ManagedPolicy]:
-        key = (backend.account_id, backend.region_name)
-        if key not in _MANAGED_POLICIES:
-            _MANAGED_POLICIES[key] = original(backend)
-        return [copy.copy(each) for each in _MANAGED_POLICIES[key]]
-
-    return replaced(IAMBackend, "_init_aws_policies", parsed)
+    return wrapped(IAMBackend, "_init_aws_policies", _copied)
 
 
-def _models(response: Any) -> Mapping[str, Any]:
-    models: Mapping[str, Any] = response.sagemaker_backend._models
-    return models
+def _copied(original: Callable[[Any], list[ManagedPolicy]], backend: Any) -> list[ManagedPolicy]:
+    key = (backend.account_id, backend.region_name)
+    if key not in _MANAGED_POLICIES:
+        _MANAGED_POLICIES[key] = original(backend)
+    return [copy.copy(each) for each in _MANAGED_POLICIES[key]]
 
 
-def _endpoint_configs(response: Any) -> Mapping[str, Any]:
-    configs: Mapping[str, Any] = response.sagemaker_backend.endpoint_configs
-    return configs
+def _create_model(check: ExecutionRoleCheck, original: Callable[[Any], Any], response: Any) -> Any:
+    wanted = json.loads(response.body)
+    with refusing():
+        check.expect_model_data(wanted)
+    answer = original(response)
+    _keep(response.sagemaker_backend._models[wanted["ModelName"]], wanted, _KEPT_MODEL_MEMBERS)
+    return answer
 
 
-def _create_model(check: ExecutionRoleCheck) -> Callable[[Any], ActionResult]:
-    original = SageMakerResponse.create_model
-
-    def create_model(response: Any) -> ActionResult:
-        wanted = json.loads(response.body)
-        try:
-            check.expect_model_data(wanted)
-        except PermissionError as error:
-            raise ValidationError(message=str(error)) from None
-        answer: ActionResult = original(response)
-        _keep(_models(response)[wanted["ModelName"]], wanted, _KEPT_MODEL_MEMBERS)
-        return answer
-
-    return create_model
-
-
-def _create_endpoint_config() -> Callable[[Any], ActionResult]:
-    original = SageMakerResponse.create_endpoint_config
-
-    def create_endpoint_config(response: Any) -> ActionResult:
-        wanted = json.loads(response.body)
-        check_config(wanted, response.region)
-        check_pools(wanted["ProductionVariants"])
-        answer: ActionResult = original(response)
-        _keep(_endpoint_configs(response)[wanted["EndpointConfigName"]], wanted, _KEPT_CONFIG_MEMBERS)
-        return answer
-
-    return create_endpoint_config
+def _create_endpoint_config(original: Callable[[Any], Any], response: Any) -> Any:
+    wanted = json.loads(response.body)
+    check_config(wanted, response.region)
+    check_pools(wanted["ProductionVariants"])
+    answer = original(response)
+    created = response.sagemaker_backend.endpoint_configs[wanted["EndpointConfigName"]]
+    _keep(created, wanted, _KEPT_CONFIG_MEMBERS)
+    return answer
 
 
 def _keep(resource: Any, wanted: Mapping[str, Any], members: tuple[str, ...]) -> None:
     resource.kept_members = {name: wanted[name] for name in members if name in wanted}
 
 
-def _describing_kept(
-    store: Callable[[Any], Mapping[str, Any]], name_member: str
-) -> Callable[[Any], ActionResult]:
-    original: Callable[[Any], ActionResult] = {
-        "ModelName": SageMakerResponse.describe_model,
-        "EndpointConfigName": SageMakerResponse.describe_endpoint_config,
-    }[name_member]
-
-    def describe(response: Any) -> ActionResult:
-        answer: Any = original(response).result
-        kept = store(response)[json.loads(response.body)[name_member]].kept_members
-        return ActionResult({**dict(answer), **kept})
-
-    return describe
+def _describe_kept(
+    store: str, name_member: str, original: Callable[[Any], Any], response: Any
+) -> ActionResult:
+    answer = original(response).result
+    found = getattr(response.sagemaker_backend, store)[json.loads(response.body)[name_member]]
+    return ActionResult({**dict(answer), **found.kept_members})
 
 
-def _deregistering() -> Callable[..., None]:
+def _deregister(
+    original: Callable[..., None], backend: Any, namespace: str, resource_id: str, dimension: str
+) -> None:
     """Delete the policies and scheduled actions of a target with it."""
-    original = ApplicationAutoscalingBackend.deregister_scalable_target
-
-    def deregister(backend: Any, namespace: str, resource_id: str, dimension: str) -> None:
-        original(backend, namespace, resource_id, dimension)
-        backend.policies = {
-            key: each for key, each in backend.policies.items() if each.resource_id != resource_id
-        }
-        backend.scheduled_actions = [
-            each for each in backend.scheduled_actions if each.resource_id != resource_id
-        ]
-
-    return deregister
+    original(backend, namespace, resource_id, dimension)
+    kept = {key: each for key, each in backend.policies.items() if each.resource_id != resource_id}
+    backend.policies = kept
+    backend.scheduled_actions = [
+        each for each in backend.scheduled_actions if each.resource_id != resource_id
+    ]

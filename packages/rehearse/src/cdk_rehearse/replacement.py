@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from importlib.metadata import version
 from typing import Any
 
 from constructs_triton_core.errors import MissingDependencyError
 
-__all__ = ["environment", "replaced"]
+__all__ = ["environment", "replaced", "wrapped"]
 
 _INHERITED = object()
 
@@ -37,6 +37,12 @@ def replaced(owner: Any, name: str, value: Any, *, is_new: bool = False) -> Iter
             delattr(owner, name)
         else:
             setattr(owner, name, former)
+
+
+def wrapped(owner: Any, name: str, around: Callable[..., Any]) -> AbstractContextManager[None]:
+    """Replace a method by ``around``, which gets the method and then the arguments of each call."""
+    original = getattr(owner, name, None)
+    return replaced(owner, name, lambda *given, **named: around(original, *given, **named))
 
 
 @contextmanager

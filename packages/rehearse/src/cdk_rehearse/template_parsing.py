@@ -26,11 +26,7 @@ _HINT = "pass a template that CloudFormation accepts"
 
 
 def read_template_file(path: Path, hint: str) -> Template:
-    """Read a template in JSON or YAML.
-
-    Raises:
-        TemplateError: the file cannot be read, or is no template.
-    """
+    """Read a template in JSON or YAML; raises ``TemplateError`` if it cannot be read."""
     try:
         text = read_regular(path).decode("utf-8-sig")
     except (OSError, ValueError) as error:
@@ -39,12 +35,7 @@ def read_template_file(path: Path, hint: str) -> Template:
 
 
 def parse_template(text: str, where: str = "template", hint: str = _HINT) -> Template:
-    """Read the text of a template in JSON or YAML.
-
-    Args:
-        text: The text.
-        where: What errors call it.
-        hint: What errors advise.
+    """Read the text of a template; an error names it ``where`` and advises ``hint``.
 
     Raises:
         TemplateError: it is no template, or exceeds the bounds.

@@ -76,11 +76,7 @@ class _ReceivedBytes(RawIOBase):
             self._left = MAXIMUM_ERROR_BYTES
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read from the socket.
-
-        Raises:
-            InvocationError: too much has arrived, or for too long.
-        """
+        """Read from the socket; raises ``InvocationError`` if too much has arrived, or for too long."""
         count: int | None = self._raw.readinto(buffer)
         self._left -= count or 0
         if self._left < 0:

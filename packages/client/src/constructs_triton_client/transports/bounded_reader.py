@@ -30,11 +30,7 @@ class BoundedReader:
     maximum_bytes: int = MAXIMUM_RESPONSE_BYTES
 
     def check(self, size: int) -> None:
-        """Check the size of a body, announced or read.
-
-        Raises:
-            InvocationError: the body is too long.
-        """
+        """Check the size of a body, announced or read; raises ``InvocationError`` if the body is too long."""
         if size > self.maximum_bytes:
             raise self.too_long(f"got {size}")
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from constructs_triton_client.wire.decoding_errors import build_decoding_error
+from constructs_triton_client.wire.json_text import build_decoding_error
 from constructs_triton_core.errors import RequestEncodingError, ResponseDecodingError
 
 __all__ = ["decode_byte_strings", "encode_byte_strings", "list_byte_strings"]

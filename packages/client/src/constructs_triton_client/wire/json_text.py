@@ -1,4 +1,7 @@
-"""Strict JSON: no NaN, no Infinity, valid UTF-8, and errors that name the byte."""
+"""Strict JSON: no NaN, no Infinity, valid UTF-8, and errors that name the byte.
+
+A request or response begins with it. This module also builds the errors for other invalid bytes.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,33 @@ import json
 import re
 from typing import Any, NoReturn
 
-from constructs_triton_client.wire.decoding_errors import build_decoding_error
+from constructs_triton_client.wire.content_type import parse_header_size
 from constructs_triton_core.errors import ResponseDecodingError
 
-__all__ = ["format_json", "measure_json", "parse_json"]
+__all__ = [
+    "build_decoding_error",
+    "format_json",
+    "measure_json",
+    "parse_json",
+    "read_header",
+    "read_list",
+    "read_object",
+    "read_string",
+]
+
+_HINT = "the body is corrupt or incomplete, so send the request again"
 
 # Parsed values need up to 25 times the memory of their JSON. Triton accepts requests of this size by default.
 MAXIMUM_JSON_BYTES = 64 * 1024**2
 # The possessive quantifiers (*+) read a string once, in constant memory, also if it does not end.
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[{}]', re.DOTALL)
 _NOT_FINITE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|(NaN|-?Infinity)', re.DOTALL)
+
+
+def build_decoding_error(where: str, what: str, got: str = "") -> ResponseDecodingError:
+    """Build the error of ``where``, a tensor or a byte; ``got`` is the value that was found, if it helps."""
+    value = f", got {got:.200}" if got else ""
+    return ResponseDecodingError(f"{where}: {what}{value}; {_HINT}")
 
 
 def format_json(value: object) -> bytes:
@@ -99,3 +119,41 @@ def _locate_not_finite(text: str) -> ResponseDecodingError:
 
 def _error(byte: int, what: str, got: str = "") -> ResponseDecodingError:
     return build_decoding_error(f"JSON at byte {byte}", what, got)
+
+
+def read_header(view: memoryview, content_type: str) -> tuple[dict[str, Any], int]:
+    """Return the JSON object at the start of a body, and its length in bytes.
+
+    Raises:
+        ResponseDecodingError: the content type has no valid size, or there is no such object.
+    """
+    size = parse_header_size(content_type)
+    size = len(view) if size is None else size
+    if size > len(view):
+        what = f"json-header-size must be at most the size of the body, {len(view)} bytes"
+        raise build_decoding_error("content type", what, str(size))
+    return parse_json(view[:size]), size
+
+
+def read_string(header: dict[str, Any], name: str) -> str:
+    """Return a string of the header; an absent one is empty."""
+    value = header.get(name, "")
+    if not isinstance(value, str):
+        raise build_decoding_error("JSON", f"{name} must be a string", f"{value!r:.80}")
+    return value
+
+
+def read_object(header: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return an object of the header; an absent one is empty."""
+    value = header.get(name, {})
+    if not isinstance(value, dict):
+        raise build_decoding_error("JSON", f"{name} must be a JSON object", f"{value!r:.80}")
+    return value
+
+
+def read_list(header: dict[str, Any], name: str) -> list[Any]:
+    """Return a list of the header, which is required."""
+    value = header.get(name)
+    if not isinstance(value, list):
+        raise build_decoding_error("JSON", f"{name} must be a list", f"{value!r:.80}")
+    return value

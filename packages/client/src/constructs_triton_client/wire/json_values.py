@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constructs_triton_client.wire.byte_strings import list_byte_strings
-from constructs_triton_client.wire.decoding_errors import build_decoding_error
 from constructs_triton_client.wire.dtypes import dtype_of
+from constructs_triton_client.wire.json_text import build_decoding_error
 from constructs_triton_core.datatypes import Datatype
 from constructs_triton_core.errors import RequestEncodingError
 

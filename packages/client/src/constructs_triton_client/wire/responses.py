@@ -9,9 +9,14 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from constructs_triton_client.wire.decoding_errors import build_decoding_error
 from constructs_triton_client.wire.dtypes import Buffer, bfloat16
-from constructs_triton_client.wire.header import read_header, read_list, read_object, read_string
+from constructs_triton_client.wire.json_text import (
+    build_decoding_error,
+    read_header,
+    read_list,
+    read_object,
+    read_string,
+)
 from constructs_triton_client.wire.tensors import TensorReader
 from constructs_triton_core.errors import ResponseDecodingError
 from constructs_triton_core.spelling import quoted

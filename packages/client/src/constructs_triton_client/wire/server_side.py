@@ -9,10 +9,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from constructs_triton_client.wire.content_type import format_content_type, parse_header_size
-from constructs_triton_client.wire.decoding_errors import build_decoding_error
 from constructs_triton_client.wire.dtypes import Buffer
-from constructs_triton_client.wire.header import read_header, read_list, read_object, read_string
-from constructs_triton_client.wire.json_text import format_json
+from constructs_triton_client.wire.json_text import (
+    build_decoding_error,
+    format_json,
+    read_header,
+    read_list,
+    read_object,
+    read_string,
+)
 from constructs_triton_client.wire.tensors import TensorReader, encode_tensor, resolve_datatype
 from constructs_triton_core.errors import RequestEncodingError
 

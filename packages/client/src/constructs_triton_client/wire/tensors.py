@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constructs_triton_client.wire.byte_strings import decode_byte_strings, encode_byte_strings
-from constructs_triton_client.wire.decoding_errors import build_decoding_error
 from constructs_triton_client.wire.dtypes import Buffer, datatype_of, dtype_of
+from constructs_triton_client.wire.json_text import build_decoding_error
 from constructs_triton_client.wire.json_values import list_values, read_values
 from constructs_triton_core.datatypes import Datatype, by_datatype
 from constructs_triton_core.errors import RequestEncodingError, ResponseDecodingError

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..endpoint_state import SETTLE_READS, is_changing, not_kept, runs
+from ..endpoint_state import SETTLE_READS, is_changing, not_kept, running_variants, runs, variants_of
 from ..response import CustomResourceError
 from ..retries import make_client
 from ..scaling import Scaling, call, typed
-from ..variants import running_variants, variants_of
 
 __all__ = ["KEEP_COUNTS", "Adopted"]
 

@@ -50,11 +50,7 @@ class Content(Protocol):
 
 
 def content_of(resource_type: str, manifest: bytes, properties: SyncProperties) -> Content:
-    """The content that a manifest of this type of resource lists.
-
-    Raises:
-        ValueError: the manifest cannot be read.
-    """
+    """The content that a manifest of this type of resource lists."""
     if resource_type == FILES_RESOURCE_TYPE:
         return _Files(FileManifest.from_json(manifest), properties)
     return _Archives(Manifest.from_json(manifest), properties)

@@ -75,11 +75,7 @@ class Encryption:
 
 
 def expect_decryption(client: Any, bucket: str, key: str, found: Mapping[str, Any]) -> None:
-    """Read one byte of an object with a KMS key.
-
-    Raises:
-        DecryptionError: the role may not decrypt it.
-    """
+    """Read one byte of an object with a KMS key, or raise ``DecryptionError``."""
     if not found.get("SSEKMSKeyId") or not found["ContentLength"]:
         return
     try:

@@ -29,7 +29,6 @@ from . import FILES_RESOURCE_TYPE
 from .content import Content, Task, content_of
 from .encryption import DecryptionError, Encryption
 from .index import DamagedIndexError, read_index, update_index
-from .next_step import next_step
 from .placement import CONCURRENT_PARTS, OutOfTimeError, Placement, SyncError
 from .properties import FILES_FOLDER, SyncProperties
 from .pruning import empty_prefix
@@ -72,7 +71,7 @@ def _handle(event: Event, context: Any, physical_id: str) -> Response | None:
     try:
         return _respond(event, context, physical_id)
     except CustomResourceError as error:
-        raise SyncError(f"{error}; {next_step(event)}") from error
+        raise SyncError(f"{error}; {_next_step(event)}") from error
 
 
 def _respond(event: Event, context: Any, physical_id: str) -> Response | None:
@@ -183,11 +182,7 @@ def _examine(
 
 
 def _others_to_encrypt(content: Content, placement: Placement) -> list[str]:
-    """The objects of others that may need another encryption.
-
-    Raises:
-        DecryptionError: they cannot be listed or decrypted.
-    """
+    """The objects of others that may need another encryption, or ``DecryptionError``."""
     if not placement.encryption.may_differ:
         return []
     try:
@@ -271,3 +266,26 @@ def _finish(placement: Placement, properties: SyncProperties, content: Content) 
     )
     if properties.prune_after_seconds is not None:
         content.prune(placement, index.expired(properties.prune_after_seconds, time.time()))
+
+
+def _next_step(event: Event) -> str:
+    """What the person who deploys does after a failure, at the end of its reason.
+
+    A function does not know whether an update is a rollback. CloudFormation refuses every update in the state
+    UPDATE_ROLLBACK_FAILED until the rollback has been continued.
+    """
+    if event["RequestType"] == "Delete":
+        return "then delete the stack again"
+    if event["RequestType"] == "Update":
+        return (
+            "then deploy again, or run cdk rollback (aws cloudformation continue-update-rollback) if the "
+            "stack is in UPDATE_ROLLBACK_FAILED"
+        )
+    properties = event["ResourceProperties"]
+    if str(properties.get("RemoveOnDelete", "false")).lower() == "true":
+        return "then deploy again"
+    bucket = properties.get("DestinationBucket")
+    return (
+        f"then deploy again. What was placed stays in the bucket {bucket}; if this stack created it, the "
+        f"next attempt creates another, so delete this one: aws s3 rb --force s3://{bucket}"
+    )

@@ -51,11 +51,7 @@ class Index:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Index:
-        """Read an index.
-
-        Raises:
-            ValueError: the text is not JSON, or not an index of this version.
-        """
+        """Read an index; raises ``ValueError`` if the text is not JSON, or not an index of this version."""
         try:
             value = json.loads(text)
         except RecursionError as error:

@@ -91,11 +91,7 @@ class Manifest(_Listing):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Manifest:
-        """Read a manifest.
-
-        Raises:
-            ValueError: the text is not JSON, or not a manifest of this version.
-        """
+        """Read a manifest; raises ``ValueError`` if the text is none of this version."""
         rows = _read(text).get("archives")
         if not isinstance(rows, list) or not all(map(_is_archive, rows)):
             raise ValueError(
@@ -131,11 +127,7 @@ class FileManifest(_Listing):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> FileManifest:
-        """Read a manifest.
-
-        Raises:
-            ValueError: the text is not JSON, or not a manifest of this version.
-        """
+        """Read a manifest; raises ``ValueError`` if the text is none of this version."""
         value = _read(text)
         rows, zip_key = value.get("files"), value.get("zip")
         if not isinstance(rows, list) or not all(_is_file(row, has_zip=zip_key is not None) for row in rows):

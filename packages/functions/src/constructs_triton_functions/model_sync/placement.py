@@ -75,7 +75,8 @@ class Placement:
     ``is_time_up`` is called before each part of a large copy. ``uploads`` maps keys to the ids of unfinished
     multipart uploads. Pass them to the next run, and it continues with the parts that are missing.
     ``encryption`` is that of the objects. With a ``refusal``, new content raises it. Content in place may
-    still be encrypted again, unless the key changes and other objects cannot be.
+    still be encrypted again, unless the key changes and other objects cannot be. Both ways to write raise
+    ``SyncError`` if the copy is not as expected, and ``OutOfTimeError`` between two parts.
     """
 
     client: Any
@@ -88,13 +89,7 @@ class Placement:
     refusal: CustomResourceError | None = None
 
     def place(self, source: Source, target_model: str) -> None:
-        """Copy ``source`` to ``target_model``.
-
-        Raises:
-            SyncError: the source has another size than expected, or the copy differs from the source.
-            OutOfTimeError: the time ended between two parts.
-            ClientError: S3 rejected a request.
-        """
+        """Copy ``source`` to ``target_model``."""
         key = self.prefix + target_model
         found = self.find(source.key, source.size_bytes, target_model)
         if found is not None and self.encryption.is_applied(found):
@@ -104,24 +99,14 @@ class Placement:
         self._place(source, key, self.metadata(source.key))
 
     def encrypt_again(self, target_model: str) -> None:
-        """Copy an object that exists onto itself unless it has the right encryption.
-
-        Raises:
-            SyncError: the copy differs, or has the old encryption.
-            OutOfTimeError: the time ended between two parts.
-            ClientError: S3 rejected a request.
-        """
+        """Copy an object that exists onto itself unless it has the right encryption."""
         key = self.prefix + target_model
         found = self.client.head_object(Bucket=self.bucket, Key=key)
         if not self.encryption.is_applied(found):
             self._place(Source(self.bucket, key), key, found["Metadata"])
 
     def expect_decryption(self, target_models: Iterable[str]) -> None:
-        """Check, before anything is written, that objects that exist can be encrypted again.
-
-        Raises:
-            DecryptionError: the role may not decrypt one of them.
-        """
+        """Check, before anything is written, that the role may decrypt objects to encrypt them again."""
         by_key: dict[str, tuple[str, Any]] = {}
         for target_model in target_models:
             found = self.client.head_object(Bucket=self.bucket, Key=self.prefix + target_model)

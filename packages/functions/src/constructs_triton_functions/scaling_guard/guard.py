@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..endpoint_state import running_variants
 from ..response import Event, Response
 from ..scaling import Scaling, ScalingError
-from ..variants import running_variants
 from . import SWEEPER_TYPE
 from .record import Record, RecordStore
 from .stack import endpoint_name, stack_status

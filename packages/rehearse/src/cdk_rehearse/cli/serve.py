@@ -18,12 +18,7 @@ _POLL_SECONDS = 0.5
 def serve(*, as_json: bool) -> NoReturn:
     """Run an account on loopback, and print the environment variables that connect to it.
 
-    Ctrl-C (SIGINT), SIGTERM and SIGHUP end it.
-
-    Raises:
-        MissingDependencyError: the extra ``rehearse`` is not installed.
-        KeyboardInterrupt: Ctrl-C ended it.
-        SystemExit: another signal ended it, so the exit code is 0.
+    Ctrl-C (SIGINT) ends it, and so do SIGTERM and SIGHUP with exit code 0.
     """
     from cdk_rehearse import SimulatedAccount
 

@@ -29,7 +29,7 @@ from ..construct_libraries import library_handler
 from ..errors import StackError
 from ..function_process import Invocation
 from ..permissions.access import Access, RoleCredentials
-from ..replacement import replaced
+from ..replacement import replaced, wrapped
 from ..services.service_api import ServiceApi, client
 
 __all__ = ["Functions"]
@@ -58,7 +58,7 @@ class Functions:
         """Replace moto's way to run the code, which is a container."""
         return [
             replaced(LambdaFunction, "invoke", self._invoker()),
-            replaced(LambdaFunction, "__init__", _keeping_log_group(LambdaFunction.__init__)),
+            wrapped(LambdaFunction, "__init__", _keep_log_group),
         ]
 
     def are_idle(self) -> bool:
@@ -170,14 +170,17 @@ def _unpacked(code: bytes) -> Path:
     return folder
 
 
-def _keeping_log_group(original: Callable[..., None]) -> Callable[..., None]:
+def _keep_log_group(
+    original: Callable[..., None],
+    function: Any,
+    account_id: str,
+    spec: dict[str, Any],
+    *rest: Any,
+    **more: Any,
+) -> None:
     """Keep the log group of ``LoggingConfig``, which moto ignores."""
-
-    def initialize(function: Any, account_id: str, spec: dict[str, Any], *rest: Any, **more: Any) -> None:
-        original(function, account_id, spec, *rest, **more)
-        function.logs_group_name = spec.get("LoggingConfig", {}).get("LogGroup", function.logs_group_name)
-
-    return initialize
+    original(function, account_id, spec, *rest, **more)
+    function.logs_group_name = spec.get("LoggingConfig", {}).get("LogGroup", function.logs_group_name)
 
 
 def _now() -> int:

@@ -29,17 +29,10 @@ _OF_ARCHIVES = re.compile(r"DecryptModel\d*")
 
 @dataclass(frozen=True)
 class Use:
-    """What a role does with data of an endpoint.
+    """What a role, or a service, does with data of an endpoint; logs have none.
 
-    Args:
-        endpoint: Name of the endpoint; empty for logs.
-        data: What it is.
-        action: ``reads`` or ``writes``.
-        place: ARN of an object below the prefix, of the topic or the log group; or the endpoint's name.
-        role: ARN of the role, or name of the service.
-        is_own: Whether the role is the execution role of the endpoint.
-        key: ARN of the key; empty without a key.
-        has_previous_key: Whether new data gets another key, so that only older data may have this one.
+    ``place`` is the ARN of an object below the prefix, of the topic or the log group, or the endpoint's name.
+    ``is_own``: the role is the execution role. ``has_previous_key``: new data gets another key.
     """
 
     endpoint: str
@@ -65,9 +58,7 @@ class DataReading:
 def previous_uses(present: Sequence[Use], documents: Iterable[Mapping[str, Any]]) -> Iterator[Use]:
     """Yield what one role reads under each key that its policies name and that no data has now.
 
-    Args:
-        present: What the role does now. The keys of ``models`` are current, but models are encrypted again.
-        documents: The policies of the role.
+    ``present`` is what it does now. The keys of ``models`` are current, but models are encrypted again.
     """
     current = {each.key for each in present if each.key}
     for statement, keys in _decrypting(documents):

@@ -6,6 +6,8 @@
 * Instances are launched with the role as it is. Rollback alarms must exist (API: AutoRollbackConfig).
 * A model or configuration that an endpoint uses cannot be deleted. The API reference of DeleteEndpointConfig
   forbids it while the endpoint runs or is updated. The real service may carry it out and break the endpoint.
+* EC2 refuses to delete subnets and security groups in which an endpoint has network interfaces (API reference
+  of EC2, "DeleteSecurityGroup" and "DeleteSubnet", error ``DependencyViolation``).
 """
 
 from __future__ import annotations
@@ -13,57 +15,62 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from moto.applicationautoscaling.models import applicationautoscaling_backends
 from moto.core.responses import ActionResult
 from moto.core.utils import utcnow
+from moto.ec2.exceptions import DependencyViolationError
+from moto.ec2.responses.security_groups import SecurityGroups
+from moto.ec2.responses.subnets import Subnets
 from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.models import SageMakerModelBackend
 from moto.sagemaker.responses import SageMakerResponse
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
-from ..replacement import replaced
+from ..replacement import replaced, wrapped
 from .components import InferenceComponents
-from .fleets import Fleets
+from .fleets import Fleets, refusing
 from .readings import Peak
 
 __all__ = ["patches"]
 
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
+_RETAINED = {"DesiredInstanceCount", "DesiredWeight"}
 #: The variants of an endpoint and its configuration.
 _Fleet = tuple[list[dict[str, Any]], Any]
 
 
 def patches(fleets: Fleets, components: InferenceComponents) -> list[Any]:
     """All patches."""
+    response, config = SageMakerResponse, "Endpoint configuration"
+    of_model = partial(_delete_unused, "Model", "ModelName", fleets.users_of_model)
+    of_config = partial(_delete_unused, config, "EndpointConfigName", fleets.users_of_config)
     return [
-        replaced(SageMakerResponse, "create_endpoint", _creating(fleets)),
-        replaced(SageMakerResponse, "update_endpoint", _updating(fleets, components), is_new=True),
-        replaced(SageMakerModelBackend, "update_endpoint_weights_and_capacities", _scaling()),
-        replaced(SageMakerResponse, "delete_endpoint", _deleting_endpoint(fleets)),
-        replaced(SageMakerResponse, "delete_model", _deleting_model(fleets)),
-        replaced(SageMakerResponse, "delete_endpoint_config", _deleting_config(fleets)),
+        wrapped(response, "create_endpoint", partial(_create, fleets)),
+        replaced(response, "update_endpoint", lambda given: _update(fleets, components, given), is_new=True),
+        wrapped(SageMakerModelBackend, "update_endpoint_weights_and_capacities", _scale),
+        wrapped(response, "delete_endpoint", partial(_delete, fleets)),
+        wrapped(response, "delete_model", of_model),
+        wrapped(response, "delete_endpoint_config", of_config),
+        wrapped(SecurityGroups, "delete_security_group", partial(_delete_network, fleets, "GroupId")),
+        wrapped(Subnets, "delete_subnet", partial(_delete_network, fleets, "SubnetId")),
     ]
 
 
-def _creating(fleets: Fleets) -> Callable[[Any], ActionResult]:
-    original = SageMakerResponse.create_endpoint
-
-    def create_endpoint(response: Any) -> ActionResult:
-        wanted = json.loads(response.body)
-        _refuse_existing(response, wanted["EndpointName"])
-        name = wanted["EndpointConfigName"]
-        if name in response.sagemaker_backend.endpoint_configs:
-            _expect(lambda: fleets.launch(name))
+def _create(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> Any:
+    wanted = json.loads(response.body)
+    _refuse_existing(response, wanted["EndpointName"])
+    name = wanted["EndpointConfigName"]
+    if name in response.sagemaker_backend.endpoint_configs:
+        with refusing():
+            fleets.launch(name)
             if fleets.api.behaviour.looks_up_alarms_at_create:
-                _expect(lambda: fleets.expect_alarms(wanted.get("DeploymentConfig", {}), name))
-        answer: ActionResult = original(response)
-        return answer
-
-    return create_endpoint
+                fleets.expect_alarms(wanted.get("DeploymentConfig", {}), name)
+    return original(response)
 
 
 def _refuse_existing(response: Any, name: str) -> None:
@@ -73,35 +80,34 @@ def _refuse_existing(response: Any, name: str) -> None:
             raise ValidationError(message=f'Cannot create already existing endpoint "{endpoint.arn}".')
 
 
-def _updating(fleets: Fleets, components: InferenceComponents) -> Callable[[Any], ActionResult]:
-    def update_endpoint(response: Any) -> ActionResult:
-        backend, wanted = response.sagemaker_backend, json.loads(response.body)
-        endpoint = backend.endpoints.get(wanted["EndpointName"])
-        config = backend.endpoint_configs.get(wanted["EndpointConfigName"])
-        _expect_found(wanted, endpoint, config)
-        running = backend.endpoint_configs[endpoint.endpoint_config_name]
-        before = running.production_variants
-        _refuse_scaled_variants(response, endpoint.endpoint_name, before, config.production_variants)
-        components.expect_unaffected(endpoint.endpoint_name, before, config.production_variants)
-        old, new = endpoint.endpoint_config_name, wanted["EndpointConfigName"]
-        _expect(lambda: fleets.expect_alarms(wanted.get("DeploymentConfig", {}), new))
-        _expect(lambda: fleets.update(endpoint.endpoint_name, old, new))
-        is_change = old != new  # after a failed update, the return to the old configuration succeeds
-        variants = _next_variants(endpoint, config, wanted)
-        if is_change:
-            old_fleet, new_fleet = (endpoint.production_variants, running), (variants, config)
-            peak = _peak(wanted.get("DeploymentConfig", {}), old_fleet, new_fleet)
-            fleets.peaks[endpoint.endpoint_name] = peak
-        if is_change and fleets.api.behaviour.endpoint_update == "fails":
-            raise ValidationError(message=f"Update of endpoint {endpoint.endpoint_name} was rolled back")
-        if fleets.api.behaviour.endpoint_update == "succeeds":
-            endpoint.production_variants, endpoint.endpoint_config_name = variants, new
-            endpoint.last_modified_time = utcnow()
-            if fleets.check.access.is_role(response):
-                fleets.end_update(endpoint.endpoint_name)
-        return ActionResult({"EndpointArn": endpoint.arn})
-
-    return update_endpoint
+def _update(fleets: Fleets, components: InferenceComponents, response: Any) -> ActionResult:
+    backend, wanted = response.sagemaker_backend, json.loads(response.body)
+    endpoint = backend.endpoints.get(wanted["EndpointName"])
+    config = backend.endpoint_configs.get(wanted["EndpointConfigName"])
+    _expect_found(wanted, endpoint, config)
+    name, deployment = endpoint.endpoint_name, wanted.get("DeploymentConfig", {})
+    old, new = endpoint.endpoint_config_name, wanted["EndpointConfigName"]
+    running = backend.endpoint_configs[old]
+    before = running.production_variants
+    _refuse_scaled_variants(response, name, before, config.production_variants)
+    components.expect_unaffected(name, before, config.production_variants)
+    with refusing():
+        fleets.expect_alarms(deployment, new)
+        fleets.update(name, old, new)
+    is_change = old != new  # after a failed update, the return to the old configuration succeeds
+    variants = _next_variants(endpoint, config, wanted)
+    if is_change:
+        old_fleet, new_fleet = (endpoint.production_variants, running), (variants, config)
+        fleets.peaks[name] = _peak(deployment, old_fleet, new_fleet)
+    outcome = fleets.api.behaviour.endpoint_update
+    if is_change and outcome == "fails":
+        raise ValidationError(message=f"Update of endpoint {name} was rolled back")
+    if outcome == "succeeds":
+        endpoint.production_variants, endpoint.endpoint_config_name = variants, new
+        endpoint.last_modified_time = utcnow()
+        if fleets.check.access.is_role(response):
+            fleets.end_update(name)
+    return ActionResult({"EndpointArn": endpoint.arn})
 
 
 def _expect_found(wanted: Mapping[str, Any], endpoint: Any, config: Any) -> None:
@@ -110,13 +116,6 @@ def _expect_found(wanted: Mapping[str, Any], endpoint: Any, config: Any) -> None
     if config is None:
         name = wanted["EndpointConfigName"]
         raise ValidationError(message=f'Could not find endpoint configuration "{name}".')
-
-
-def _expect(check: Callable[[], None]) -> None:
-    try:
-        check()
-    except PermissionError as error:
-        raise ValidationError(message=str(error)) from None
 
 
 def _next_variants(endpoint: Any, config: Any, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -165,68 +164,40 @@ def _by_type(variants: list[dict[str, Any]], config: Any) -> Counter[str]:
     return counts
 
 
-def _deleting_endpoint(fleets: Fleets) -> Callable[[Any], ActionResult]:
-    original = SageMakerResponse.delete_endpoint
-
-    def delete_endpoint(response: Any) -> ActionResult:
-        name = json.loads(response.body)["EndpointName"]
-        models = [
-            each for found, config in fleets.running() if found == name for each in fleets.models_of(config)
-        ]
-        fleets.end_logs(f"/aws/sagemaker/Endpoints/{name}", models)
-        answer: ActionResult = original(response)
-        return answer
-
-    return delete_endpoint
+def _delete(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> Any:
+    name = json.loads(response.body)["EndpointName"]
+    configs = [config for found, config in fleets.running() if found == name]
+    models = [each for config in configs for each in fleets.models_of(config)]
+    fleets.end_logs(f"/aws/sagemaker/Endpoints/{name}", models)
+    return original(response)
 
 
-def _scaling() -> Callable[..., str]:
+def _scale(
+    original: Callable[..., str], backend: Any, endpoint_name: str, desired_weights_and_capacities: list[Any]
+) -> str:
     """Keep what a request leaves out. Moto replaces it with nothing; auto scaling names only the count."""
-    original = SageMakerModelBackend.update_endpoint_weights_and_capacities
-
-    def update(backend: Any, endpoint_name: str, desired_weights_and_capacities: list[Any]) -> str:
-        endpoint = backend.endpoints.get(endpoint_name)
-        variants = [] if endpoint is None else endpoint.production_variants
-        present = {each["VariantName"]: _wanted(each) for each in variants}
-        complete = [
-            {**present.get(each["VariantName"], {}), **each} for each in desired_weights_and_capacities
-        ]
-        return original(backend, endpoint_name, complete)
-
-    return update
+    endpoint = backend.endpoints.get(endpoint_name)
+    variants = [] if endpoint is None else endpoint.production_variants
+    present = {
+        each["VariantName"]: {name: each[name] for name in _RETAINED if name in each} for each in variants
+    }
+    wanted = desired_weights_and_capacities
+    complete = [{**present.get(each["VariantName"], {}), **each} for each in wanted]
+    return original(backend, endpoint_name, complete)
 
 
-def _wanted(variant: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: variant[name] for name in ("DesiredInstanceCount", "DesiredWeight") if name in variant}
-
-
-def _deleting_model(fleets: Fleets) -> Callable[[Any], ActionResult]:
-    original = SageMakerResponse.delete_model
-
-    def delete_model(response: Any) -> ActionResult:
-        name = json.loads(response.body)["ModelName"]
-        _refuse_if_used(f"Model {name}", fleets.users_of_model(name))
-        answer: ActionResult = original(response)
-        return answer
-
-    return delete_model
-
-
-def _deleting_config(fleets: Fleets) -> Callable[[Any], ActionResult]:
-    original = SageMakerResponse.delete_endpoint_config
-
-    def delete_endpoint_config(response: Any) -> ActionResult:
-        name = json.loads(response.body)["EndpointConfigName"]
-        _refuse_if_used(f"Endpoint configuration {name}", fleets.users_of_config(name))
-        answer: ActionResult = original(response)
-        return answer
-
-    return delete_endpoint_config
-
-
-def _refuse_if_used(what: str, users: list[str]) -> None:
+def _delete_unused(
+    what: str,
+    member: str,
+    users_of: Callable[[str], list[str]],
+    original: Callable[[Any], Any],
+    response: Any,
+) -> Any:
+    name = json.loads(response.body)[member]
+    users = users_of(name)
     if users:
-        raise ValidationError(message=f"{what} is in use by {', '.join(users)}")
+        raise ValidationError(message=f"{what} {name} is in use by {', '.join(users)}")
+    return original(response)
 
 
 def _refuse_scaled_variants(
@@ -251,9 +222,31 @@ def _refuse_scaled_variants(
 def _retain(before: list[dict[str, Any]], after: list[dict[str, Any]], excluded: set[str]) -> None:
     """Keep the current instance count and weight, which a deployment must not change."""
     old = {each["VariantName"]: each for each in before}
-    for retained in {"DesiredInstanceCount", "DesiredWeight"} - excluded:
+    for retained in _RETAINED - excluded:
         for variant in after:
             kept = old.get(variant["VariantName"], {})
             for name in (retained, retained.replace("Desired", "Current")):
                 if name in kept:
                     variant[name] = kept[name]
+
+
+def _delete_network(fleets: Fleets, member: str, original: Callable[[Any], Any], response: Any) -> Any:
+    wanted = response._get_param(member)
+    for endpoint, config in fleets.running():
+        if any(wanted in network for network in _networks(fleets, config)):
+            raise DependencyViolationError(
+                f"resource {wanted} has a dependent object: a network interface of endpoint {endpoint}"
+            )
+    return original(response)
+
+
+def _networks(fleets: Fleets, config_name: str) -> Iterator[list[str]]:
+    """The subnets and security groups of a configuration for components, and of the models of others."""
+    yield _ids(fleets.kept_members(config_name).get("VpcConfig"))
+    for name in fleets.models_of(config_name):
+        yield _ids(fleets.model(name).vpc_config)
+
+
+def _ids(vpc_config: Mapping[str, list[str]] | None) -> list[str]:
+    found = vpc_config or {}
+    return [*found.get("Subnets", ()), *found.get("SecurityGroupIds", ())]

@@ -8,10 +8,12 @@ that moment. During an update both fleets exist, until CloudFormation begins its
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from moto.cloudwatch.models import cloudwatch_backends
+from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
@@ -21,7 +23,16 @@ from ..services.service_api import ServiceApi
 from ..steps import Step
 from .readings import Count, Drop, Peak, Reading
 
-__all__ = ["Fleets"]
+__all__ = ["Fleets", "refusing"]
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Answer with SageMaker's error if a permission is missing."""
+    try:
+        yield
+    except PermissionError as error:
+        raise ValidationError(message=str(error)) from None
 
 
 @dataclass
@@ -61,28 +72,16 @@ class Fleets:
             record.clear()
 
     def launch(self, config_name: str) -> None:
-        """Launch an instance of each variant.
-
-        Raises:
-            PermissionError: the execution role may not read a model's data or image.
-        """
+        """Launch an instance of each variant; raises ``PermissionError`` as :meth:`launch_container`."""
         for model in self.models_of(config_name):
             self.launch_model(model)
 
     def launch_model(self, name: str) -> None:
-        """Launch the container of a model.
-
-        Raises:
-            PermissionError: the execution role may not read the model's data or image.
-        """
+        """Launch the container of a model, in the same way."""
         self.launch_container(self._described(name))
 
     def launch_container(self, described: Mapping[str, Any]) -> None:
-        """Launch what a model describes: containers and a role.
-
-        Raises:
-            PermissionError: the role may not read the data or the image.
-        """
+        """Launch what a model describes; raises ``PermissionError`` if the role may not read all of it."""
         for need in self.check.needs_at_start(described):
             need.expect()
 
@@ -137,11 +136,7 @@ class Fleets:
                     yield Count(moment, name, place, count, initial, _types(found))
 
     def update(self, endpoint_name: str, old: str, new: str) -> None:
-        """Start the fleet of a new configuration beside the old one.
-
-        Raises:
-            PermissionError: an instance of either configuration cannot be launched.
-        """
+        """Start the new fleet beside the old one; instances of both must be able to start."""
         self.launch(new)
         if self.api.behaviour.launches_old_fleet:
             self.launch(old)
@@ -227,11 +222,7 @@ class Fleets:
         return {self._backend._models[name].execution_role_arn for name in self.models_of(config_name)}
 
     def model(self, name: str) -> Any:
-        """Return moto's model.
-
-        Raises:
-            PermissionError: there is no such model.
-        """
+        """Return moto's model; raises ``PermissionError`` if there is none."""
         model = self._backend._models.get(name)
         if model is None:
             raise PermissionError(f"Could not find model {name}")

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from moto.sagemaker.exceptions import ValidationError
-from moto.sagemaker.models import FakeEndpointConfig
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
-__all__ = ["check_pools", "validating_others", "variants_with_pools"]
+__all__ = ["check_pools", "validate_others", "variants_with_pools"]
 
 _MOST = 5
 
@@ -34,14 +33,9 @@ def check_pools(variants: list[Mapping[str, Any]]) -> None:
                 raise ValidationError(f"Each {member} of InstancePools must be unique.")
 
 
-def validating_others() -> Callable[[Any, list[dict[str, Any]]], None]:
+def validate_others(original: Callable[..., None], config: Any, variants: list[dict[str, Any]]) -> None:
     """Let moto check the variants without pools, which it does not know."""
-    original = FakeEndpointConfig.validate_production_variants
-
-    def validate(config: Any, variants: list[dict[str, Any]]) -> None:
-        original(config, [each for each in variants if "InstancePools" not in each])
-
-    return validate
+    original(config, [each for each in variants if "InstancePools" not in each])
 
 
 def variants_with_pools(config: Any, described: Mapping[str, Any]) -> list[Mapping[str, Any]]:

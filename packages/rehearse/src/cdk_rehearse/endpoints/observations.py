@@ -10,7 +10,7 @@ The user sets what the account has observed. Each is checked against botocore's 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from moto.applicationautoscaling.responses import ApplicationAutoScalingResponse
 from moto.core.responses import ActionResult
 from moto.sagemaker.responses import SageMakerResponse
 
-from ..replacement import replaced
+from ..replacement import replaced, wrapped
 from ..stacks.stack import Stacks
 from .instance_pools import variants_with_pools
 
@@ -37,37 +37,28 @@ class Observations:
 
     def patches(self) -> list[Any]:
         """All patches."""
-        sagemaker, scaling = SageMakerResponse, ApplicationAutoScalingResponse
+        activities = lambda response: self._activities(json.loads(response.body))  # noqa: E731 - a method
         return [
-            replaced(sagemaker, "describe_endpoint", self._describing()),
-            replaced(sagemaker, "list_tags", self._listing_tags()),
-            replaced(scaling, "describe_scaling_activities", self._activities(), is_new=True),
+            wrapped(SageMakerResponse, "describe_endpoint", self._describe),
+            wrapped(SageMakerResponse, "list_tags", self._list_tags),
+            replaced(ApplicationAutoScalingResponse, "describe_scaling_activities", activities, is_new=True),
         ]
 
-    def _describing(self) -> Any:
-        original = SageMakerResponse.describe_endpoint
+    def _describe(self, original: Callable[[Any], Any], response: Any) -> ActionResult:
+        answer = original(response).result
+        observed = self.endpoints.get(json.loads(response.body)["EndpointName"], {})
+        config = response.sagemaker_backend.endpoint_configs.get(answer["EndpointConfigName"])
+        variants = variants_with_pools(config, answer)
+        # Only an asynchronous endpoint has this member, which moto leaves out.
+        queue = None if config is None else config.async_inference_config
+        added = {**({"AsyncInferenceConfig": queue} if queue else {}), **observed}
+        checked = _checked("sagemaker", "DescribeEndpoint", added)
+        return ActionResult({**dict(answer), "ProductionVariants": variants, **checked})
 
-        def describe_endpoint(response: Any) -> ActionResult:
-            answer: Any = original(response).result
-            observed = self.endpoints.get(json.loads(response.body)["EndpointName"], {})
-            checked = _checked("sagemaker", "DescribeEndpoint", dict(observed))
-            configs = response.sagemaker_backend.endpoint_configs
-            config = configs.get(answer["EndpointConfigName"])
-            variants = variants_with_pools(config, answer)
-            queue = {} if config is None else _checked("sagemaker", "DescribeEndpoint", _queue_of(config))
-            return ActionResult({**dict(answer), "ProductionVariants": variants, **queue, **checked})
-
-        return describe_endpoint
-
-    def _listing_tags(self) -> Any:
-        original = SageMakerResponse.list_tags
-
-        def list_tags(response: Any) -> ActionResult:
-            arn = json.loads(response.body)["ResourceArn"]
-            answer: Any = original(response).result
-            return ActionResult({**dict(answer), "Tags": [*answer["Tags"], *self._stack_tags(arn)]})
-
-        return list_tags
+    def _list_tags(self, original: Callable[[Any], Any], response: Any) -> ActionResult:
+        arn = json.loads(response.body)["ResourceArn"]
+        answer = original(response).result
+        return ActionResult({**dict(answer), "Tags": [*answer["Tags"], *self._stack_tags(arn)]})
 
     def _stack_tags(self, arn: str) -> list[dict[str, str]]:
         for stack in self.stacks.all:
@@ -78,22 +69,11 @@ class Observations:
                     return [{"Key": f"aws:cloudformation:{key}", "Value": tags[key]} for key in tags]
         return []
 
-    def _activities(self) -> Any:
-        def describe_scaling_activities(response: Any) -> str:
-            wanted = json.loads(response.body)
-            found = self.activities.get(wanted["ResourceId"], [])[: wanted.get("MaxResults", 50)]
-            answer = _checked(
-                "application-autoscaling", "DescribeScalingActivities", {"ScalingActivities": found}
-            )
-            return json.dumps(answer, default=lambda moment: moment.timestamp())
-
-        return describe_scaling_activities
-
-
-def _queue_of(config: Any) -> dict[str, Any]:
-    """Return the member of DescribeEndpoint that only an asynchronous endpoint has, which moto leaves out."""
-    found = config.async_inference_config
-    return {"AsyncInferenceConfig": found} if found else {}
+    def _activities(self, wanted: Mapping[str, Any]) -> str:
+        found = self.activities.get(wanted["ResourceId"], [])[: wanted.get("MaxResults", 50)]
+        answer = {"ScalingActivities": found}
+        checked = _checked("application-autoscaling", "DescribeScalingActivities", answer)
+        return json.dumps(checked, default=lambda moment: moment.timestamp())
 
 
 def _checked(service: str, operation: str, answer: dict[str, Any]) -> dict[str, Any]:

@@ -37,16 +37,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Count:
-    """The instances of a variant at a step.
-
-    Args:
-        moment: The step.
-        endpoint: Name of the endpoint.
-        variant: Name of the variant.
-        count: The desired number of instances.
-        initial_count: The number in the endpoint configuration that runs.
-        instance_type: The instance type.
-    """
+    """The instances of a variant after a step; ``initial_count`` is that of the configuration that runs."""
 
     moment: Step
     endpoint: str
@@ -58,12 +49,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Peak:
-    """The most instances of an endpoint during one step.
-
-    Args:
-        total: All instances.
-        by_type: The instances of each instance type, which need not be at the same moment.
-    """
+    """The most instances of an endpoint during one step; those of each type need not run together."""
 
     total: int
     by_type: Mapping[str, int]

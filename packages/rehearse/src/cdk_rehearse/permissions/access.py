@@ -7,10 +7,9 @@ the policies of a role for the sessions of :meth:`Access.assume`. The administra
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote
 
 from moto.core.authorization import ActionAuthenticatorMixin
 from moto.core.exceptions import JsonRESTError
@@ -18,14 +17,13 @@ from moto.iam.access_control import PermissionResult
 from moto.s3.models import FakeBucket
 
 from ..errors import StackError
-from ..replacement import replaced
+from ..replacement import wrapped
 from ..services.service_api import ServiceApi
-from .component_needs import COMPONENT_ACTIONS, component_needs
 from .key_policies import KeyPolicies
-from .policy import Decision, PolicyError, Service, decide
+from .policy import Decision, Service, decide
 from .role_policies import RolePolicies
 from .s3_needs import Need, S3Needs
-from .scaling_needs import needs_of_caller
+from .service_needs import service_needs
 
 __all__ = ["Access", "RoleCredentials"]
 
@@ -33,6 +31,11 @@ __all__ = ["Access", "RoleCredentials"]
 _JSON_STATUS = {
     **dict.fromkeys(("application-autoscaling", "ecr", "logs", "sagemaker", "ssm"), 400),
     "lambda": 403,
+}
+_RESULTS = {
+    Decision.ALLOWED: PermissionResult.PERMITTED,
+    Decision.DENIED: PermissionResult.DENIED,
+    Decision.NOT_GRANTED: PermissionResult.NEUTRAL,
 }
 _TRANSPORT = {"aws:SecureTransport": "true"}  # requests on loopback count as TLS
 
@@ -113,11 +116,7 @@ class Access:
             "aws:PrincipalArn": role_arn,
             "kms:CallerAccount": account,
         }
-        request: dict[str, Any] = {
-            "action": action,
-            "resource": resource,
-            "context": {**known, **context},
-        }
+        request: dict[str, Any] = {"action": action, "resource": resource, "context": {**known, **context}}
         verdict = self._decide(documents, **request)
         if action.startswith("kms:"):
             return self.key_policies.allow_role(role_arn, verdict, **request)
@@ -146,57 +145,37 @@ class Access:
     def patches(self) -> list[Any]:
         """Patches of moto's permission checks; active while the simulated account runs."""
         return [
-            replaced(ActionAuthenticatorMixin, "_authenticate_and_authorize_action", self._authorizer()),
-            replaced(FakeBucket, "get_permission", self._bucket_permission()),
+            wrapped(ActionAuthenticatorMixin, "_authenticate_and_authorize_action", self._authorize),
+            wrapped(FakeBucket, "get_permission", self._bucket_permission),
         ]
 
-    def _bucket_permission(self) -> Callable[..., PermissionResult]:
+    def _bucket_permission(self, _: Any, bucket: Any, action: str, resource: str) -> PermissionResult:
         """A bucket policy with its conditions, which moto ignores."""
-        results = {
-            Decision.ALLOWED: PermissionResult.PERMITTED,
-            Decision.DENIED: PermissionResult.DENIED,
-            Decision.NOT_GRANTED: PermissionResult.NEUTRAL,
-        }
+        if bucket.policy is None:
+            return PermissionResult.NEUTRAL
+        return _RESULTS[self._decide_bucket(bucket, action, resource)]
 
-        def permission(bucket: Any, action: str, resource: str) -> PermissionResult:
-            if bucket.policy is None:
-                return PermissionResult.NEUTRAL
-            return results[self._decide_bucket(bucket, action, resource)]
-
-        return permission
-
-    def _authorizer(self) -> Callable[..., None]:
-        def authorize(request: Any, iam_request_class: Any, resource: str = "*") -> None:
-            credentials = self._sessions.get(_access_key_id(request))
-            if credentials is None:
-                return
-            iam_request = _iam_request(request, iam_request_class)
-            iam_request.check_signature()
-            if not self._permits(credentials.role_arn, request, resource):
-                _deny(iam_request, credentials.role_arn, _credential_scope(request)[3])
-
-        return authorize
+    def _authorize(self, _: Any, request: Any, iam_request_class: Any, resource: str = "*") -> None:
+        credentials = self._sessions.get(_access_key_id(request))
+        if credentials is None:
+            return
+        iam_request = _iam_request(request, iam_request_class)
+        iam_request.check_signature()
+        documents = self.policies.effective(credentials.role_arn)
+        needs = self._needs(request, resource)
+        if not all(self._allow(documents, credentials.role_arn, need) for need in needs):
+            _deny(iam_request, credentials.role_arn, _credential_scope(request)[3])
 
     def is_role(self, request: Any) -> bool:
         """Whether a role has sent a request: a function, not CloudFormation or a user."""
         return _access_key_id(request) in self._sessions
 
-    def _permits(self, role_arn: str, request: Any, resource: str) -> bool:
-        documents = self.policies.effective(role_arn)
-        return all(self._allow(documents, role_arn, need) for need in self._needs(request, resource))
-
     def _needs(self, request: Any, resource: str) -> Iterator[Need]:
         """The actions of a request, with the resource and context of each."""
         service = _credential_scope(request)[3]
         if service == "s3":
-            yield from self.s3_needs.of(request, resource)
-        else:
-            yield _other_need(service, request, self.api)
-        if service == "sagemaker":
-            yield from component_needs(request, self.api)
-            yield from _config_needs(request, self.api)
-        if service == "application-autoscaling":
-            yield from needs_of_caller(request._get_action(), json.loads(request.body), self.api)
+            return self.s3_needs.of(request, resource)
+        return service_needs(service, request, self.api)
 
 
 def _deny(iam_request: Any, role_arn: str, service: str) -> None:
@@ -207,97 +186,6 @@ def _deny(iam_request: Any, role_arn: str, service: str) -> None:
     error = JsonRESTError("AccessDeniedException", message)
     error.code = _JSON_STATUS[service]
     raise error
-
-
-def _other_need(service: str, request: Any, api: ServiceApi) -> Need:
-    action = request._get_action()
-    here = f"{api.region}:{api.account}"
-    if service == "logs":
-        group = json.loads(request.body)["logGroupName"]
-        return f"logs:{action}", f"arn:aws:logs:{here}:log-group:{group}:*", {}
-    if service == "lambda" and action == "Invoke":
-        function = unquote(request.path).split("/functions/")[1].partition("/")[0].rpartition(":")[2]
-        return "lambda:InvokeFunction", f"arn:aws:lambda:{here}:function:{function}", {}
-    if service == "ecr" and action == "GetAuthorizationToken":
-        return "ecr:GetAuthorizationToken", "*", {}
-    if service == "ecr":
-        wanted = json.loads(request.body)
-        account = wanted.get("registryId", api.account)
-        return (
-            f"ecr:{action}",
-            f"arn:aws:ecr:{api.region}:{account}:repository/{wanted['repositoryName']}",
-            {},
-        )
-    if service == "monitoring":
-        return _monitoring_need(action, request, here)
-    if service in _GUARD_NEEDS:
-        is_call = action == "InvokeEndpoint"  # its body belongs to the model, and its path has the name
-        wanted = {"EndpointName": request.path.split("/")[2]} if is_call else json.loads(request.body)
-        return _GUARD_NEEDS[service](action, wanted, here)
-    raise PolicyError(f"no rule says which resource {service}:{action} concerns")
-
-
-def _monitoring_need(action: str, request: Any, here: str) -> Need:
-    if action == "DescribeAlarms":
-        return "cloudwatch:DescribeAlarms", f"arn:aws:cloudwatch:{here}:alarm:*", {}
-    if action == "PutMetricData":
-        return "cloudwatch:PutMetricData", "*", {"cloudwatch:namespace": request._get_param("Namespace")}
-    raise PolicyError(f"no rule says which resource monitoring:{action} concerns")
-
-
-def _scaling_need(action: str, wanted: Mapping[str, Any], here: str) -> Need:
-    """Describe actions have no resource; others have an ARN that does not contain the endpoint."""
-    if action.startswith("Describe"):
-        return f"application-autoscaling:{action}", "*", {}
-    context = {
-        "application-autoscaling:service-namespace": wanted["ServiceNamespace"],
-        "application-autoscaling:scalable-dimension": wanted["ScalableDimension"],
-    }
-    return (
-        f"application-autoscaling:{action}",
-        f"arn:aws:application-autoscaling:{here}:scalable-target/0123",
-        context,
-    )
-
-
-def _endpoint_need(action: str, wanted: Mapping[str, Any], here: str) -> Need:
-    kinds = {
-        "DescribeEndpoint": ("endpoint", "EndpointName"),
-        "DescribeEndpointConfig": ("endpoint-config", "EndpointConfigName"),
-        "DescribeModel": ("model", "ModelName"),
-        "InvokeEndpoint": ("endpoint", "EndpointName"),
-        "UpdateEndpoint": ("endpoint", "EndpointName"),
-    }
-    if action == "ListInferenceComponents":
-        return "sagemaker:ListInferenceComponents", "*", {}
-    if action in COMPONENT_ACTIONS:
-        name = wanted["InferenceComponentName"]
-        return f"sagemaker:{action}", f"arn:aws:sagemaker:{here}:inference-component/{name}", {}
-    if action in ("AddTags", "DeleteTags", "ListTags"):
-        return f"sagemaker:{action}", wanted["ResourceArn"], {}
-    if action not in kinds:
-        raise PolicyError(f"no rule says which resource sagemaker:{action} concerns")
-    kind, member = kinds[action]
-    return f"sagemaker:{action}", f"arn:aws:sagemaker:{here}:{kind}/{wanted[member]}", {}
-
-
-def _config_needs(request: Any, api: ServiceApi) -> Iterator[Need]:
-    """The configuration, which UpdateEndpoint needs too (service authorization reference)."""
-    if request._get_action() == "UpdateEndpoint":
-        name = json.loads(request.body)["EndpointConfigName"]
-        arn = f"arn:aws:sagemaker:{api.region}:{api.account}:endpoint-config/{name}"
-        yield "sagemaker:UpdateEndpoint", arn, {}
-
-
-def _parameter_need(action: str, wanted: Mapping[str, Any], here: str) -> Need:
-    return f"ssm:{action}", f"arn:aws:ssm:{here}:parameter/{wanted['Name'].lstrip('/')}", {}
-
-
-_GUARD_NEEDS = {
-    "application-autoscaling": _scaling_need,
-    "sagemaker": _endpoint_need,
-    "ssm": _parameter_need,
-}
 
 
 def _credential_scope(request: Any) -> list[str]:

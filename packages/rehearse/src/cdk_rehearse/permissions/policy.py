@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 from constructs_triton_core.untrusted.wildcards import matches_wildcards
 
@@ -75,7 +75,7 @@ def allowed_resources(documents: Iterable[Mapping[str, Any]], action: str) -> li
         str(resource)
         for document in documents
         for statement in _listed(document["Statement"])
-        if statement["Effect"] == "Allow" and _concerns_action(statement, action)
+        if statement["Effect"] == "Allow" and _concerns(statement, "Action", action)
         for resource in _listed(statement.get("Resource", []))
     ]
 
@@ -91,8 +91,8 @@ def _applies(
     if unknown:
         raise PolicyError(f"statement element {', '.join(unknown)} is not supported")
     return (
-        _concerns_action(statement, action)
-        and (resource is None or _concerns_resource(statement, resource))
+        _concerns(statement, "Action", action)
+        and (resource is None or _concerns(statement, "Resource", resource))
         and ("Principal" not in statement or _is_principal(statement["Principal"], principal))
         and _all_hold(statement.get("Condition", {}), context)
     )
@@ -101,23 +101,18 @@ def _applies(
 def _may_apply(statement: Mapping[str, Any], action: str, resource: str | None) -> bool:
     """Whether a statement may concern a request, as far as its action and its resource are known."""
     if "NotResource" in statement:
-        return _concerns_action(statement, action)
+        return _concerns(statement, "Action", action)
     patterns = [each for each in _listed(statement.get("Resource", "*")) if "${" not in each]
     has_unknown = patterns != _listed(statement.get("Resource", "*"))
     is_concerned = resource is None or has_unknown or _matches_any(patterns, resource)
-    return is_concerned and _concerns_action(statement, action)
+    return is_concerned and _concerns(statement, "Action", action)
 
 
-def _concerns_action(statement: Mapping[str, Any], action: str) -> bool:
-    if "NotAction" in statement:
-        return not _matches_any(statement["NotAction"], action, ignore_case=True)
-    return _matches_any(statement["Action"], action, ignore_case=True)
-
-
-def _concerns_resource(statement: Mapping[str, Any], resource: str) -> bool:
-    if "NotResource" in statement:
-        return not _matches_any(statement["NotResource"], resource)
-    return _matches_any(statement["Resource"], resource)
+def _concerns(statement: Mapping[str, Any], element: Literal["Action", "Resource"], value: str) -> bool:
+    excluded, ignores_case = f"Not{element}", element == "Action"
+    if excluded in statement:
+        return not _matches_any(statement[excluded], value, ignore_case=ignores_case)
+    return _matches_any(statement[element], value, ignore_case=ignores_case)
 
 
 def _is_principal(declared: Any, principal: str | None) -> bool:

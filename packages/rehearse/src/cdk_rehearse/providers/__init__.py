@@ -4,34 +4,14 @@ from __future__ import annotations
 
 from ..custom_resources.answers import Answers
 from ..services.service_api import ServiceApi
-from . import (
-    autoscaling,
-    functions,
-    identity,
-    network,
-    observability,
-    platform,
-    sagemaker,
-    storage,
-    workflows,
-)
+from . import autoscaling, functions, identity, network, observability, platform, sagemaker, storage
 from .opaque import OpaqueResource, Tolerant
 from .provider import Provider
 
 __all__ = ["Providers"]
 
-_FAMILIES = (
-    autoscaling,
-    functions,
-    identity,
-    network,
-    observability,
-    platform,
-    sagemaker,
-    storage,
-    workflows,
-)
-_CLASSES: dict[str, type[Provider]] = {each.type: each for family in _FAMILIES for each in family.PROVIDERS}
+_FAMILIES = (autoscaling, functions, identity, network, observability, platform, sagemaker, storage)
+"""The modules with the providers, which are in ``Provider.by_type``."""
 
 
 class Providers:
@@ -44,20 +24,14 @@ class Providers:
         """Further providers by type, which replace those of this package."""
 
     def of(self, type: str) -> Provider:
-        """The provider of a type.
-
-        Raises:
-            TemplateError: CloudFormation does not have the type.
-        """
+        """The provider of a type; raises ``TemplateError`` if CloudFormation does not have it."""
         if type in self.others:
             return Tolerant(self._api, self.others[type])
-        if type == storage.AutoDeleteObjects.type:
-            return storage.AutoDeleteObjects(self._api)
-        if is_custom(type):
+        if is_custom(type) and type not in Provider.by_type:
             return Tolerant(self._api, functions.CustomResource(self._api, self._answers))
-        if type not in _CLASSES:
+        if type not in Provider.by_type:
             return OpaqueResource(self._api, type)
-        provider = _CLASSES[type](self._api)
+        provider = Provider.by_type[type](self._api)
         # A claim may depend on these, so that none of them may be unknown.
         return provider if type.startswith("AWS::SageMaker::") else Tolerant(self._api, provider)
 

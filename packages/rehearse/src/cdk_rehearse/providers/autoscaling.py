@@ -7,9 +7,9 @@ from typing import Any
 
 from ..errors import NotSimulatedError, StackError
 from ..opaque_values import is_opaque
-from .provider import Deployed, Physical, Provider, Request, tags_as_map, without
+from .provider import Deployed, Physical, Provider, PutProvider, Request, tags_as_map, without
 
-__all__ = ["PROVIDERS"]
+__all__: list[str] = []
 
 _SERVICE = "application-autoscaling"
 _KEY = ("ResourceId", "ScalableDimension", "ServiceNamespace")
@@ -56,20 +56,15 @@ class ScalableTarget(Provider):
                 self.api.call("sagemaker", "DescribeInferenceComponent", InferenceComponentName=component)
 
 
-class ScalingPolicy(Provider):
+class ScalingPolicy(PutProvider):
     type = "AWS::ApplicationAutoScaling::ScalingPolicy"
-
-    def create(self, request: Request) -> Physical:
-        return self._put(request.properties)
-
-    def update(self, _: Deployed, request: Request) -> Physical:
-        return self._put(request.properties)
 
     def delete(self, current: Deployed) -> None:
         name = current.properties["PolicyName"]
         self.api.call(_SERVICE, "DeleteScalingPolicy", PolicyName=name, **_target_key(current.properties))
 
-    def _put(self, properties: Mapping[str, Any]) -> Physical:
+    def put(self, request: Request, _: str) -> Physical:
+        properties = request.properties
         _expect_simulated(properties)
         key = _target_key(properties)
         targets = self.api.call(
@@ -98,6 +93,3 @@ def _expect_simulated(properties: Mapping[str, Any]) -> None:
     service = properties.get("ServiceNamespace", target.rpartition("|")[2])
     if is_opaque(target) or service != "sagemaker":
         raise NotSimulatedError(f"scaling of {service} is not simulated")
-
-
-PROVIDERS = (ScalableTarget, ScalingPolicy)

@@ -17,7 +17,7 @@ from ..existing import assume_role, assume_sources
 from ..services.service_api import ServiceApi
 from .provider import Deployed, Physical, Provider, Request, ResourceFailedError, tags_as_map, without
 
-__all__ = ["PROVIDERS", "CustomResource"]
+__all__ = ["CustomResource"]
 
 _POLL_SECONDS = 0.005
 _DEFAULT_TIMEOUT_SECONDS = 3600
@@ -25,8 +25,8 @@ _DEFAULT_TIMEOUT_SECONDS = 3600
 
 class Function(Provider):
     type = "AWS::Lambda::Function"
-    name_property = "FunctionName"
-    name_limit = 64
+    name_property, name_limit = "FunctionName", 64
+    deletion = ("lambda", "DeleteFunction", "FunctionName")
 
     def create(self, request: Request) -> Physical:
         code = self._code(request)
@@ -47,9 +47,6 @@ class Function(Provider):
         settings = without(request.properties, "Code", "Tags", "FunctionName")
         self.api.call("lambda", "UpdateFunctionConfiguration", FunctionName=name, **settings)
         return current.physical
-
-    def delete(self, current: Deployed) -> None:
-        self.api.call("lambda", "DeleteFunction", FunctionName=current.physical.id)
 
     def _code(self, request: Request) -> dict[str, Any]:
         """The location of the code; inline code of the template becomes ``index.py``."""
@@ -89,8 +86,6 @@ class Permission(Provider):
 
 class CustomResource(Provider):
     """Sends CloudFormation's request to the function and waits for its response."""
-
-    type = "AWS::CloudFormation::CustomResource"
 
     def __init__(self, api: ServiceApi, answers: Answers) -> None:
         super().__init__(api)
@@ -176,6 +171,3 @@ def _as_texts(value: Any) -> Any:
     if isinstance(value, list):
         return [_as_texts(each) for each in value]
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-PROVIDERS = (Function, Permission)

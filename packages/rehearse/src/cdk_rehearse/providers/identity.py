@@ -9,13 +9,12 @@ from typing import Any
 from ..existing import assume_role
 from .provider import Deployed, Physical, Provider, Request, without
 
-__all__ = ["PROVIDERS"]
+__all__: list[str] = []
 
 
 class Role(Provider):
     type = "AWS::IAM::Role"
-    name_property = "RoleName"
-    name_limit = 64
+    name_property, name_limit = "RoleName", 64
     _ATTACHED = ("Policies", "ManagedPolicyArns")
 
     def create(self, request: Request) -> Physical:
@@ -82,8 +81,7 @@ class Policy(Provider):
 
 class ManagedPolicy(Provider):
     type = "AWS::IAM::ManagedPolicy"
-    name_property = "ManagedPolicyName"
-    name_limit = 128
+    name_property, name_limit = "ManagedPolicyName", 128
 
     def create(self, request: Request) -> Physical:
         wanted = without(request.properties, "ManagedPolicyName", "Roles")
@@ -104,6 +102,3 @@ class ManagedPolicy(Provider):
 
 def _roles(current: Deployed) -> list[str]:
     return list(current.properties.get("Roles", []))
-
-
-PROVIDERS = (Role, Policy, ManagedPolicy)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from ..errors import StackError
 from .provider import Deployed, Physical, Provider, Request, without
 
-__all__ = ["PROVIDERS"]
+__all__: list[str] = []
+
+
+def _tagged(properties: Mapping[str, Any], kind: str, *left_out: str) -> dict[str, Any]:
+    """The members of a request that creates a resource with its tags."""
+    wanted = without(properties, "Tags", *left_out)
+    if properties.get("Tags"):
+        wanted["TagSpecifications"] = [{"ResourceType": kind, "Tags": properties["Tags"]}]
+    return wanted
 
 
 class _NetworkProvider(Provider):
@@ -23,10 +32,7 @@ class _NetworkProvider(Provider):
     """Properties that other calls set."""
 
     def create(self, request: Request) -> Physical:
-        wanted = without(request.properties, "Tags", *self.set_later)
-        if request.properties.get("Tags"):
-            tags = {"ResourceType": self.tagged_as, "Tags": request.properties["Tags"]}
-            wanted["TagSpecifications"] = [tags]
+        wanted = _tagged(request.properties, self.tagged_as, *self.set_later)
         answer = self.api.call("ec2", f"Create{self.operation}", **wanted)
         found = answer.get(self.operation, answer)
         try:
@@ -85,13 +91,11 @@ class RouteTable(_NetworkProvider):
 
 class SubnetRouteTableAssociation(Provider):
     type = "AWS::EC2::SubnetRouteTableAssociation"
+    deletion = ("ec2", "DisassociateRouteTable", "AssociationId")
 
     def create(self, request: Request) -> Physical:
         found = self.api.call("ec2", "AssociateRouteTable", **request.properties)["AssociationId"]
         return Physical(found, {"Id": found})
-
-    def delete(self, current: Deployed) -> None:
-        self.api.call("ec2", "DisassociateRouteTable", AssociationId=current.physical.id)
 
 
 class Route(Provider):
@@ -129,10 +133,7 @@ class ElasticIp(Provider):
     type = "AWS::EC2::EIP"
 
     def create(self, request: Request) -> Physical:
-        wanted = without(request.properties, "Tags")
-        if request.properties.get("Tags"):
-            tags = {"ResourceType": "elastic-ip", "Tags": request.properties["Tags"]}
-            wanted["TagSpecifications"] = [tags]
+        wanted = _tagged(request.properties, "elastic-ip")
         found = self.api.call("ec2", "AllocateAddress", **wanted)
         attributes = {name: found[name] for name in ("AllocationId", "PublicIp")}
         return Physical(found["PublicIp"], attributes)
@@ -149,28 +150,23 @@ class NatGateway(_NetworkProvider):
 class SecurityGroup(_NetworkProvider):
     type = "AWS::EC2::SecurityGroup"
     operation, id_member, tagged_as = "SecurityGroup", "GroupId", "security-group"
-    name_property = "GroupName"
-    name_limit = 255
+    name_property, name_limit = "GroupName", 255
     set_later = ("SecurityGroupIngress", "SecurityGroupEgress")
     _RANGE = ("CidrIp", "Description")
 
     def create(self, request: Request) -> Physical:
         wanted = {**without(request.properties, "GroupDescription"), "GroupName": self.name(request)}
         wanted["Description"] = request.properties["GroupDescription"]
-        named = Request(request.stack_name, request.stack_id, request.logical_id, request.type, wanted)
-        return super().create(named)
+        return super().create(replace(request, properties=wanted))
 
     def _finish(self, physical_id: str, properties: Mapping[str, Any]) -> None:
-        for rule in properties.get("SecurityGroupIngress", []):
-            wanted = [self._permission(rule)]
-            self.api.call("ec2", "AuthorizeSecurityGroupIngress", GroupId=physical_id, IpPermissions=wanted)
-        if "SecurityGroupEgress" not in properties:
-            return
-        everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]  # EC2's default rule
-        self.api.call("ec2", "RevokeSecurityGroupEgress", GroupId=physical_id, IpPermissions=everything)
-        for rule in properties["SecurityGroupEgress"]:
-            wanted = [self._permission(rule)]
-            self.api.call("ec2", "AuthorizeSecurityGroupEgress", GroupId=physical_id, IpPermissions=wanted)
+        if "SecurityGroupEgress" in properties:
+            everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]  # EC2's default rule
+            self.api.call("ec2", "RevokeSecurityGroupEgress", GroupId=physical_id, IpPermissions=everything)
+        for kind in self.set_later:
+            for rule in properties.get(kind, []):
+                wanted = [self._permission(rule)]
+                self.api.call("ec2", f"Authorize{kind}", GroupId=physical_id, IpPermissions=wanted)
 
     def _permission(self, rule: Mapping[str, Any]) -> dict[str, Any]:
         addresses = {name: rule[name] for name in self._RANGE if name in rule}
@@ -192,10 +188,7 @@ class FlowLog(Provider):
     type = "AWS::EC2::FlowLog"
 
     def create(self, request: Request) -> Physical:
-        wanted = without(request.properties, "Tags", "ResourceId")
-        if request.properties.get("Tags"):
-            tags = {"ResourceType": "vpc-flow-log", "Tags": request.properties["Tags"]}
-            wanted["TagSpecifications"] = [tags]
+        wanted = _tagged(request.properties, "vpc-flow-log", "ResourceId")
         ids = [request.properties["ResourceId"]]
         answer = self.api.call("ec2", "CreateFlowLogs", **wanted, ResourceIds=ids)
         if answer["Unsuccessful"]:
@@ -205,19 +198,3 @@ class FlowLog(Provider):
 
     def delete(self, current: Deployed) -> None:
         self.api.call("ec2", "DeleteFlowLogs", FlowLogIds=[current.physical.id])
-
-
-PROVIDERS = (
-    Vpc,
-    Subnet,
-    RouteTable,
-    SubnetRouteTableAssociation,
-    Route,
-    InternetGateway,
-    VpcGatewayAttachment,
-    ElasticIp,
-    NatGateway,
-    SecurityGroup,
-    VpcEndpoint,
-    FlowLog,
-)

@@ -5,46 +5,33 @@ from __future__ import annotations
 from constructs_triton_core.bounded_json import parse_bounded_json
 
 from ..errors import StackError
-from .provider import Deployed, Physical, Provider, Request, tags_as_map, without
+from .provider import Deployed, Physical, Provider, PutProvider, Request, tags_as_map, without
 
-__all__ = ["PROVIDERS"]
+__all__: list[str] = []
 
 
-class Alarm(Provider):
+class Alarm(PutProvider):
     type = "AWS::CloudWatch::Alarm"
-    name_property = "AlarmName"
-    name_limit = 255
-
-    def create(self, request: Request) -> Physical:
-        return self._put(self.name(request), request)
-
-    def update(self, current: Deployed, request: Request) -> Physical:
-        return self._put(current.physical.id, request)
+    name_property, name_limit = "AlarmName", 255
 
     def delete(self, current: Deployed) -> None:
         self.api.call("cloudwatch", "DeleteAlarms", AlarmNames=[current.physical.id])
 
-    def _put(self, name: str, request: Request) -> Physical:
+    def put(self, request: Request, name: str) -> Physical:
         self.api.call("cloudwatch", "PutMetricAlarm", **{**request.properties, "AlarmName": name})
         (alarm,) = self.api.call("cloudwatch", "DescribeAlarms", AlarmNames=[name])["MetricAlarms"]
         return Physical(name, {"Arn": alarm["AlarmArn"]})
 
 
-class Dashboard(Provider):
+class Dashboard(PutProvider):
     type = "AWS::CloudWatch::Dashboard"
-    name_property = "DashboardName"
-    name_limit = 255
-
-    def create(self, request: Request) -> Physical:
-        return self._put(self.name(request), request.properties["DashboardBody"])
-
-    def update(self, current: Deployed, request: Request) -> Physical:
-        return self._put(current.physical.id, request.properties["DashboardBody"])
+    name_property, name_limit = "DashboardName", 255
 
     def delete(self, current: Deployed) -> None:
         self.api.call("cloudwatch", "DeleteDashboards", DashboardNames=[current.physical.id])
 
-    def _put(self, name: str, body: str) -> Physical:
+    def put(self, request: Request, name: str) -> Physical:
+        body = request.properties["DashboardBody"]
         try:
             parse_bounded_json(body)
         except ValueError as error:
@@ -55,8 +42,8 @@ class Dashboard(Provider):
 
 class LogGroup(Provider):
     type = "AWS::Logs::LogGroup"
-    name_property = "LogGroupName"
-    name_limit = 255
+    name_property, name_limit = "LogGroupName", 255
+    deletion = ("logs", "DeleteLogGroup", "logGroupName")
 
     def create(self, request: Request) -> Physical:
         name = self.name(request)
@@ -77,15 +64,9 @@ class LogGroup(Provider):
         self._retain(current.physical.id, request)
         return current.physical
 
-    def delete(self, current: Deployed) -> None:
-        self.api.call("logs", "DeleteLogGroup", logGroupName=current.physical.id)
-
     def _retain(self, name: str, request: Request) -> None:
         days = request.properties.get("RetentionInDays")
         if days is None:
             self.api.call("logs", "DeleteRetentionPolicy", logGroupName=name)
         else:
             self.api.call("logs", "PutRetentionPolicy", logGroupName=name, retentionInDays=days)
-
-
-PROVIDERS = (Alarm, Dashboard, LogGroup)

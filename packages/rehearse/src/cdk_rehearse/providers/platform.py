@@ -1,17 +1,17 @@
-"""Keys, topics, parameters, image repositories and the CDK's metadata."""
+"""Keys, topics, parameters, image repositories, state machines, schedules and the CDK's metadata."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from ..errors import NotSimulatedError
 from .provider import Deployed, Physical, Provider, Request, without
 
-__all__ = ["PROVIDERS"]
+__all__: list[str] = []
 
-
-#: Only such keys can rotate.
-_SYMMETRIC = "SYMMETRIC_DEFAULT"
+_SYMMETRIC = "SYMMETRIC_DEFAULT"  # only such keys can rotate
+_STATE_MACHINE = {"RoleArn": "roleArn", "DefinitionString": "definition", "StateMachineType": "type"}
 
 
 class Key(Provider):
@@ -57,6 +57,7 @@ def _rotates(request: Request) -> bool:
 
 class Alias(Provider):
     type = "AWS::KMS::Alias"
+    deletion = ("kms", "DeleteAlias", "AliasName")
 
     def create(self, request: Request) -> Physical:
         self.api.call("kms", "CreateAlias", **request.properties)
@@ -66,14 +67,11 @@ class Alias(Provider):
         self.api.call("kms", "UpdateAlias", **request.properties)
         return current.physical
 
-    def delete(self, current: Deployed) -> None:
-        self.api.call("kms", "DeleteAlias", AliasName=current.physical.id)
-
 
 class Topic(Provider):
     type = "AWS::SNS::Topic"
-    name_property = "TopicName"
-    name_limit = 256
+    name_property, name_limit = "TopicName", 256
+    deletion = ("sns", "DeleteTopic", "TopicArn")
     _ATTRIBUTES = ("DisplayName", "KmsMasterKeyId")
 
     def create(self, request: Request) -> Physical:
@@ -92,9 +90,6 @@ class Topic(Provider):
             wanted = {"TopicArn": current.physical.id, "AttributeName": name, "AttributeValue": value}
             self.api.call("sns", "SetTopicAttributes", **wanted)
         return current.physical
-
-    def delete(self, current: Deployed) -> None:
-        self.api.call("sns", "DeleteTopic", TopicArn=current.physical.id)
 
 
 class TopicPolicy(Provider):
@@ -118,8 +113,8 @@ class TopicPolicy(Provider):
 
 class Parameter(Provider):
     type = "AWS::SSM::Parameter"
-    name_property = "Name"
-    name_limit = 255
+    name_property, name_limit = "Name", 255
+    deletion = ("ssm", "DeleteParameter", "Name")
 
     def create(self, request: Request) -> Physical:
         name = self.name(request)
@@ -130,9 +125,6 @@ class Parameter(Provider):
         name = current.physical.id
         self.api.call("ssm", "PutParameter", **self._request(request, name), Overwrite=True)
         return self._physical(name, request)
-
-    def delete(self, current: Deployed) -> None:
-        self.api.call("ssm", "DeleteParameter", Name=current.physical.id)
 
     def _request(self, request: Request, name: str) -> dict[str, Any]:
         wanted = {**without(request.properties, "Tags"), "Name": name}
@@ -148,6 +140,7 @@ class Parameter(Provider):
 class Repository(Provider):
     type = "AWS::ECR::Repository"
     name_property = "RepositoryName"
+    deletion = ("ecr", "DeleteRepository", "repositoryName")
 
     def create(self, request: Request) -> Physical:
         properties = self.simulated(
@@ -164,9 +157,6 @@ class Repository(Provider):
         self._put_policies(current.physical.id, request)
         return current.physical
 
-    def delete(self, current: Deployed) -> None:
-        self.api.call("ecr", "DeleteRepository", repositoryName=current.physical.id)
-
     def _put_policies(self, name: str, request: Request) -> None:
         lifecycle = request.properties.get("LifecyclePolicy", {}).get("LifecyclePolicyText")
         if lifecycle is not None:
@@ -174,6 +164,48 @@ class Repository(Provider):
         policy = request.properties.get("RepositoryPolicyText")
         if policy is not None:
             self.api.call("ecr", "SetRepositoryPolicy", repositoryName=name, policyText=json.dumps(policy))
+
+
+class StateMachine(Provider):
+    type = "AWS::StepFunctions::StateMachine"
+    name_property, name_limit = "StateMachineName", 80
+    deletion = ("stepfunctions", "DeleteStateMachine", "stateMachineArn")
+
+    def create(self, request: Request) -> Physical:
+        if "DefinitionString" not in request.properties:
+            raise NotSimulatedError(f"{self.type}: a definition outside DefinitionString is not simulated")
+        simulated = self.simulated(request, *_STATE_MACHINE, "StateMachineName")
+        wanted = {_STATE_MACHINE[name]: value for name, value in simulated.items() if name in _STATE_MACHINE}
+        name = self.name(request)
+        arn = self.api.call("stepfunctions", "CreateStateMachine", **wanted, name=name)["stateMachineArn"]
+        return Physical(arn, {"Arn": arn, "Name": name})
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        wanted = {_STATE_MACHINE[name]: request.properties[name] for name in ("RoleArn", "DefinitionString")}
+        arn = current.physical.id
+        self.api.call("stepfunctions", "UpdateStateMachine", **wanted, stateMachineArn=arn)
+        return current.physical
+
+
+class Schedule(Provider):
+    """A schedule, which never starts by itself: a simulated account has no clock."""
+
+    type = "AWS::Scheduler::Schedule"
+    name_property, name_limit = "Name", 64
+
+    def create(self, request: Request) -> Physical:
+        name = self.name(request)
+        wanted = {**request.properties, "Name": name}
+        return Physical(name, {"Arn": self.api.call("scheduler", "CreateSchedule", **wanted)["ScheduleArn"]})
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        wanted = {**request.properties, "Name": current.physical.id}
+        self.api.call("scheduler", "UpdateSchedule", **wanted)
+        return current.physical
+
+    def delete(self, current: Deployed) -> None:
+        group = current.properties.get("GroupName", "default")
+        self.api.call("scheduler", "DeleteSchedule", Name=current.physical.id, GroupName=group)
 
 
 class CdkMetadata(Provider):
@@ -189,6 +221,3 @@ class CdkMetadata(Provider):
 
     def delete(self, current: Deployed) -> None:
         pass
-
-
-PROVIDERS = (Key, Alias, Topic, TopicPolicy, Parameter, Repository, CdkMetadata)

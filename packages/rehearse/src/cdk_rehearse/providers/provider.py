@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import secrets
 import string
 from collections.abc import Mapping
@@ -11,7 +12,16 @@ from typing import Any, ClassVar
 from ..errors import NotSimulatedError, StackError
 from ..services.service_api import ServiceApi
 
-__all__ = ["Deployed", "Physical", "Provider", "Request", "ResourceFailedError", "tags_as_map", "without"]
+__all__ = [
+    "Deployed",
+    "Physical",
+    "Provider",
+    "PutProvider",
+    "Request",
+    "ResourceFailedError",
+    "tags_as_map",
+    "without",
+]
 
 _ALPHABET = string.ascii_uppercase + string.digits
 
@@ -92,6 +102,14 @@ class Provider:
     name_property: str | None = None
     """The property that contains the resource's name."""
     name_limit: ClassVar[int] = 63
+    deletion: ClassVar[tuple[str, str, str]]
+    """The service, its operation, and the member for the physical ID of the resource to delete."""
+    by_type: ClassVar[dict[str, builtins.type[Provider]]] = {}
+    """The providers of all types."""
+
+    def __init_subclass__(cls) -> None:
+        if "type" in vars(cls):
+            cls.by_type[cls.type] = cls
 
     def __init__(self, api: ServiceApi) -> None:
         self.api = api
@@ -109,7 +127,8 @@ class Provider:
         raise NotSimulatedError(f"{self.type}: an update of {changed} is not simulated")
 
     def delete(self, current: Deployed) -> None:
-        raise NotImplementedError
+        service, operation, member = self.deletion
+        self.api.call(service, operation, **{member: current.physical.id})
 
     def simulated(self, request: Request, *names: str) -> dict[str, Any]:
         """The properties of these names; the others are noted as not simulated."""
@@ -124,6 +143,19 @@ class Provider:
             return str(given)
         tail = "-" + "".join(secrets.choice(_ALPHABET) for _ in range(12))
         return f"{request.stack_name}-{request.logical_id}"[: self.name_limit - len(tail)] + tail
+
+
+class PutProvider(Provider):
+    """A resource type with one operation to create and update."""
+
+    def create(self, request: Request) -> Physical:
+        return self.put(request, self.name(request))
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        return self.put(request, current.physical.id)
+
+    def put(self, request: Request, name: str) -> Physical:
+        raise NotImplementedError
 
 
 def without(properties: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from ..errors import StackError
 from .provider import Deployed, Physical, Provider, Request, ResourceFailedError, without
 
-__all__ = ["PROVIDERS"]
+__all__: list[str] = []
 
 
 class _SageMakerProvider(Provider):
-    """``Ref`` returns the ARN of all three types; the name is an attribute."""
+    """``Ref`` returns the ARN of all types. The name is an attribute, except of inference components."""
 
     def update(self, current: Deployed, request: Request) -> Physical:
         """Update the tags; all other properties are create-only."""
@@ -32,37 +33,34 @@ class _SageMakerProvider(Provider):
             self.api.call("sagemaker", "AddTags", ResourceArn=arn, Tags=new)
 
 
-class Model(_SageMakerProvider):
+class _NamedProvider(_SageMakerProvider):
+    kind: ClassVar[str]
+    """The end of the names of the operations."""
+
+    def create(self, request: Request) -> Physical:
+        member, name = f"{self.kind}Name", self.name(request)
+        answer = self.api.call("sagemaker", f"Create{self.kind}", **{**request.properties, member: name})
+        arn = answer[f"{self.kind}Arn"]
+        return Physical(arn, {member: name, f"{self.kind}Arn": arn})
+
+    def delete(self, current: Deployed) -> None:
+        name = {f"{self.kind}Name": current.physical.attributes[f"{self.kind}Name"]}
+        self.api.call("sagemaker", f"Delete{self.kind}", **name)
+
+
+class Model(_NamedProvider):
     type = "AWS::SageMaker::Model"
-    name_property = "ModelName"
-
-    def create(self, request: Request) -> Physical:
-        name = self.name(request)
-        answer = self.api.call("sagemaker", "CreateModel", **{**request.properties, "ModelName": name})
-        return Physical(answer["ModelArn"], {"ModelName": name, "ModelArn": answer["ModelArn"]})
-
-    def delete(self, current: Deployed) -> None:
-        self.api.call("sagemaker", "DeleteModel", ModelName=current.physical.attributes["ModelName"])
+    kind, name_property = "Model", "ModelName"
 
 
-class EndpointConfig(_SageMakerProvider):
+class EndpointConfig(_NamedProvider):
     type = "AWS::SageMaker::EndpointConfig"
-    name_property = "EndpointConfigName"
-
-    def create(self, request: Request) -> Physical:
-        name = self.name(request)
-        wanted = {**request.properties, "EndpointConfigName": name}
-        arn = self.api.call("sagemaker", "CreateEndpointConfig", **wanted)["EndpointConfigArn"]
-        return Physical(arn, {"EndpointConfigName": name, "EndpointConfigArn": arn})
-
-    def delete(self, current: Deployed) -> None:
-        name = current.physical.attributes["EndpointConfigName"]
-        self.api.call("sagemaker", "DeleteEndpointConfig", EndpointConfigName=name)
+    kind, name_property = "EndpointConfig", "EndpointConfigName"
 
 
-class Endpoint(_SageMakerProvider):
+class Endpoint(_NamedProvider):
     type = "AWS::SageMaker::Endpoint"
-    name_property = "EndpointName"
+    kind, name_property = "Endpoint", "EndpointName"
     _ONLY_FOR_UPDATES = (
         "RetainAllVariantProperties",
         "ExcludeRetainedVariantProperties",
@@ -70,11 +68,10 @@ class Endpoint(_SageMakerProvider):
     )
 
     def create(self, request: Request) -> Physical:
-        name = self.name(request)
         wanted = without(request.properties, *self._ONLY_FOR_UPDATES)
-        arn = self.api.call("sagemaker", "CreateEndpoint", **{**wanted, "EndpointName": name})["EndpointArn"]
-        self._expect_in_service(name)
-        return Physical(arn, {"EndpointName": name, "EndpointArn": arn})
+        created = super().create(replace(request, properties=wanted))
+        self._expect_in_service(created.attributes["EndpointName"])
+        return created
 
     def update(self, current: Deployed, request: Request) -> Physical:
         name = current.physical.attributes["EndpointName"]
@@ -91,10 +88,6 @@ class Endpoint(_SageMakerProvider):
             return True
         is_changed = without(old, "Tags") != without(new, "Tags")
         return is_changed and self.api.behaviour.updates_with_the_same_config
-
-    def delete(self, current: Deployed) -> None:
-        name = current.physical.attributes["EndpointName"]
-        self.api.call("sagemaker", "DeleteEndpoint", EndpointName=name)
 
     def _expect_in_service(self, name: str) -> None:
         endpoint = self.api.call("sagemaker", "DescribeEndpoint", EndpointName=name)
@@ -167,6 +160,3 @@ class InferenceComponent(_SageMakerProvider):
 
 def _name_in(arn: str) -> str:
     return arn.partition("inference-component/")[2]
-
-
-PROVIDERS = (Model, EndpointConfig, Endpoint, InferenceComponent)

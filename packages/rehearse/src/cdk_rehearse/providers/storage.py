@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import NotSimulatedError
-from .provider import Deployed, Physical, Provider, Request
+from .provider import Deployed, Physical, Provider, PutProvider, Request
 
-__all__ = ["PROVIDERS", "location"]
+__all__ = ["location"]
 
 
 def location(region: str) -> dict[str, Any]:
@@ -96,6 +96,7 @@ _SETTINGS: Mapping[str, _Setting] = {
 class Bucket(Provider):
     type = "AWS::S3::Bucket"
     name_property = "BucketName"
+    deletion = ("s3", "DeleteBucket", "Bucket")
 
     def create(self, request: Request) -> Physical:
         name = self.name(request).lower()
@@ -106,10 +107,6 @@ class Bucket(Provider):
     def update(self, current: Deployed, request: Request) -> Physical:
         self._set(request, current.physical.id, current.properties)
         return current.physical
-
-    def delete(self, current: Deployed) -> None:
-        """Delete the bucket; fails if it contains objects, as the service does."""
-        self.api.call("s3", "DeleteBucket", Bucket=current.physical.id)
 
     def _set(self, request: Request, name: str, old: Mapping[str, Any]) -> None:
         new = self.simulated(request, "BucketName", *_SETTINGS)
@@ -141,20 +138,15 @@ class Bucket(Provider):
         }
 
 
-class BucketPolicy(Provider):
+class BucketPolicy(PutProvider):
     type = "AWS::S3::BucketPolicy"
+    deletion = ("s3", "DeleteBucketPolicy", "Bucket")
 
-    def create(self, request: Request) -> Physical:
+    def put(self, request: Request, _: str) -> Physical:
         bucket = request.properties["Bucket"]
         document = json.dumps(request.properties["PolicyDocument"])
         self.api.call("s3", "PutBucketPolicy", Bucket=bucket, Policy=document)
         return Physical(bucket)
-
-    def update(self, _: Deployed, request: Request) -> Physical:
-        return self.create(request)
-
-    def delete(self, current: Deployed) -> None:
-        self.api.call("s3", "DeleteBucketPolicy", Bucket=current.physical.id)
 
 
 class AutoDeleteObjects(Provider):
@@ -176,6 +168,3 @@ class AutoDeleteObjects(Provider):
         ]
         for each in found:
             self.api.call("s3", "DeleteObject", Bucket=bucket, Key=each["Key"], VersionId=each["VersionId"])
-
-
-PROVIDERS = (Bucket, BucketPolicy)

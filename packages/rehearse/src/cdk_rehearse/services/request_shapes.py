@@ -71,22 +71,20 @@ class _Check:
         return {name: self.visit(each, shape.value, f"{path}.{name}") for name, each in value.items()}
 
     def _integer(self, value: Any, shape: Shape, path: str) -> Any:
-        try:
-            number = int(value)
-        except (TypeError, ValueError):
-            return self._fault(value, path, "an integer")
-        self._limit(number, shape, path)
-        return number
+        return self._number(int, value, shape, path)
 
     def _float(self, value: Any, shape: Shape, path: str) -> Any:
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            return self._fault(value, path, "a number")
-        self._limit(number, shape, path)
-        return number
+        return self._number(float, value, shape, path)
 
     _long, _double = _integer, _float
+
+    def _number(self, convert: type[int | float], value: Any, shape: Shape, path: str) -> Any:
+        try:
+            number = convert(value)
+        except (TypeError, ValueError):
+            return self._fault(value, path, "an integer" if convert is int else "a number")
+        self._limit(number, shape, path)
+        return number
 
     def _boolean(self, value: Any, _: Shape, path: str) -> Any:
         if value in ("true", "false"):

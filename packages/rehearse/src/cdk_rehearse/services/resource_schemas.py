@@ -98,11 +98,7 @@ class ResourceSchema:
 
 @cache
 def resource_schema(type: str) -> ResourceSchema:
-    """The schema of a type, which is empty for types that AWS does not define.
-
-    Raises:
-        TemplateError: CloudFormation does not have the type.
-    """
+    """The schema of a type, which is empty for types that AWS does not define."""
     if type == "AWS::CDK::Metadata" or not type.startswith(("AWS::", "Alexa::")):
         return ResourceSchema(type, {})
     folder = _data_folder()

@@ -16,10 +16,10 @@ from ..providers import is_custom
 from ..providers.provider import Deployed, Physical, Provider, Request, ResourceFailedError
 from ..services.resource_schemas import resource_schema
 from ..steps import Step
-from .dynamic_references import resolve_references
 from .engine import Engine, failing
 from .exports import expect_kept
 from .order import creation_order, deletion_order
+from .scope import resolve_references
 from .stack import Output, Stack
 
 __all__ = ["RETAINING", "Change"]

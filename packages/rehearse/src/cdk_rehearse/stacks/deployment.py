@@ -8,20 +8,19 @@ cleanup phase, after every other change has succeeded.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from constructs_triton_core.cloud_assembly.template import Template
 
 from ..errors import FAILURES, StackError
 from ..providers import is_custom
 from ..providers.provider import Deployed
-from ..steps import Step
+from ..steps import Action, Step
 from .change import RETAINING, Change
 from .engine import Engine, failing
 from .exports import expect_deletable
 from .order import creation_order, deletion_order
-from .stack import Output, Stack
+from .stack import Stack
 
 __all__ = ["Deployer"]
 
@@ -36,11 +35,7 @@ class Deployer(Engine):
     """The updates of nested stacks whose parents are still being updated, by the ID of the stack."""
 
     def deploy(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
-        """Create or update a stack; its status shows the result. A failure is rolled back.
-
-        Raises:
-            StackError: the stack is in a state that CloudFormation does not update.
-        """
+        """Create or update a stack; its status shows the result. A failure is rolled back."""
         self.expect_updatable(stack)
         if stack.resources:
             self._update(stack, template, dict(given))
@@ -52,28 +47,16 @@ class Deployer(Engine):
         if stack.status in _NOT_UPDATABLE:
             raise StackError(f"Stack:{stack.id} is in {stack.status} state and can not be updated.")
 
-    def continue_rollback(self, stack: Stack) -> None:
-        """Resume the failed rollback of an update, as ``cdk rollback`` does; the status shows the result.
-
-        Raises:
-            StackError: the stack is in another state.
-        """
-        self.resumed_rollback(stack)()
-
     def resumed_rollback(self, stack: Stack) -> Callable[[], None]:
-        """The same as an operation that can be started later."""
+        """Return what resumes the failed rollback of an update, as ``cdk rollback`` does."""
         if stack.status != "UPDATE_ROLLBACK_FAILED" or stack.roll_back is None:
             raise StackError(f"Stack:{stack.id} is in {stack.status} state and can not be rolled back.")
         return stack.roll_back
 
     def update_nested(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
-        """Update a nested stack. What it replaces is deleted with what its parent replaces.
-
-        Raises:
-            StackError: the update failed and was rolled back.
-        """
+        """Update a nested stack. What it replaces is deleted with what its parent replaces."""
         self.expect_updatable(stack)
-        before = _Before.of(stack)
+        before = replace(stack, resources=dict(stack.resources))
         stack.enter("UPDATE_IN_PROGRESS", "User Initiated")
         change = Change(self, stack, template)
         try:
@@ -96,11 +79,11 @@ class Deployer(Engine):
     def delete(self, stack: Stack) -> None:
         """Delete what is not retained, in reverse order; stops at a resource that cannot be deleted."""
         before = stack.status
-        self._begin(stack, "DELETE_IN_PROGRESS")
+        self._enter(stack, "start", "DELETE_IN_PROGRESS", "User Initiated")
         try:
             expect_deletable(self.stacks, stack)
         except StackError as error:
-            self._end(stack, before, str(error))
+            self._enter(stack, "end", before, str(error))
             return
         for deployed in self._backwards(stack):
             logical_id = deployed.request.logical_id
@@ -108,34 +91,26 @@ class Deployer(Engine):
                 self._remove(stack, deployed, retain=deployed.deletion_policy in RETAINING)
             except StackError as error:
                 reason = f"The following resource(s) failed to delete: [{logical_id}]. {error}"
-                self._end(stack, "DELETE_FAILED", reason)
+                self._enter(stack, "end", "DELETE_FAILED", reason)
                 return
             del stack.resources[logical_id]
         stack.outputs = []
-        self._end(stack, "DELETE_COMPLETE")
+        self._enter(stack, "end", "DELETE_COMPLETE")
 
-    def _begin(self, stack: Stack, status: str) -> None:
-        stack.enter(status, "User Initiated")
-        self.inspect(Step("start", status))
-
-    def _turn_back(self, stack: Stack, status: str, reason: str) -> None:
+    def _enter(self, stack: Stack, action: Action, status: str, reason: str = "") -> None:
         stack.enter(status, reason)
-        self.inspect(Step("rollback", status))
-
-    def _end(self, stack: Stack, status: str, reason: str = "") -> None:
-        stack.enter(status, reason)
-        self.inspect(Step("end", status))
+        self.inspect(Step(action, status))
 
     def _create(self, stack: Stack, template: Template, given: dict[str, str]) -> None:
-        self._begin(stack, "CREATE_IN_PROGRESS")
+        self._enter(stack, "start", "CREATE_IN_PROGRESS", "User Initiated")
         change = Change(self, stack, template)
         try:
             change.run(given)
         except FAILURES as error:
-            self._turn_back(stack, "ROLLBACK_IN_PROGRESS", str(error))
+            self._enter(stack, "rollback", "ROLLBACK_IN_PROGRESS", str(error))
             self._roll_back_create(stack, str(error))
             return
-        self._end(stack, "CREATE_COMPLETE")
+        self._enter(stack, "end", "CREATE_COMPLETE")
 
     def _roll_back_create(self, stack: Stack, reason: str) -> None:
         status = "ROLLBACK_COMPLETE"
@@ -146,11 +121,11 @@ class Deployer(Engine):
                 status = "ROLLBACK_FAILED"
                 continue
             del stack.resources[deployed.request.logical_id]
-        self._end(stack, status, reason)
+        self._enter(stack, "end", status, reason)
 
     def _update(self, stack: Stack, template: Template, given: dict[str, str]) -> None:
-        before = _Before.of(stack)
-        self._begin(stack, "UPDATE_IN_PROGRESS")
+        before = replace(stack, resources=dict(stack.resources))
+        self._enter(stack, "start", "UPDATE_IN_PROGRESS", "User Initiated")
         change = Change(self, stack, template)
         try:
             change.run(given)
@@ -159,9 +134,9 @@ class Deployer(Engine):
             return
         self._clean_up(stack, "UPDATE_COMPLETE", change.superseded)
 
-    def _restore(self, stack: Stack, before: _Before, change: Change, reason: str) -> None:
+    def _restore(self, stack: Stack, before: Stack, change: Change, reason: str) -> None:
         """Roll back an update: changed resources get their old properties, new ones are deleted."""
-        self._turn_back(stack, "UPDATE_ROLLBACK_IN_PROGRESS", reason)
+        self._enter(stack, "rollback", "UPDATE_ROLLBACK_IN_PROGRESS", reason)
         try:
             for logical_id in creation_order(before.template, self.behaviour, "rollback"):
                 old = before.resources.get(logical_id)
@@ -170,9 +145,10 @@ class Deployer(Engine):
                     self._put_back(stack, old)
         except StackError as error:
             stack.roll_back = lambda: self._restore(stack, before, change, reason)
-            self._end(stack, "UPDATE_ROLLBACK_FAILED", str(error))
+            self._enter(stack, "end", "UPDATE_ROLLBACK_FAILED", str(error))
             return
-        before.restore(stack)
+        stack.template, stack.given, stack.parameters = before.template, before.given, before.parameters
+        stack.resources, stack.outputs = dict(before.resources), before.outputs
         # UpdateStack keeps what it created and the template retains, unless RetainExceptOnCreate is set. No
         # document says so of the new half of a replacement, to which DeletionPolicy does not apply.
         created = [(each, each.is_kept_after_create and _is_new(each, before)) for each in change.created]
@@ -210,7 +186,7 @@ class Deployer(Engine):
                 self._remove(stack, deployed, retain=retain)
             except StackError:
                 continue  # noted in the events, as CloudFormation does
-        self._end(stack, status)
+        self._enter(stack, "end", status)
 
     def _remove(self, stack: Stack, deployed: Deployed, *, retain: bool) -> None:
         request, physical_id = deployed.request, deployed.physical.id
@@ -235,7 +211,7 @@ class Deployer(Engine):
         return sorted(resources, key=lambda each: places.get(each.request.logical_id, len(places)))
 
 
-def _is_new(deployed: Deployed, before: _Before) -> bool:
+def _is_new(deployed: Deployed, before: Stack) -> bool:
     return deployed.request.logical_id not in before.resources
 
 
@@ -243,22 +219,3 @@ def _is_new(deployed: Deployed, before: _Before) -> bool:
 class _Unfinished:
     finish: Callable[[], None]
     undo: Callable[[], None]
-
-
-@dataclass(frozen=True)
-class _Before:
-    """The state of a stack before an update, for the rollback."""
-
-    template: Template
-    given: dict[str, str]
-    parameters: dict[str, Any]
-    resources: dict[str, Deployed]
-    outputs: list[Output]
-
-    @classmethod
-    def of(cls, stack: Stack) -> _Before:
-        return cls(stack.template, stack.given, stack.parameters, dict(stack.resources), stack.outputs)
-
-    def restore(self, stack: Stack) -> None:
-        stack.template, stack.given, stack.parameters = self.template, self.given, self.parameters
-        stack.resources, stack.outputs = dict(self.resources), self.outputs

@@ -1,14 +1,24 @@
-"""The values of names in a template that is deployed."""
+"""The values of names and of dynamic references in a template that is deployed.
+
+A dynamic reference is for example ``{{resolve:ssm:/models/image:2}}`` (CloudFormation user guide, "Get values
+stored in other services using dynamic references").
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import TemplateError
+from ..errors import StackError, TemplateError
+from ..opaque_values import opaque_value
+from ..services.service_api import ServiceApi
 
-__all__ = ["Scope"]
+__all__ = ["Scope", "resolve_references", "stored_parameter"]
+
+_REFERENCE = re.compile(r"\{\{resolve:(ssm|ssm-secure|secretsmanager):([^{}]+)\}\}")
+_BOOTSTRAP = "/cdk-bootstrap/"
 
 
 @dataclass
@@ -65,3 +75,36 @@ class Scope:
         if self.zones_of is None:
             raise TemplateError(f"Fn::GetAZs: the zones of {region} are not known")
         return self.zones_of(region)
+
+
+def resolve_references(value: Any, api: ServiceApi) -> Any:
+    """Replace the references in all strings. What this account does not store is not simulated."""
+    if isinstance(value, dict):
+        return {name: resolve_references(each, api) for name, each in value.items()}
+    if isinstance(value, list):
+        return [resolve_references(each, api) for each in value]
+    if not isinstance(value, str):
+        return value
+    return _REFERENCE.sub(lambda found: _value(found[1], found[2], api), value)
+
+
+def stored_parameter(name: str, api: ServiceApi) -> str:
+    """Return the value of an SSM parameter; only that of ``cdk bootstrap`` has to exist in this account."""
+    try:
+        return str(api.call("ssm", "GetParameter", Name=name)["Parameter"]["Value"])
+    except StackError:
+        if name.startswith(_BOOTSTRAP) and not api.assumes_existing:
+            raise
+        return _opaque("AWS::SSM::Parameter", name, api)
+
+
+def _value(service: str, key: str, api: ServiceApi) -> str:
+    if service == "ssm":
+        return stored_parameter(key, api)
+    kind = "AWS::SecretsManager::Secret" if service == "secretsmanager" else "AWS::SSM::Parameter"
+    return _opaque(kind, key, api)
+
+
+def _opaque(kind: str, key: str, api: ServiceApi) -> str:
+    api.note_not_simulated(f"value of {kind}", "", key)
+    return opaque_value(kind, "", key.rpartition(":")[2], api.account, api.region)

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from ..custom_resources.answers import Answers
 from ..errors import ApiError
-from ..services.foreign_requests import HEADERS, refusal
+from ..services.moto_requests import HEADERS, refusal
 from .cloudformation_api import CloudFormationApi
 from .deployment import Deployer
 from .query_protocol import decode_request, encode_answer, encode_error

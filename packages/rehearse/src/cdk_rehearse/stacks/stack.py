@@ -17,8 +17,7 @@ from ..errors import StackError, TemplateError
 from ..opaque_values import opaque_value
 from ..providers.provider import Deployed
 from ..services.service_api import ServiceApi
-from .dynamic_references import stored_parameter
-from .scope import Scope
+from .scope import Scope, stored_parameter
 
 __all__ = ["Event", "Output", "Stack", "Stacks"]
 

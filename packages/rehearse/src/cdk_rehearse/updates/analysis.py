@@ -19,12 +19,7 @@ CHANGES = ("create", "update", "replace", "delete")
 
 @dataclass(frozen=True)
 class Sequence:
-    """The moments of one operation, seen against those before it.
-
-    Args:
-        outcome: The operation.
-        before: The last moment before it; ``None`` in an empty account.
-    """
+    """The moments of one operation, seen against the last one before it; an empty account has none."""
 
     outcome: Outcome
     before: Moment | None

@@ -50,12 +50,17 @@ _PAID = (
     "AWS::EC2::NatGateway",
     "AWS::EC2::VPCEndpoint",
 )
-_IMPORTED = re.compile(r"[Ee]xport \S+ .*as it is in use by")
 _GENERATED = re.compile(r"-[A-Z0-9]{12}$")
 """The end of a name that CloudFormation generates; the next deployment has another one."""
 _SCALED = "must be deregistered as scalable targets"
-_SCALED_VARIANT = "scaled-variant-update"
-_NO_ROOM = "not enough hardware resources on the instances"
+_FIXES = {
+    _SCALED: fix_of("scaled-variant-update"),
+    "not enough hardware resources on the instances": "raise max_instance_count of the endpoint, so that new "
+    "copies start beside those that serve, or deploy when fewer copies run",
+    r"[Ee]xport \S+ .*as it is in use by": "keep the export for one more deployment, with "
+    "Stack.export_value, and remove it in the next one",
+}
+"""The fix for each reason of a failed update."""
 _INTERFACES = "has a dependent object: a network interface of endpoint"
 _INTERFACES_FIX = "create the network in another stack, and retain security groups of this one too"
 
@@ -74,23 +79,13 @@ def update_problems(sequence: Sequence, *, is_deletion: bool) -> Iterator[Findin
 
 
 def _refused(outcome: Outcome) -> Finding:
-    name, status = list(outcome.status.items())[-1]
+    name, status = list(outcome.status)[-1], outcome.last_status
     message = f"the update ends as {status}: {outcome.reason}"
     if _COLLISION.search(outcome.reason):
         fix = "give the resource another name, or remove the one that has the name in a deployment before"
         return _error("rehearse-name-collision", name, message, fix)
-    fix = "change what the reason names, and rehearse again"
-    if _SCALED in outcome.reason:
-        fix = fix_of(_SCALED_VARIANT)
-    if _NO_ROOM in outcome.reason:
-        fix = (
-            "raise max_instance_count of the endpoint, so that new copies start beside those that serve, or "
-            "deploy when fewer copies run"
-        )
-    if _IMPORTED.search(outcome.reason):
-        fix = (
-            "keep the export for one more deployment, with Stack.export_value, and remove it in the next one"
-        )
+    fixes = (fix for pattern, fix in _FIXES.items() if re.search(pattern, outcome.reason))
+    fix = next(fixes, "change what the reason names, and rehearse again")
     return _error("rehearse-update-fails", name, message, fix)
 
 
@@ -141,23 +136,18 @@ def _stopping(sequence: Sequence) -> Iterator[Finding]:
         if absent is None:
             continue
         successor = _successor(sequence, name)
+        code = "rehearse-serving-stops"
         if name in last:
             text = f"{absent.step}: the endpoint does not exist until a later step creates it again"
-            yield _error(
-                "rehearse-serving-stops", f"endpoint {name}", text, "keep its construct ID and its name"
-            )
+            fix = "keep its construct ID and its name"
         elif successor:
-            yield _error(
-                "rehearse-endpoint-replaced",
-                f"endpoint {name}",
-                f"callers of {name} get errors from {absent.step} on; the new endpoint is {successor}",
-                "keep endpoint_name and the construct ID as they are, or move the callers before",
-            )
+            code = "rehearse-endpoint-replaced"
+            text = f"callers of {name} get errors from {absent.step} on; the new endpoint is {successor}"
+            fix = "keep endpoint_name and the construct ID as they are, or move the callers before"
         else:
             text = f"{absent.step}: the endpoint is deleted, and none takes its place"
-            yield _error(
-                "rehearse-serving-stops", f"endpoint {name}", text, "keep it until its last caller has left"
-            )
+            fix = "keep it until its last caller has left"
+        yield _error(code, f"endpoint {name}", text, fix)
 
 
 def _successor(sequence: Sequence, name: str) -> str:
@@ -176,7 +166,7 @@ def _successor(sequence: Sequence, name: str) -> str:
 def failure_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
     """The problems after a failure of one step."""
     outcome = sequence.outcome
-    status = list(outcome.status.values())[-1]
+    status = outcome.last_status
     if status in ("ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED"):
         message = f"if the step fails, the rollback ends as {status}: {outcome.reason}"
         fix = "fix the reason, then run `npx cdk rollback`; CloudFormation accepts no update before"
@@ -245,7 +235,7 @@ def deletion_problems(sequence: Sequence) -> Iterator[Finding]:
         yield _error(
             "rehearse-deletion-fails",
             list(outcome.status)[-1],
-            f"`cdk destroy` ends as {list(outcome.status.values())[-1]}: {outcome.reason}",
+            f"`cdk destroy` ends as {outcome.last_status}: {outcome.reason}",
             _INTERFACES_FIX
             if _INTERFACES in outcome.reason
             else "remove what the reason names first, or retain the resource",

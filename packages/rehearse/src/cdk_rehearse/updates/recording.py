@@ -21,17 +21,10 @@ _REMAINS = ("DELETE_SKIPPED", "DELETE_FAILED")
 
 @dataclass(frozen=True)
 class Moment:
-    """What was seen after one step.
+    """What was seen after one step of the operation on a stack; a cleanup can no longer be undone.
 
-    Args:
-        stack: Name of the stack that the operation concerns.
-        step: The step.
-        serving: The configuration that answers the requests of each endpoint.
-        readings: What an instance could read, had it been launched.
-        counts: Instances of each variant.
-        is_cleanup: Whether the operation can no longer be undone.
-        peaks: The most instances of each endpoint that the step has updated.
-        data: Whether roles could use data that is encrypted.
+    ``serving`` has the configuration that answers the requests of each endpoint, ``peaks`` the most instances
+    of each endpoint that the step has updated.
     """
 
     stack: str

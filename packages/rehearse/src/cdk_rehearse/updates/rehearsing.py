@@ -12,8 +12,7 @@ from constructs_triton_core.processes.bounded_process import BoundedProcess
 from constructs_triton_core.untrusted.budget import OverBudgetError
 
 from .report import Rehearsal
-from .request import Failures, Request
-from .versions import NONE, Version, read_version
+from .versions import NONE, Failures, Request, Version, read_version
 
 __all__ = ["rehearse"]
 

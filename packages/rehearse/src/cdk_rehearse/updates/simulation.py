@@ -14,13 +14,11 @@ from constructs_triton_core.findings import Finding
 
 from ..behaviour import CALM, Behaviour
 from .analysis import Sequence
-from .construct_paths import construct_paths
 from .problems import deletion_problems, failure_problems, leftover_problems, revert_problems, update_problems
 from .recording import Moment
 from .report import Failure, Operation, Rehearsal, RehearsedStep
-from .request import Request
 from .trial import Outcome, Trial, opened
-from .versions import NONE
+from .versions import NONE, Request, construct_paths
 
 __all__ = ["simulate"]
 
@@ -37,11 +35,7 @@ OTHER = Behaviour(
 
 
 def simulate(request: Request) -> Rehearsal:
-    """Rehearse an update.
-
-    Raises:
-        TemplateError: OLD cannot be deployed.
-    """
+    """Rehearse an update; raises ``TemplateError`` if OLD cannot be deployed."""
     found = _Pass(request, CALM).run()
     if request.orders == 1:
         return found
@@ -193,8 +187,7 @@ def _last(sequence: Sequence) -> Moment | None:
 
 
 def _operation(outcome: Outcome) -> Operation:
-    status = list(outcome.status.values())[-1] if outcome.status else ""
-    return Operation(status, outcome.reason, outcome.leftovers)
+    return Operation(outcome.last_status, outcome.reason, outcome.leftovers)
 
 
 def _failure(step: RehearsedStep, sequence: Sequence, *, reverts: bool) -> Failure:
@@ -203,7 +196,7 @@ def _failure(step: RehearsedStep, sequence: Sequence, *, reverts: bool) -> Failu
         step.number,
         step.logical_id,
         "reverts" if reverts else "fails",
-        list(outcome.status.values())[-1],
+        outcome.last_status,
         outcome.reason,
         sequence.serving(_last(sequence)),
         outcome.leftovers,

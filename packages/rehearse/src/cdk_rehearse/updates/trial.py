@@ -35,16 +35,9 @@ _ARCHIVE = re.compile(r"\b[0-9a-f]{64}\.tar\.gz\b")
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of deploying or deleting all stacks of a version.
+    """The result of deploying or deleting all stacks of a version; ``status`` has those that were reached.
 
-    Args:
-        status: Status of each stack that was reached.
-        reason: Why the last operation failed; empty after a success.
-        moments: What was seen after each step.
-        before: The resources before it.
-        after: The resources after it.
-        leftovers: What remains without a stack.
-        late_log_groups: Log groups that SageMaker may create again after their deletion.
+    ``reason`` is empty after a success. SageMaker may create ``late_log_groups`` again after their deletion.
     """
 
     status: Mapping[str, str]
@@ -58,9 +51,13 @@ class Outcome:
     @property
     def is_complete(self) -> bool:
         """Whether all stacks have what was asked for."""
-        return all(
-            each.endswith("_COMPLETE") and "ROLLBACK" not in each for each in self.status.values()
-        ) and not (self.reason)
+        ends = [each.endswith("_COMPLETE") and "ROLLBACK" not in each for each in self.status.values()]
+        return all(ends) and not self.reason
+
+    @property
+    def last_status(self) -> str:
+        """The status of the last stack that was reached."""
+        return list(self.status.values())[-1] if self.status else ""
 
     @property
     def restored(self) -> bool:
@@ -146,13 +143,8 @@ class Trial:
     def set_fleets(self, fleets: Mapping[str, int]) -> None:
         """Set the instances of endpoints, by default those with scaling to their maximum.
 
-        Inference components with scaling get their highest number of copies, or as many as fit.
-
-        Args:
-            fleets: Instances by name or logical ID of the endpoint.
-
-        Raises:
-            InvalidValueError: no endpoint has such a name.
+        Inference components with scaling get their highest number of copies, or as many as fit. ``fleets``
+        has names or logical IDs of endpoints.
         """
         api, found = self.account.api, self._endpoints()
         self._expect_known(fleets, found)

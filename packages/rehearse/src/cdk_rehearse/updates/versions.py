@@ -1,11 +1,13 @@
-"""OLD and NEW: the stacks of a cloud assembly, a single template, or nothing."""
+"""OLD and NEW: the stacks of a cloud assembly, a single template, or nothing; and what to rehearse."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.template import Template
@@ -13,9 +15,22 @@ from constructs_triton_core.errors import InvalidValueError, TemplateError
 
 from ..template_parsing import parse_template, read_template_file
 
-__all__ = ["NONE", "StackVersion", "Version", "deployed_version", "read_version"]
+__all__ = [
+    "NONE",
+    "Failures",
+    "Request",
+    "StackVersion",
+    "Version",
+    "construct_paths",
+    "deployed_version",
+    "read_version",
+]
+
+Failures = Literal["each", "none"]
 
 _UNKNOWN = ("", "unknown-account", "unknown-region")
+_PATH = "aws:cdk:path"
+_ENDING = re.compile(r"(?:/(?:Resource|Default))+$")
 _HINT = "pass a folder that `npx cdk synth` wrote, a template in JSON or YAML, or `none`"
 
 
@@ -44,14 +59,7 @@ class StackVersion:
     paths: Mapping[str, str] = field(default_factory=dict)
 
     def with_parameters(self, values: Mapping[str, str]) -> StackVersion:
-        """Return the stack with the values of the parameters that its template has.
-
-        Args:
-            values: Values by name; those of other stacks are ignored.
-
-        Raises:
-            InvalidValueError: a parameter has neither a value nor a default.
-        """
+        """Return the stack with the values of the parameters that its template has."""
         declared = self.template.parameters
         known = {name: value for name, value in values.items() if name in declared}
         for name, each in declared.items():
@@ -74,20 +82,12 @@ class Version:
     stacks: tuple[StackVersion, ...] = ()
 
     def only(self, names: Iterable[str]) -> Version:
-        """Return the version with only these stacks.
-
-        Args:
-            names: Names that select stacks; none selects all.
-        """
+        """Return the version with only the stacks that these names select; none selects all."""
         wanted = set(names)
         return Version(tuple(each for each in self.stacks if not wanted or wanted & each.names))
 
     def named(self, name: str) -> Version:
-        """Return the version of one stack with this name.
-
-        Args:
-            name: Name of the stack.
-        """
+        """Return the version of one stack with this name."""
         return Version(tuple(replace(each, name=name, names=each.names | {name}) for each in self.stacks))
 
     @property
@@ -105,15 +105,19 @@ NONE = Version()
 """No stacks: OLD before the first deployment, NEW of a deletion."""
 
 
+@dataclass(frozen=True)
+class Request:
+    """What to rehearse; ``fleets`` has instances by name or logical ID, as before the update."""
+
+    old: Version
+    new: Version
+    fleets: Mapping[str, int] = field(default_factory=dict)
+    failures: Failures = "each"
+    orders: int = 1
+
+
 def read_version(source: str | os.PathLike[str] | Template | Version | None) -> Version:
-    """Read OLD or NEW.
-
-    Args:
-        source: Folder of a cloud assembly, path of a template, a template, or ``none``.
-
-    Raises:
-        TemplateError: it cannot be read.
-    """
+    """Read OLD or NEW; raises ``TemplateError`` if it cannot be read."""
     if isinstance(source, Version):
         return source
     if source is None or source == "none":
@@ -133,16 +137,7 @@ def read_version(source: str | os.PathLike[str] | Template | Version | None) -> 
 
 
 def deployed_version(stack: str, text: str, parameters: Mapping[str, str]) -> Version:
-    """Read the template of a deployed stack.
-
-    Args:
-        stack: Name or ARN of the stack.
-        text: The template, in JSON or YAML.
-        parameters: Values of its parameters.
-
-    Raises:
-        TemplateError: it cannot be read.
-    """
+    """Read the template of a deployed stack, which ``stack`` names or has the ARN of."""
     name = stack.split("/")[1] if stack.startswith("arn:") and "/" in stack else stack
     hint = "keep the folder that `npx cdk synth` wrote, and pass it as OLD"
     template = parse_template(text, f"stack {name}", hint)
@@ -161,3 +156,30 @@ def _of_assembly(whole: Assembly) -> Iterator[StackVersion]:
             assembly.stack(artifact).names,
             paths=assembly.construct_paths(artifact),
         )
+
+
+def construct_paths(*versions: Version) -> dict[str, str]:
+    """Return the path of each resource below its stack, by logical ID.
+
+    The CDK derives a logical ID from this path, so two stacks have the same path for the same logical ID. The
+    path is in the template if the CDK's command line ran the app, and beside the template otherwise. A
+    resource that the CDK did not write has none. A later version takes precedence.
+    """
+    return {
+        logical_id: _below(stack, path)
+        for version in versions
+        for stack in version.stacks
+        for logical_id, path in {**stack.paths, **_paths_in_template(stack)}.items()
+    }
+
+
+def _paths_in_template(stack: StackVersion) -> dict[str, str]:
+    found = {name: each.metadata.get(_PATH) for name, each in stack.template.resources.items()}
+    return {name: path for name, path in found.items() if isinstance(path, str)}
+
+
+def _below(stack: StackVersion, path: str) -> str:
+    """The path without that of the stack and without the last construct, which the CDK adds to each."""
+    known = sorted((name for name in stack.names if path.startswith(f"{name}/")), key=len)
+    inner = path.removeprefix(f"{known[-1]}/") if known else path.partition("/")[2] or path
+    return _ENDING.sub("", inner)

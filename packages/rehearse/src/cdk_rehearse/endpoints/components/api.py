@@ -14,8 +14,8 @@ from moto.sagemaker.responses import SageMakerResponse
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
-from ...replacement import replaced
-from ..fleets import Fleets
+from ...replacement import replaced, wrapped
+from ..fleets import Fleets, refusing
 from .capacity import Copy, fit, largest_fleet
 from .component import Component, Operation, specifications
 from .rules import check_body, check_model, expect_stable, variant_without_model
@@ -47,14 +47,13 @@ class InferenceComponents:
             "update_inference_component_runtime_config": self._update_copies,
             "delete_inference_component": self._delete,
         }
-        backend = SageMakerModelBackend
         return [
             *(
                 replaced(SageMakerResponse, name, _handling(each), is_new=True)
                 for name, each in handlers.items()
             ),
-            replaced(backend, "validate_production_variants", _validating_models()),
-            replaced(backend, "_get_resource_from_arn", self._finding_by_arn()),
+            wrapped(SageMakerModelBackend, "validate_production_variants", _validate_models),
+            wrapped(SageMakerModelBackend, "_get_resource_from_arn", self._find_by_arn),
         ]
 
     def of_endpoint(self, endpoint_name: str) -> list[Component]:
@@ -153,7 +152,9 @@ class InferenceComponents:
         _, config = self._endpoint(component.endpoint_name)
         if body:
             self._check(body, variant_without_model(config, component.variant_name), config)
-        self._expect_alarms(wanted.get("DeploymentConfig", {}), config)
+        with refusing():
+            role = config.kept_members["ExecutionRoleArn"]
+            self.fleets.expect_alarms_for(wanted.get("DeploymentConfig", {}), {role})
         component.desired_copies = wanted.get("RuntimeConfig", {}).get("CopyCount", component.desired_copies)
         component.deployment = wanted.get("DeploymentConfig", component.deployment)
         before, component.body = component.body, body or component.body
@@ -224,21 +225,12 @@ class InferenceComponents:
 
     def _check_container(self, specification: Mapping[str, Any], config: Any) -> None:
         """Check the model, and that the role may read its data and pull its image."""
-        try:
+        with refusing():
             if "ModelName" in specification:
                 check_model(self.fleets.model(specification["ModelName"]), config)
                 self.fleets.launch_model(specification["ModelName"])
             else:
                 self.fleets.launch_container(_inline(specification["Container"], config))
-        except PermissionError as error:
-            raise ValidationError(str(error)) from None
-
-    def _expect_alarms(self, deployment: Mapping[str, Any], config: Any) -> None:
-        try:
-            role = config.kept_members["ExecutionRoleArn"]
-            self.fleets.expect_alarms_for(deployment, {role})
-        except PermissionError as error:
-            raise ValidationError(str(error)) from None
 
     def _models(self) -> Iterator[tuple[str, str]]:
         """Each component with each model that its copies run, or would run when it is scaled out."""
@@ -247,31 +239,18 @@ class InferenceComponents:
                 if "ModelName" in specification:
                     yield f"inference component {component.name}", specification["ModelName"]
 
-    def _finding_by_arn(self) -> Callable[[Any, str], Any]:
-        original = SageMakerModelBackend._get_resource_from_arn
-
-        def find(backend: Any, arn: str) -> Any:
-            by_arn = {each.arn: each for each in self.all.values()}
-            return by_arn[arn] if arn in by_arn else original(backend, arn)
-
-        return find
+    def _find_by_arn(self, original: Callable[[Any, str], Any], backend: Any, arn: str) -> Any:
+        by_arn = {each.arn: each for each in self.all.values()}
+        return by_arn[arn] if arn in by_arn else original(backend, arn)
 
 
 def _handling(handler: _Handler) -> Callable[[Any], ActionResult]:
-    def handle(response: Any) -> ActionResult:
-        return handler(json.loads(response.body))
-
-    return handle
+    return lambda response: handler(json.loads(response.body))
 
 
-def _validating_models() -> Callable[[Any, list[Mapping[str, Any]]], None]:
+def _validate_models(original: Callable[..., None], backend: Any, variants: list[Mapping[str, Any]]) -> None:
     """Look up the models of the variants that have one; moto expects that all have."""
-    original = SageMakerModelBackend.validate_production_variants
-
-    def validate(backend: Any, variants: list[Mapping[str, Any]]) -> None:
-        original(backend, [dict(each) for each in variants if "ModelName" in each])
-
-    return validate
+    original(backend, [dict(each) for each in variants if "ModelName" in each])
 
 
 def _body_of(wanted: Mapping[str, Any]) -> dict[str, Any]:

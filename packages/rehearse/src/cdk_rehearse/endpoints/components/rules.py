@@ -54,11 +54,7 @@ def _check_shared_config(wanted: Mapping[str, Any]) -> None:
 
 
 def variant_without_model(config: Any, name: str | None) -> Mapping[str, Any]:
-    """Return the variant of a configuration that components may use.
-
-    Raises:
-        ValidationError: the endpoint has models of its own, or no such variant.
-    """
+    """Return the variant that components may use, unless the endpoint has models of its own."""
     (first, *_) = variants = config.production_variants
     if any("ModelName" in each for each in variants):
         raise ValidationError(_NOT_SUPPORTED)

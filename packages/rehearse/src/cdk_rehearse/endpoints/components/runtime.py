@@ -17,25 +17,19 @@ from constructs_triton_core.facts.inference_components import (
     NO_CAPACITY,
 )
 
-from ...replacement import replaced
+from ...replacement import wrapped
 from .api import InferenceComponents
 
 __all__ = ["Runtime"]
 
 
-def _reading_binary_bodies() -> Callable[..., None]:
-    """Read bodies in SageMaker's binary format, which moto cannot decode."""
-    original = SageMakerRuntimeResponse.setup_class
-
-    def setup_class(
-        response: Any, request: Any, full_url: str, headers: Any, use_raw_body: bool | None = None
-    ) -> None:
-        original(response, request, full_url, headers, use_raw_body=True)
-        is_raw = response.use_raw_body if use_raw_body is None else use_raw_body
-        if isinstance(response.body, bytes) and not is_raw:
-            response.body = response.body.decode("utf-8", "surrogateescape")
-
-    return setup_class
+def _read_binary_body(original: Callable[..., None], response: Any, *given: Any, **named: Any) -> None:
+    """Read a body in SageMaker's binary format, which moto cannot decode."""
+    is_raw = named.pop("use_raw_body", None)
+    original(response, *given, use_raw_body=True, **named)
+    is_raw = response.use_raw_body if is_raw is None else is_raw
+    if isinstance(response.body, bytes) and not is_raw:
+        response.body = response.body.decode("utf-8", "surrogateescape")
 
 
 class _RefusedError(Exception):
@@ -56,29 +50,22 @@ class Runtime:
 
     def patches(self) -> list[Any]:
         """All patches."""
+        response = SageMakerRuntimeResponse
         return [
-            replaced(SageMakerRuntimeResponse, "setup_class", _reading_binary_bodies()),
-            *(
-                replaced(SageMakerRuntimeResponse, name, self._invoking(name))
-                for name in ("invoke_endpoint", "invoke_endpoint_async")
-            ),
+            wrapped(response, "setup_class", _read_binary_body),
+            *(wrapped(response, name, self._invoke) for name in ("invoke_endpoint", "invoke_endpoint_async")),
         ]
 
-    def _invoking(self, operation: str) -> Callable[[Any], Any]:
-        original = getattr(SageMakerRuntimeResponse, operation)
-
-        def invoke(response: Any) -> Any:
-            name = response.path.split("/")[2]
-            try:
-                self._check(name, response.headers.get(COMPONENT_HEADER))
-                if self.refusal is not None:
-                    raise _RefusedError(self.refusal)
-            except _RefusedError as error:
-                headers = {"status": 400, "x-amzn-errortype": "ValidationError"}
-                return 400, headers, json.dumps({"Message": str(error)})
-            return original(response)
-
-        return invoke
+    def _invoke(self, original: Callable[[Any], Any], response: Any) -> Any:
+        name = response.path.split("/")[2]
+        try:
+            self._check(name, response.headers.get(COMPONENT_HEADER))
+            if self.refusal is not None:
+                raise _RefusedError(self.refusal)
+        except _RefusedError as error:
+            headers = {"status": 400, "x-amzn-errortype": "ValidationError"}
+            return 400, headers, json.dumps({"Message": str(error)})
+        return original(response)
 
     def _check(self, endpoint_name: str, component_name: str | None) -> None:
         if not self._hosts_components(endpoint_name):

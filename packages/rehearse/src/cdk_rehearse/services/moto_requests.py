@@ -1,42 +1,75 @@
-"""Answers, in the form of AWS, requests for services and operations that moto does not have."""
+"""Requests to moto's server that a foreign web page has caused, and those for what moto does not have.
+
+The first are rejected. The others are answered in the form of AWS.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from xml.sax.saxutils import escape
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 
-from ..replacement import replaced
+from constructs_triton_core.untrusted.web_pages import foreign_header
 
-__all__ = ["answer_as_aws", "patches"]
+from ..replacement import replaced, wrapped
 
+__all__ = ["HEADERS", "patches", "refusal"]
+
+HEADERS = ("Host", "Origin", "Sec-Fetch-Site")
+"""The headers that a refusal depends on."""
+
+_HINT = "call the address of the simulated account"
 _FORM = "application/x-www-form-urlencoded"
 _XML_SERVICES = ("cloudfront", "route53", "s3")
 _MISSING = "501 Not Implemented"  # SDKs do not send the request again
 
 
 def patches() -> list[Any]:
-    """The patch of moto's search for a service, which otherwise ends in an ``AttributeError``.
+    """Patches of moto's application, which otherwise answers every host and origin.
 
-    A service is found once, since moto reads the folder of its services for every request.
+    A service is found once, since moto reads the folder of its services for every request. Without the patch,
+    its search for a service that it does not have ends in an ``AttributeError``.
     """
-    original = DomainDispatcherApplication.get_backend_for_host
-
-    def find(application: Any, host: str | None) -> Any:
-        is_address = host is not None and "." in host
-        patterns = application.backend_url_patterns if is_address else ()
-        if is_address and not any(pattern.match(f"http://{host}") for _, pattern in patterns):
-            raise NotImplementedError(f"The simulated account does not have {host}")
-        return original(application, host)
-
-    return [replaced(DomainDispatcherApplication, "get_backend_for_host", cache(find))]
+    find = cache(partial(_find, DomainDispatcherApplication.get_backend_for_host))
+    return [
+        wrapped(DomainDispatcherApplication, "__call__", _call),
+        replaced(DomainDispatcherApplication, "get_backend_for_host", find),
+    ]
 
 
-def answer_as_aws(
+def refusal(headers: Mapping[str, str | None]) -> bytes | None:
+    """Return the body of a refusal, or ``None`` for a request of this machine."""
+    found = ([value] if (value := headers.get(name)) is not None else [] for name in HEADERS)
+    wrong = foreign_header(*found)
+    if wrong is None:
+        return None
+    return json.dumps({"__type": "AccessDeniedException", "message": f"{wrong}; {_HINT}"}).encode()
+
+
+def _call(
+    original: Callable[..., Any], application: Any, environ: dict[str, Any], start_response: Any
+) -> Iterable[bytes]:
+    body = refusal({name: environ.get(f"HTTP_{name.upper().replace('-', '_')}") for name in HEADERS})
+    if body is None:
+        return _answer_as_aws(lambda start: original(application, environ, start), environ, start_response)
+    content = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    start_response("403 Forbidden", content)
+    return [body]
+
+
+def _find(original: Callable[..., Any], application: Any, host: str | None) -> Any:
+    is_address = host is not None and "." in host
+    patterns = application.backend_url_patterns if is_address else ()
+    if is_address and not any(pattern.match(f"http://{host}") for _, pattern in patterns):
+        raise NotImplementedError(f"The simulated account does not have {host}")
+    return original(application, host)
+
+
+def _answer_as_aws(
     ask: Callable[[Callable[..., None]], Iterable[bytes]], environ: Mapping[str, Any], start_response: Any
 ) -> Iterable[bytes]:
     """Return the answer of moto's application ``ask``; an error of AWS in place of a page or an exception."""
