@@ -7,8 +7,6 @@ from functools import cache
 
 from triton_model_check.facts.published import load
 
-__all__ = ["has_kernel"]
-
 _Constraints = Mapping[str, frozenset[str]]
 _FIRST_RELEASE = (1, 19)  # older ones were not asked; they have no kernels that it has not
 

@@ -6,8 +6,6 @@ from functools import cache
 
 from triton_model_check.facts.published import load
 
-__all__ = ["operator_attributes"]
-
 
 @cache
 def operator_attributes(domain: str, operator: str, opset: int) -> frozenset[str] | None:

@@ -8,8 +8,6 @@ from functools import cache
 from constructs_triton_core.facts.versions import parse_version
 from triton_model_check.facts.published import load
 
-__all__ = ["OnnxRuntime", "onnx_runtime"]
-
 
 @dataclass(frozen=True, slots=True)
 class OnnxRuntime:

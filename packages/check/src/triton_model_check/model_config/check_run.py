@@ -15,7 +15,7 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck, R
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.rules import Problem, Rule
 
-__all__ = ["RULES", "RepositoryContext", "run_checks"]
+__all__ = ["RULES", "RepositoryContext"]
 
 # People fix the first ones, and a generated file can have a hundred thousand.
 _MOST_PROBLEMS = 100

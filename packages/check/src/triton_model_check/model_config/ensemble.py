@@ -14,7 +14,7 @@ from typing import Any
 from constructs_triton_core.spelling import closest
 from triton_model_check.model_config.folder import ModelFolder
 
-__all__ = ["EnsembleGraph", "Step"]
+__all__ = ["EnsembleGraph"]
 
 
 @dataclass(frozen=True)

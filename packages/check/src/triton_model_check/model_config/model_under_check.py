@@ -23,8 +23,6 @@ from triton_model_check.model_config.target import ArchiveContent, Target
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
 from triton_model_check.model_files.model_file import ModelFile
 
-__all__ = ["ModelUnderCheck", "RepositoryContext"]
-
 _BACKENDS_WITH_RULES = ("onnxruntime", "pytorch", "tensorrt", "fil", "vllm", "tensorrtllm")
 
 

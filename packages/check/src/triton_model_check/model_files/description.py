@@ -24,8 +24,6 @@ from triton_model_check.model_files.tensorrt_plan import describe_plan
 from triton_model_check.model_files.torchscript import describe_torchscript
 from triton_model_check.model_files.trees import describe_tree
 
-__all__ = ["describe", "format_of"]
-
 _ONNX_FILE = "model.onnx"
 _READERS: dict[ModelFormat, Callable[[Path, BinaryIO], ModelFile]] = {
     "torchscript": describe_torchscript,

@@ -6,8 +6,6 @@ from typing import BinaryIO
 
 from triton_model_check.model_files.model_file import FaultCode, FileFault
 
-__all__ = ["POINTER_BYTES", "POINTER_HINT", "POINTER_MESSAGE", "is_pointer", "pointer_fault"]
-
 POINTER_BYTES = 1024
 """A pointer is smaller than this. Source: Git LFS specification."""
 POINTER_MESSAGE = "is a Git LFS pointer, not the file itself"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["FaultCode", "FileFault", "ModelFile", "ModelFormat", "ModelTensor"]
+__all__ = ["ModelFile", "ModelTensor"]
 
 ModelFormat = Literal[
     "onnx", "ort", "tensorrt_plan", "torchscript", "openvino", "tree", "savedmodel", "dali", "unknown"

@@ -13,8 +13,6 @@ from triton_model_check.model_files.model_file import FileFault
 from triton_model_check.model_files.onnx_graph import OnnxGraph
 from triton_model_check.model_files.onnx_tensors import ExternalData
 
-__all__ = ["external_data_faults", "used_external_data"]
-
 _MODEL_FOLDER = "/opt/ml/model/"
 
 

@@ -19,8 +19,6 @@ from triton_model_check.model_files.onnx_external_data import external_data_faul
 from triton_model_check.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxNode, plain_domain
 from triton_model_check.model_files.onnx_tensors import OnnxTensor
 
-__all__ = ["invalid_graph", "no_kernel", "not_a_model", "onnx_faults"]
-
 # Built into the runtime, but not in the list of its operators.
 _UNLISTED_DOMAINS = frozenset(
     {

@@ -28,8 +28,6 @@ from triton_model_check.model_files.onnx_shapes import Inference, infer
 from triton_model_check.model_files.protobuf_wire import MessageFile, MessageReader, WireError
 from triton_model_check.model_files.wrong_content import recognize
 
-__all__ = ["describe_onnx"]
-
 _DATA_TYPES = {
     1: "TYPE_FP32",
     2: "TYPE_UINT8",

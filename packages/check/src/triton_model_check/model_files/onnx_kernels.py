@@ -14,8 +14,6 @@ from onnx.onnx_cpp2py_export import defs
 
 from triton_model_check.facts.onnx_kernels import has_kernel
 
-__all__ = ["missing_kernel"]
-
 _DOMAINS = {"": "ai.onnx", "ai.onnx.ml": "ai.onnx.ml"}
 # The runtime turns a Constant into an initializer before it looks for kernels.
 _WITHOUT_KERNEL = frozenset({"Constant"})

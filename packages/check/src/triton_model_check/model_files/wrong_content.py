@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import BinaryIO, NamedTuple
 
-__all__ = ["PICKLE", "ZIP", "WrongContent", "recognize"]
-
 _HEAD_BYTES = 512
 
 

@@ -25,15 +25,6 @@ from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.model_repository.content_digest import ContentDigest
 from triton_model_check.model_repository.members import FileState, Member, changed_error, unreadable_error
 
-__all__ = [
-    "BLOCK_BYTES",
-    "COMPRESSION_LEVELS",
-    "DEFAULT_COMPRESSION_LEVEL",
-    "count_workers",
-    "stream_size",
-    "write_archive",
-]
-
 BLOCK_BYTES = 1 << 20
 COMPRESSION_LEVELS = range(4)
 DEFAULT_COMPRESSION_LEVEL = 2

@@ -15,8 +15,6 @@ from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_repository.repository import ModelRepository
 from triton_model_check.model_repository.temporary_folders import partial_folder
 
-__all__ = ["ModelRepositoryBuilder", "Source"]
-
 Source = str | os.PathLike[str] | bytes
 """The path of a file or folder to copy, or the content of a file as bytes."""
 

@@ -17,8 +17,6 @@ from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES
 from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.model_repository.members import FileState, Member, changed_error, unreadable_error
 
-__all__ = ["ContentDigest", "digest_of", "hash_files"]
-
 ContentDigest = bytes
 """BLAKE3 of one file's content, 32 bytes."""
 

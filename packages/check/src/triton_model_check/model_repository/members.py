@@ -19,19 +19,7 @@ if TYPE_CHECKING:
     from triton_model_check.model_config.folder import ModelFolder
     from triton_model_check.model_repository.repository import ModelRepository
 
-__all__ = [
-    "DIRECTORY_MODE",
-    "MAX_DEPTH",
-    "PLAIN_MODE",
-    "FileState",
-    "Member",
-    "changed_error",
-    "collect_members",
-    "fold_mode",
-    "is_utf8",
-    "members_of",
-    "unreadable_error",
-]
+__all__ = ["DIRECTORY_MODE", "PLAIN_MODE", "FileState", "Member", "collect_members", "fold_mode"]
 
 DIRECTORY_MODE, EXECUTABLE_MODE, PLAIN_MODE = 0o755, 0o755, 0o644
 

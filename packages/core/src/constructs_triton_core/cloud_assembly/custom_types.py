@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ADOPTED_TYPE", "GUARDED_POLICY_TYPE", "GUARDED_TARGET_TYPE"]
+__all__ = ["ADOPTED_TYPE"]
 
 ADOPTED_TYPE = "Custom::TritonAdoptedEndpoint"
 """An endpoint that existed before its stack, with the properties of ``AWS::SageMaker::Endpoint``."""

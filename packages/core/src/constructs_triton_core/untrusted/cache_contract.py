@@ -34,7 +34,6 @@ from constructs_triton_core.untrusted.terminal import print_note
 __all__ = [
     "DRAFT_PREFIX",
     "SMALL_BYTES",
-    "FileDigest",
     "Seal",
     "is_own",
     "is_settled",

@@ -15,8 +15,6 @@ from constructs_triton_core.errors import ArchiveError, InvalidValueError
 from triton_model_check.artifacts.environments.lock import LOCK_MEMBER, EnvironmentLock, read_lock
 from triton_model_check.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 
-__all__ = ["EnvironmentContents", "InstalledPackage", "read_contents"]
-
 _LIMITS = UnpackLimits(max_bytes=1 << 36)
 _MOST_LOCK_BYTES, _MOST_METADATA_BYTES, _MOST_PACKAGES = 16 << 20, 1 << 20, 10_000
 #: Of all packages, and the names of libraries; a large environment has 30 MiB of metadata.

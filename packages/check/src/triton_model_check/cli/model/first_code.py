@@ -11,8 +11,6 @@ from typing import Any
 from constructs_triton_core.datatypes import Datatype, by_data_type
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["first_code"]
-
 _CODE = '''\
 """Triton model {name}: answers with zeros. Replace them in respond()."""
 

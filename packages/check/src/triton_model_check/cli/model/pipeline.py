@@ -13,8 +13,6 @@ from triton_model_check.model_config import Ensemble, ModelConfig
 from triton_model_check.model_config.loaded_config import complete
 from triton_model_check.model_repository import ModelRepository
 
-__all__ = ["pipeline_of"]
-
 _SITE = re.compile(rf"^{re.escape(Path(__file__).name)}:\d+: ", re.MULTILINE)
 
 

@@ -15,8 +15,6 @@ from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_config.text import TextFault, format_model_config
 
-__all__ = ["ConfigProblem", "config_problems", "refuse_errors", "report"]
-
 UNNAMED = "model"
 _COMPLETES_NOTHING = b"class TritonPythonModel:\n    def execute(self, requests): ...\n"
 

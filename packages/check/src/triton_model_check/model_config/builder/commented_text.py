@@ -6,8 +6,6 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
-__all__ = ["with_comments"]
-
 _WIDTH = 100
 _FIELD = re.compile(r"[a-z_]+")
 

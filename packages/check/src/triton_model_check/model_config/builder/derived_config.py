@@ -32,7 +32,7 @@ from triton_model_check.model_files import describe
 from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.trees import TREE_MODEL_FILES
 
-__all__ = ["PYTHON_SYNTAX", "DerivedConfig", "checked_name", "derive"]
+__all__ = ["DerivedConfig", "derive"]
 
 _BACKENDS: dict[str, Backend] = {
     "onnx": OnnxruntimeBackend(),

@@ -18,8 +18,6 @@ from triton_model_check.model_config.loaded_files import tree_row_size
 from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 
-__all__ = ["Derivation", "derive_tensors"]
-
 _TREE_MAX_BATCH_SIZE = 8192
 _MOST_NAMES = 3
 _TREE_EXAMPLE = {"input": "input__0", "output": "output__0", "dims": "28"}

@@ -19,8 +19,6 @@ from triton_model_check.model_config.builder.tensors import DataType, ModelInput
 from triton_model_check.model_config.builder.wiring import PlannedStep, Wiring, wire
 from triton_model_check.model_config.schema import message_class
 
-__all__ = ["Ensemble"]
-
 # A later step may fix these; every other error is raised by the call that causes it.
 _UNFINISHED = frozenset(
     {

@@ -12,8 +12,6 @@ from triton_model_check.model_config.builder.tensors import ModelInput, ModelOut
 from triton_model_check.model_config.builder.wiring import PlannedStep, Tensor, Wiring
 from triton_model_check.model_config.schema import data_type_name
 
-__all__ = ["Declared", "batch_size_of", "inferred"]
-
 Declared = TypeVar("Declared", ModelInput, ModelOutput)
 
 

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["PlannedStep", "Tensor", "Wiring", "wire"]
-
 
 @dataclass(frozen=True)
 class PlannedStep:

@@ -19,8 +19,6 @@ from triton_model_check.model_config.packed_environment import ACTIVATE, PackedE
 from triton_model_check.model_config.python_source import Import
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__ = ["PARAMETER", "PLACE", "environment_of", "environment_rule"]
-
 _MANAGER = "triton python_backend EnvironmentManager"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 PARAMETER = "EXECUTION_ENV_PATH"

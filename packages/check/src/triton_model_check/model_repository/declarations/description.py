@@ -16,8 +16,6 @@ from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_repository.declarations.options import CompositionOptions
 from triton_model_check.untrusted.toml_files import TomlFile, is_inside
 
-__all__ = ["ALL_MODELS", "DESCRIPTION_FILE", "DescribedEnvironment", "ModelDescription"]
-
 DESCRIPTION_FILE = "triton-models.toml"
 ALL_MODELS = "*"
 """Stands for all models of the Python backend in ``python_environments``."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 
-__all__ = ["CompositionOptions"]
-
 
 @dataclass(frozen=True, slots=True)
 class CompositionOptions:

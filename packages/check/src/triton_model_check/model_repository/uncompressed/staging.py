@@ -39,16 +39,7 @@ from triton_model_check.model_repository.uncompressed.names import KEEP_FILE
 if TYPE_CHECKING:
     from triton_model_check.model_repository.repository import ModelRepository
 
-__all__ = [
-    "LARGE_FILE_BYTES",
-    "LARGE_SUFFIX",
-    "LargeFile",
-    "ModelFiles",
-    "SmallFile",
-    "StagedModel",
-    "list_files",
-    "stage",
-]
+__all__ = ["LARGE_SUFFIX", "StagedModel", "list_files", "stage"]
 
 LARGE_FILE_BYTES = 8_000_000
 """A file above this size is uploaded by itself."""

@@ -12,8 +12,6 @@ from triton_model_check.model_config.packing.packed_files import PackedFiles, is
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_files.git_lfs import POINTER_HINT, POINTER_MESSAGE, is_pointer
 
-__all__ = ["POINTER_CODE", "pointer_path", "pointers_of"]
-
 POINTER_CODE = "file-git-lfs-pointer"
 
 
