@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from triton_model_check.model_files.git_lfs import pointer_fault
 from triton_model_check.model_files.model_file import FileFault, ModelFile, ModelFormat
-from triton_model_check.model_files.wrong_content import recognize
+from triton_model_check.model_files.wrong_content import pointer_fault, recognize
 
 _HEAD_BYTES = 4096
 _CHUNK_BYTES = 1 << 20

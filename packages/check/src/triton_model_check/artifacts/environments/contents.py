@@ -57,13 +57,7 @@ class EnvironmentContents:
 
 
 def read_contents(path: Path) -> EnvironmentContents:
-    """Read a packed environment, also one of conda-pack or venv-pack. It is not unpacked.
-
-    Raises:
-        ArchiveError: it cannot be read, is damaged, or contains no Python packages.
-        InvalidValueError: there is no such file, or its lock file was written by another version of this
-            package.
-    """
+    """Read a packed environment, also one of conda-pack or venv-pack. It is not unpacked."""
     if not path.is_file():
         reason = "is a folder" if path.is_dir() else "does not exist"
         raise InvalidValueError(f"{path}: {reason}; pass an archive of `constructs-triton env build`")

@@ -39,9 +39,6 @@ def pipeline_of(name: str, steps: Sequence[str], repository: Path, max_batch_siz
     """Return the ensemble of models in ``repository``; ``steps`` are the values of ``--step``.
 
     An input that no step writes becomes an input of the ensemble, and an output that no step reads an output.
-
-    Raises:
-        InvalidValueError: a step has another form, or Triton would reject the ensemble.
     """
     if not steps:
         raise InvalidValueError(

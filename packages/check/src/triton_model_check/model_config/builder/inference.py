@@ -16,11 +16,7 @@ Declared = TypeVar("Declared", ModelInput, ModelOutput)
 
 
 def batch_size_of(name: str, given: int | None, steps: Sequence[PlannedStep]) -> int:
-    """Return the ``max_batch_size`` of an ensemble: the given one, or the smallest of its models.
-
-    Raises:
-        InvalidValueError: none is given, and only some of the models have batching.
-    """
+    """Return the ``max_batch_size`` of an ensemble: the given one, or the smallest of its models."""
     if given is not None:
         return given
     sizes = {step.model_name: step.max_batch_size for step in steps if step.max_batch_size is not None}

@@ -17,8 +17,6 @@ from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__: list[str] = []
-
 _VALIDATE = "triton core ValidateModelConfig"
 _RUNTIMES = {
     name: (f"libtriton_{name}.so",)

@@ -12,8 +12,6 @@ from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 
-__all__: list[str] = []
-
 _AUTO_COMPLETE = "onnxruntime_backend ModelState::AutoCompleteMaxBatch"
 _TYPES = "onnxruntime_backend ConvertFromOnnxDataType"
 _VALIDATE_INPUTS = "onnxruntime_backend ModelInstanceState::ValidateInputs"

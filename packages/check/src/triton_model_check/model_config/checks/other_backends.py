@@ -17,8 +17,6 @@ from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.trees import TREE_MODEL_FILES
 
-__all__: list[str] = []
-
 _LOAD = "onnxruntime_backend ModelState::LoadModel"
 _SINGLE_MODEL_FOLDER = "/opt/ml/model/"
 _PARAMETER = 'parameters { key: "%s" value { string_value: "%s" } }'

@@ -11,8 +11,6 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
 
-__all__: list[str] = []
-
 _VALIDATE = "triton core ValidateModelConfig"
 _CONTROLS = "triton core GetBooleanSequenceControlProperties"
 _START, _READY, _END, _CORRID = range(4)

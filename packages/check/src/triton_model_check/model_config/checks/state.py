@@ -12,8 +12,6 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
 
-__all__: list[str] = []
-
 _LENGTH_BYTES = 4
 _SOURCE = "triton core SequenceBatchScheduler"
 

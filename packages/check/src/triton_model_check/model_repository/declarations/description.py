@@ -78,11 +78,7 @@ class ModelDescription:
         return cls(file, CompositionOptions(calls, also_served), environments)
 
     def refuse_unknown(self, models: Iterable[str]) -> None:
-        """Check that the models which the file names exist; a check reports called models that do not.
-
-        Raises:
-            InvalidValueError: there is no such model.
-        """
+        """Check that the models which the file names exist; a check reports called models that do not."""
         known = list(models)
         named = [(_CALLS, name) for name in self.composition.calls]
         named += [(_ENVIRONMENTS, name) for name in self.environments if name != ALL_MODELS]

@@ -18,8 +18,6 @@ from triton_model_check.model_config.checks.instances import groups, resolved_ki
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__: list[str] = []
-
 _SOURCE = "triton vllm_backend, src/model.py"
 _ENGINE = "vllm 0.19.0 and 0.33.0, vllm/engine/arg_utils.py"
 _LORA_FILE = "multi_lora.json"

@@ -10,7 +10,7 @@ from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.packing.packed_files import PackedFiles, is_composed, same_on_some_disks
 from triton_model_check.model_config.rules import Problem, rule
-from triton_model_check.model_files.git_lfs import POINTER_HINT, POINTER_MESSAGE, is_pointer
+from triton_model_check.model_files.wrong_content import POINTER_HINT, POINTER_MESSAGE, is_pointer
 
 POINTER_CODE = "file-git-lfs-pointer"
 
