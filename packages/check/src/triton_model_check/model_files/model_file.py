@@ -48,6 +48,11 @@ class ModelTensor:
     shape: tuple[int, ...] | None
     is_optional: bool = False
 
+    @property
+    def is_batched(self) -> bool:
+        """Whether it begins with a dimension of variable size."""
+        return bool(self.shape) and self.shape is not None and self.shape[0] == -1
+
 
 @dataclass(frozen=True, slots=True)
 class FileFault:
@@ -113,3 +118,8 @@ class ModelFile:
     has_inferred_shapes: bool = False
     not_checked: tuple[str, ...] = ()
     data_files: tuple[str, ...] = ()
+
+    @property
+    def fixed_tensors(self) -> list[ModelTensor]:
+        """The required inputs and the outputs without a batch dimension."""
+        return [each for each in (*self.inputs, *self.outputs) if not (each.is_optional or each.is_batched)]

@@ -182,12 +182,8 @@ def _has_batch_dimension(
     inputs: tuple[ModelTensor, ...], outputs: tuple[ModelTensor, ...], *, is_inferred: bool
 ) -> bool | None:
     """A2: every required input and every output begins with a dimension of variable size."""
-    if not all(_is_batched(each) for each in inputs if not each.is_optional):
+    if not all(each.is_batched for each in inputs if not each.is_optional):
         return False
     if not is_inferred and any(each.shape is None for each in outputs):
         return None
-    return all(_is_batched(each) for each in outputs)
-
-
-def _is_batched(tensor: ModelTensor) -> bool:
-    return bool(tensor.shape) and tensor.shape is not None and tensor.shape[0] == -1
+    return all(each.is_batched for each in outputs)

@@ -170,7 +170,6 @@ class Ensemble:
             inputs=_mapping("inputs", inputs),
             outputs=_mapping("outputs", outputs),
             model_version=model_version,
-            site="",
         )
         models = self._with_models((*below, *(() if config is None else (config,))))
         return self._next(

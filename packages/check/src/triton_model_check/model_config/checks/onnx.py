@@ -57,19 +57,13 @@ def batching(model: ModelUnderCheck) -> Iterator[Problem]:
                 "model does not support batching while non-zero max_batch_size is specified, "
                 f"got max_batch_size {config.max_batch_size}"
             )
-            fixed = ", ".join(_fixed_tensors(file))
+            fixed = ", ".join(f'"{each.name}" {list(each.shape or ())}' for each in file.fixed_tensors)
             hint = f"set max_batch_size: 0, or export the model with a variable first dimension of {fixed}"
             yield Problem(message, ("max_batch_size",), hint)
 
 
 def _contradicts_batching(model: ModelUnderCheck, file: ModelFile, config: Any) -> bool:
     return model.is_auto_completed and file.has_batch_dimension is False and config.max_batch_size != 0
-
-
-def _fixed_tensors(file: ModelFile) -> Iterator[str]:
-    for each in (*file.inputs, *file.outputs):
-        if not each.is_optional and (not each.shape or each.shape[0] != -1):
-            yield f'"{each.name}" {list(each.shape or ())}'
 
 
 # Names.
