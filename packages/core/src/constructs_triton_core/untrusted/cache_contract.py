@@ -253,11 +253,7 @@ class Seal:
         write_value(path, [self.key, self.note, rows])
 
     def checked(
-        self,
-        paths: Mapping[str, Path],
-        *,
-        digest_of: FileDigest = sha256_of,
-        outside: Collection[str] = (),
+        self, paths: Mapping[str, Path], *, digest_of: FileDigest = sha256_of, outside: Collection[str] = ()
     ) -> Seal:
         """Return the seal with the present states of the files.
 

@@ -101,11 +101,7 @@ class Ensemble:
     # --- building -----------------------------------------------------------------------------------------
 
     def input(
-        self,
-        tensor: str | ModelInput,
-        *,
-        data_type: DataType = "TYPE_INVALID",
-        dims: Sequence[int] = (),
+        self, tensor: str | ModelInput, *, data_type: DataType = "TYPE_INVALID", dims: Sequence[int] = ()
     ) -> Ensemble:
         """Add an input.
 
@@ -122,11 +118,7 @@ class Ensemble:
         return self._next("input", declared.name, inputs=(*self._draft.inputs, declared))
 
     def output(
-        self,
-        tensor: str | ModelOutput,
-        *,
-        data_type: DataType = "TYPE_INVALID",
-        dims: Sequence[int] = (),
+        self, tensor: str | ModelOutput, *, data_type: DataType = "TYPE_INVALID", dims: Sequence[int] = ()
     ) -> Ensemble:
         """Add an output.
 

@@ -40,12 +40,7 @@ def _pairs(file: ModelFile, config: Any) -> Iterator[_Pair]:
 # Batching.
 
 
-@rule(
-    "onnx-batching",
-    "onnxruntime",
-    needs_files=True,
-    source=_AUTO_COMPLETE,
-)
+@rule("onnx-batching", "onnxruntime", needs_files=True, source=_AUTO_COMPLETE)
 def batching(model: ModelUnderCheck) -> Iterator[Problem]:
     """A model without a batch dimension has ``max_batch_size: 0``.
 

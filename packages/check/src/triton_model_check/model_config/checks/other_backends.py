@@ -186,12 +186,7 @@ def _integer_problems(key: str, value: str) -> Iterator[Problem]:
         yield Problem(message, ("parameters", key), 'write "0" or "1"')
 
 
-@rule(
-    "onnx-accelerator",
-    "onnxruntime",
-    source=_LOAD,
-    when=("optimization",),
-)
+@rule("onnx-accelerator", "onnxruntime", source=_LOAD, when=("optimization",))
 def accelerator(model: ModelUnderCheck) -> Iterator[Problem]:
     """On CPUs, the only execution accelerator is OpenVINO.
 

@@ -237,13 +237,7 @@ def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, path=site and site.path, line=site and site.line, hint=hint)
 
 
-@rule(
-    "python-called-model-unknown",
-    "model",
-    severity=Severity.WARNING,
-    source=_README,
-    needs_files=True,
-)
+@rule("python-called-model-unknown", "model", severity=Severity.WARNING, source=_README, needs_files=True)
 def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a called model can be read from the source, or is declared.
 

@@ -134,12 +134,7 @@ def preserve_ordering(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, place, "remove preserve_ordering, or set timeout_action: REJECT")
 
 
-@rule(
-    "scheduler-response-cache",
-    when=("response_cache",),
-    source=_VALIDATE,
-    hint="remove response_cache",
-)
+@rule("scheduler-response-cache", when=("response_cache",), source=_VALIDATE, hint="remove response_cache")
 def response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
     """A model with sequence batching and a decoupled model have no response cache.
 

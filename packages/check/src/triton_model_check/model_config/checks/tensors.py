@@ -213,12 +213,7 @@ def declared_twice(field: str, tensors: Sequence[Any]) -> Iterator[Problem]:
             yield Problem(f'{field} "{name}" is declared {count} times', (field, second))
 
 
-@rule(
-    "tensor-missing",
-    severity=Severity.WARNING,
-    source=_OBSERVED,
-    needs_files=True,
-)
+@rule("tensor-missing", severity=Severity.WARNING, source=_OBSERVED, needs_files=True)
 def one_sided(model: ModelUnderCheck) -> Iterator[Problem]:
     """A Python model or an ensemble has both inputs and outputs.
 

@@ -28,13 +28,7 @@ def pointer_path(model: ModelUnderCheck, *parts: str) -> str | None:
     return posixpath.normpath(model.folder.relative(*parts)) if found else None
 
 
-@rule(
-    POINTER_CODE,
-    "model",
-    rejects=False,
-    source="Git LFS specification: The Pointer",
-    hint=POINTER_HINT,
-)
+@rule(POINTER_CODE, "model", rejects=False, source="Git LFS specification: The Pointer", hint=POINTER_HINT)
 def git_lfs_pointer(model: ModelUnderCheck) -> Iterator[Problem]:
     """No file is a Git LFS pointer.
 
