@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from check_examples import write
+from check_examples.repositories import CLASS
 from cpu_limit import cpu_limit
 
 from constructs_triton_core.errors import ModelConfigError
@@ -226,10 +228,7 @@ def test_configuration_above_one_mib_is_a_finding(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["config.pbtxt", "1/model.py", "1/weights"])
 def test_named_pipe_is_a_finding_and_is_not_opened(tmp_path: Path, name: str) -> None:
     """``check`` names a pipe and does not wait for its writer."""
-    (tmp_path / "m/1").mkdir(parents=True)
-    files = {"config.pbtxt": HEAD, "1/model.py": "class TritonPythonModel:\n    def execute(self, r): ...\n"}
-    for other, content in files.items():
-        (tmp_path / "m" / other).write_text(content)
+    write({"config.pbtxt": HEAD, "1/model.py": CLASS}, tmp_path / "m")
     (tmp_path / "m" / name).unlink(missing_ok=True)
     os.mkfifo(tmp_path / "m" / name)
     findings = ModelRepository.from_directory(tmp_path).check().findings
