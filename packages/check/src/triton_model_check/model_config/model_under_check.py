@@ -93,7 +93,11 @@ class RepositoryContext:
             for step in folder.step_models:
                 users.setdefault(step, []).append(folder.name)
         found: set[str] = set()
-        waiting = [name for name, folder in self.folders.items() if _is_decoupled(folder)]
+        waiting = [
+            name
+            for name, folder in self.folders.items()
+            if folder.config is not None and folder.config.model_transaction_policy.decoupled
+        ]
         while waiting:
             name = waiting.pop()
             if name not in found:
@@ -109,10 +113,6 @@ class RepositoryContext:
             for name, folder in self.folders.items()
         }
         return {min(cycle): sorted(cycle) for cycle in find_cycles(steps)}
-
-
-def _is_decoupled(folder: ModelFolder) -> bool:
-    return folder.config is not None and bool(folder.config.model_transaction_policy.decoupled)
 
 
 class ModelUnderCheck:

@@ -171,7 +171,7 @@ _ZEROS = (
 def _described(path: Path) -> ModelFile:
     if not os.path.lexists(path):
         raise InvalidValueError(f"{path}: does not exist; pass the path of a model file")
-    file = describe(path, model_format="onnx") if _is_onnx_folder(path) else describe(path)
+    file = describe(path, model_format="onnx" if (path / "model.onnx").is_file() else None)
     if file.format == "unknown" and path.is_dir():
         raise InvalidValueError(f"{path}: is a folder; pass the model file in it, such as {path}/model.onnx")
     if file.format == "unknown":
@@ -180,10 +180,6 @@ def _described(path: Path) -> ModelFile:
             "for code that runs the model, use `constructs-triton model new --backend python NAME`"
         )
     return file
-
-
-def _is_onnx_folder(path: Path) -> bool:
-    return path.is_dir() and (path / "model.onnx").is_file()
 
 
 def _default_name(file: Path, given: Path) -> str:

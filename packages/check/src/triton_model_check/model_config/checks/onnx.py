@@ -202,17 +202,14 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
             is_computed = pair.field == "output" and pair.tensor.name in batch_outputs
             if is_computed or _contradicts_batching(model, file, config):
                 continue
-            if _is_filled_in(model, pair) and 0 in pair.tensor.dims:
+            is_filled_in = model.config is None or not getattr(model.config, pair.field)
+            if is_filled_in and 0 in pair.tensor.dims:
                 message = f'model {pair.field} "{pair.tensor.name}" dimension must be integer >= 1, got 0'
                 yield Problem(message, (pair.field,), "export the model with a size of at least 1")
             is_exact = pair.field == "input" or file.has_inferred_shapes
             problem = _dims_problem(pair, config.max_batch_size > 0, is_exact)
             if problem is not None:
                 yield Problem(problem[0], (pair.field, pair.position, "dims"), problem[1])
-
-
-def _is_filled_in(model: ModelUnderCheck, pair: _Pair) -> bool:
-    return model.config is None or not getattr(model.config, pair.field)
 
 
 def _dims_problem(pair: _Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] | None:

@@ -76,12 +76,12 @@ def classifier(model: ModelUnderCheck) -> Iterator[Problem]:
 
     The parameter is ``output_class``; images from 25.09 on also accept ``is_classifier``.
     """
-    name, value = _classifier(model)
+    name = next((each for each in ("output_class", "is_classifier") if each in model.config_parameters), "")
     if not name:
         example = _PARAMETER % ("output_class", "true")
         hint = f"add {example} for a classifier, or false for a regression model"
         yield Problem("the parameter output_class is required", hint=hint)
-    elif value == "true" and "threshold" not in model.config_parameters:
+    elif model.parameter(name) == "true" and "threshold" not in model.config_parameters:
         message = "the parameter threshold is required for a classifier"
         yield Problem(message, ("parameters", name), f"add {_PARAMETER % ('threshold', '0.5')}")
 
@@ -135,12 +135,6 @@ def tree_version(model: ModelUnderCheck) -> Iterator[Problem]:
             newer = f"{first_published('24.10')} or newer"
             hint = f"use image version {newer}, or save the model with an older XGBoost"
             yield Problem(message, path=model.place_of(file.path), hint=hint)
-
-
-def _classifier(model: ModelUnderCheck) -> tuple[str, str]:
-    """Return the parameter that says whether the model is a classifier, and its value, or ``("", "")``."""
-    name = next((each for each in ("output_class", "is_classifier") if each in model.config_parameters), "")
-    return name, model.parameter(name)
 
 
 # ONNX Runtime.
