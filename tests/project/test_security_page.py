@@ -23,7 +23,7 @@ TESTS: Mapping[str, Mapping[str, str]] = {
     "`.tritonignore`": {
         "test_members.py": "test_unreadable_rules_are_an_error",
         "test_ignore_patterns.py": (
-            "test_hostile_pattern_takes_linear_time test_many_double_stars_are_an_error"
+            "test_hostile_pattern_takes_linear_time test_invalid_pattern_is_a_value_error"
         ),
     },
     "`triton-models.toml`": {
@@ -136,7 +136,7 @@ TESTS: Mapping[str, Mapping[str, str]] = {
     ): {
         "test_child_processes.py": "test_no_module_starts_a_child_process",
         "test_environments.py": (
-            "test_foreign_code_does_not_get_the_callers_variables test_foreign_code_gets_what_programs_need"
+            "test_variables_that_are_not_passed test_foreign_code_gets_what_programs_need"
         ),
         "test_children.py": (
             "test_child_ends_with_its_parent test_modules_of_the_current_folder_are_not_imported "
@@ -149,7 +149,9 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         "test_bounded_process.py": "test_limits_end_a_request",
     },
     "your tools: uv, cdk, docker, podman, the compiler, nvidia-smi, and the gateway of `LocalEndpoint`": {
-        "test_environments.py": ("test_tools_work_as_the_user_set_them_up test_tools_have_their_own_python"),
+        "test_environments.py": (
+            "test_tools_work_as_the_user_set_them_up test_variables_that_are_not_passed"
+        ),
         "test_children.py": (
             "test_tool_ends_with_its_parent test_time_limit_ends_a_program_and_what_it_started"
         ),

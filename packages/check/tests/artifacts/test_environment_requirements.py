@@ -13,6 +13,7 @@ from triton_model_check.artifacts.environments.requirements import read_requirem
 from triton_model_check.artifacts.environments.target import image_target, server_target
 
 HASH = "--hash=sha256:" + "0" * 64
+LOCK = "# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git\n"
 
 
 def write(path: Path, text: str) -> Path:
@@ -39,22 +40,6 @@ def test_digest_depends_on_the_requirements_alone(tmp_path: Path) -> None:
     assert (digests[0] == digests[1], digests[0] == digests[2]) == (True, False)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("# nothing\n--no-index\n", "contains no requirement; add a package"),
-        ("-e .\n", "editable packages cannot be packed, got '-e .'; build a wheel"),
-        ("--index-url https://me:secret@host/simple\na\n", r"contains a password.*https://\*\*\*@host"),
-        ("-r absent.txt\n", r"absent\.txt: cannot be read \(no such file"),
-    ],
-)
-def test_requirements_that_are_refused(text: str, message: str, tmp_path: Path) -> None:
-    """The message names the file and says what to do; a password is not repeated."""
-    with pytest.raises(InvalidValueError, match=message) as error:
-        read_requirements(write(tmp_path / "requirements.txt", text))
-    assert "secret" not in str(error.value)
-
-
 def test_password_in_a_variable_is_accepted(tmp_path: Path) -> None:
     """Only the name of the variable is written into the lock file."""
     line = "--index-url https://${USER}:${TOKEN}@host/simple"
@@ -78,30 +63,43 @@ def test_a_file_that_is_not_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "extras", "message"),
+    ("name", "text", "extras", "message"),
     [
-        ("[project", (), "is not valid TOML"),
-        ("[tool.x]\n", (), r"has no table \[project\]"),
-        ('[project]\ndependencies = "a"\n', (), "dependencies must be a list of strings"),
-        ('[project]\ndynamic = ["dependencies"]\n', (), "run `uv lock`, and pass uv.lock"),
-        ('[project]\ndependencies = ["a"]\n', ("gpu",), 'has no extra "gpu"; use one of nothing'),
+        ("requirements.txt", "# nothing\n--no-index\n", (), "contains no requirement; add a package"),
+        ("requirements.txt", "-e .\n", (), "editable packages cannot be packed, got '-e .'; build a wheel"),
         (
+            "requirements.txt",
+            "--index-url https://me:secret@host/simple\na\n",
+            (),
+            r"contains a password.*https://\*\*\*@host",
+        ),
+        ("requirements.txt", "-r absent.txt\n", (), r"absent\.txt: cannot be read \(no such file"),
+        ("requirements.txt", "a\n", ("x",), r"extras need pyproject.toml or uv.lock.*httpx\[http2\]"),
+        ("pyproject.toml", "[project", (), "is not valid TOML"),
+        ("pyproject.toml", "[tool.x]\n", (), r"has no table \[project\]"),
+        ("pyproject.toml", '[project]\ndependencies = "a"\n', (), "dependencies must be a list of strings"),
+        ("pyproject.toml", '[project]\ndynamic = ["dependencies"]\n', (), "run `uv lock`, and pass uv.lock"),
+        (
+            "pyproject.toml",
+            '[project]\ndependencies = ["a"]\n',
+            ("gpu",),
+            'has no extra "gpu"; use one of nothing',
+        ),
+        (
+            "pyproject.toml",
             '[project]\ndependencies = ["A>1"]\n[tool.uv.sources]\na = { path = "x" }\n',
             (),
             'has "a", which only uv resolves',
         ),
     ],
 )
-def test_projects_that_are_refused(text: str, extras: tuple[str, ...], message: str, tmp_path: Path) -> None:
-    """The message names what cannot be read from the file, and what to pass instead."""
-    with pytest.raises(InvalidValueError, match=message):
-        read_requirements(write(tmp_path / "pyproject.toml", text), extras)
-
-
-def test_extras_need_a_project(tmp_path: Path) -> None:
-    """A requirements.txt has extras in its lines."""
-    with pytest.raises(InvalidValueError, match=r"extras need pyproject.toml or uv.lock.*httpx\[http2\]"):
-        read_requirements(write(tmp_path / "requirements.txt", "a\n"), ["x"])
+def test_files_that_are_refused(
+    name: str, text: str, extras: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    """The message names the file and says what to pass instead; a password is not repeated."""
+    with pytest.raises(InvalidValueError, match=message) as error:
+        read_requirements(write(tmp_path / name, text), extras)
+    assert "secret" not in str(error.value)
 
 
 def test_targets_of_images_and_of_this_machine() -> None:
@@ -129,8 +127,7 @@ def test_targets_of_images_and_of_this_machine() -> None:
 )
 def test_files_that_are_no_lock_files(content: str, tmp_path: Path) -> None:
     """A file of another program or version is not used."""
-    lock = "# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git\n"
-    path = write(lock_path(tmp_path / "requirements.txt", image_target()), content.format(lock=lock))
+    path = write(lock_path(tmp_path / "requirements.txt", image_target()), content.format(lock=LOCK))
     with pytest.raises(
         InvalidValueError, match=r"requirements\.py3\.12\.lock: is not a lock file.*delete it"
     ):
@@ -146,12 +143,9 @@ def test_a_header_with_other_values_is_refused(name: str, value: object, tmp_pat
         **dict.fromkeys(("python", "platform", "digest"), "x"),
         **{key: [] for key in ("requirements", "constraints", "options", "extras")},
     }
-    first = (
-        "# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git\n"
-    )
-    assert read_lock(f"{first}# {json.dumps(header)}\n".encode(), "lock").python == "x"
+    assert read_lock(f"{LOCK}# {json.dumps(header)}\n".encode(), "lock").python == "x"
     with pytest.raises(InvalidValueError, match="is not a lock file"):
-        read_lock(f"{first}# {json.dumps({**header, name: value})}\n".encode(), "lock")
+        read_lock(f"{LOCK}# {json.dumps({**header, name: value})}\n".encode(), "lock")
 
 
 def test_lock_file_that_cannot_be_read(tmp_path: Path) -> None:

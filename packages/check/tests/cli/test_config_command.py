@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from check_examples import write
 from check_examples.onnx_models import relu
 from check_examples.torch_and_plan import plan
 
@@ -38,10 +39,8 @@ ensemble_scheduling { step {
 @pytest.fixture
 def models(tmp_path: Path) -> Path:
     """A repository of a model and an ensemble of it."""
-    for name, text in (("model", MODEL), ("chain", ENSEMBLE)):
-        (tmp_path / name / "1").mkdir(parents=True)
-        (tmp_path / name / "config.pbtxt").write_text(text)
-    return tmp_path
+    files = {"model/config.pbtxt": MODEL, "chain/config.pbtxt": ENSEMBLE}
+    return write({**files, "model/1": None, "chain/1": None}, tmp_path)
 
 
 def _show(capsys: pytest.CaptureFixture[str], *words: object) -> str:
@@ -71,8 +70,7 @@ def test_repository_shows_graphs_as_text(models: Path, capsys: pytest.CaptureFix
 
 def test_what_triton_fills_in_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Tensors and batching come from an ONNX file; fields that the configuration contains are not marked."""
-    (tmp_path / "net" / "1").mkdir(parents=True)
-    (tmp_path / "net" / "1" / "model.onnx").write_bytes(relu())
+    write({"net/1/model.onnx": relu()}, tmp_path)
     lines = [" ".join(line.split()) for line in _show(capsys, tmp_path / "net").splitlines()]
     assert lines[0] == "net"
     assert {"max_batch_size 4 filled in", "backend onnxruntime filled in"} <= set(lines)
@@ -86,9 +84,7 @@ def test_what_triton_fills_in_is_marked(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_what_is_unknown_is_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A model file that is damaged, or that only its backend reads, is named below the tables."""
-    for name, file, content in (("a", "model.onnx", b""), ("b", "model.plan", plan())):
-        (tmp_path / name / "1").mkdir(parents=True)
-        (tmp_path / name / "1" / file).write_bytes(content)
+    write({"a/1/model.onnx": b"", "b/1/model.plan": plan()}, tmp_path)
     notes = [line for line in _show(capsys, tmp_path).splitlines() if line.startswith("note: ")]
     assert notes == [
         "note: a/1/model.onnx: ModelProto does not have a graph: it is an empty file",

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from check_examples import write
+from check_examples.repositories import CLASS
 from cpu_limit import cpu_limit
 
 from constructs_triton_core.errors import ModelConfigError
@@ -55,16 +57,12 @@ def test_fault_names_code_line_and_column(text: str, code: str, line: int, colum
         ("max_batch_size: 8 response_cache { enable: 0x1 }", 8),
         ("max_batch_size: 8\r\nresponse_cache < enable: t >", 8),
         ("max_batch_size: 8 # \u65e5\u672c", 8),
+        (b"# caf\xe9\nmax_batch_size: 8", 8),  # a comment in another encoding
     ],
 )
-def test_spellings_that_the_server_reads_are_read(text: str, max_batch_size: int) -> None:
+def test_spellings_that_the_server_reads_are_read(text: str | bytes, max_batch_size: int) -> None:
     """A file that the server's parser accepts is accepted, even if Python's parser rejects it."""
     assert parse_model_config(text).max_batch_size == max_batch_size
-
-
-def test_bytes_outside_utf8_in_a_comment_do_no_harm() -> None:
-    """A comment in another encoding is not an error, as on the server."""
-    assert parse_model_config(b"# caf\xe9\nmax_batch_size: 8").max_batch_size == 8
 
 
 def test_unknown_name_is_guessed() -> None:
@@ -230,10 +228,7 @@ def test_configuration_above_one_mib_is_a_finding(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["config.pbtxt", "1/model.py", "1/weights"])
 def test_named_pipe_is_a_finding_and_is_not_opened(tmp_path: Path, name: str) -> None:
     """``check`` names a pipe and does not wait for its writer."""
-    (tmp_path / "m/1").mkdir(parents=True)
-    files = {"config.pbtxt": HEAD, "1/model.py": "class TritonPythonModel:\n    def execute(self, r): ...\n"}
-    for other, content in files.items():
-        (tmp_path / "m" / other).write_text(content)
+    write({"config.pbtxt": HEAD, "1/model.py": CLASS}, tmp_path / "m")
     (tmp_path / "m" / name).unlink(missing_ok=True)
     os.mkfifo(tmp_path / "m" / name)
     findings = ModelRepository.from_directory(tmp_path).check().findings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from check_examples import write
 from cpu_limit import cpu_limit
 
 from triton_model_check.model_config.cycles import find_cycles
@@ -105,13 +106,12 @@ def test_cycle_of_many_ensembles_is_found_in_linear_time(tmp_path: Path) -> None
     """The cycle is reported once, with its ensembles, and without one that only leads to it."""
     count = 400
     for index in range(count + 1):
-        (tmp_path / f"e{index}/1").mkdir(parents=True)
         following = (index + 1) % count if index < count else 0
         tensor = "data_type: TYPE_FP32 dims: 1"
         io = f'input {{ name: "IN" {tensor} }} output {{ name: "OUT" {tensor} }}'
         scheduled = step(f"e{following}", {"IN": "IN"}, {"OUT": "OUT"})
         text = f'platform: "ensemble" {io} ensemble_scheduling {{ {scheduled} }}'
-        (tmp_path / f"e{index}/config.pbtxt").write_text(text)
+        write({f"e{index}/config.pbtxt": text, f"e{index}/1": None}, tmp_path)
     (finding,) = ModelRepository.from_directory(tmp_path).check().findings
     assert (finding.code, finding.path) == ("ensemble-model-cycle", "e0/config.pbtxt")
     assert '"e0", "e1", "e10"' in finding.message
@@ -151,11 +151,7 @@ def test_step_without_configuration_has_no_tensors(tmp_path: Path) -> None:
         f'output {{ name: "OUT" {tensor} }} ensemble_scheduling {{ {scheduled} }}',
         "b/1/model.py": "class TritonPythonModel:\n    def execute(self, requests): ...\n",
     }
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).write_text(content)
-    (tmp_path / "a/1").mkdir()
-    report = ModelRepository.from_directory(tmp_path).check()
+    report = ModelRepository.from_directory(write({**files, "a/1": None}, tmp_path)).check()
     found = [finding.message for finding in report.findings if finding.code == "ensemble-unknown-tensor"]
     assert len(found) == 2
     assert 'step 1 ("b") input_map: ensemble tensor "IN" is mapped to non-existing input "X"' in found

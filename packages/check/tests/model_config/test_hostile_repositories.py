@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from check_examples import write
 from cpu_limit import cpu_limit
 
 from constructs_triton_core.findings import Finding
@@ -22,10 +23,7 @@ FIELD = "9223372036854775807,"
 
 
 def _check(folder: Path, config: str, files: dict[str, bytes]) -> Report:
-    for place, content in {"config.pbtxt": config.encode(), **files}.items():
-        path = folder / "m" / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    write({"config.pbtxt": config, **files}, folder / "m")
     return ModelRepository.from_directory(folder).check()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from check_examples import write
 from check_examples.torch_and_plan import plan, torchscript
 
 from triton_model_check.model_config.target import Target
@@ -24,10 +25,7 @@ TREES = (
 
 
 def _codes(folder: Path, config: str, files: dict[str, bytes], target: Target | None = None) -> list[str]:
-    for name, content in {"config.pbtxt": config.encode(), **files}.items():
-        path = folder / "m" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    write({"config.pbtxt": config, **files}, folder / "m")
     report = ModelRepository.from_directory(folder).check(target or Target(default_model="m"))
     return [finding.code for finding in report.errors]
 

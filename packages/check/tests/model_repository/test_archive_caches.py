@@ -66,15 +66,6 @@ def test_digest_is_used_only_for_an_unchanged_file(tmp_path: Path, change) -> No
     assert cache.find(files_of(tmp_path / "r")) == {}
 
 
-@pytest.mark.usefixtures("keeps_digests_of_small_files")
-def test_digest_of_a_recent_file_is_not_kept(tmp_path: Path) -> None:
-    """A file written just before it was read may change again within one tick of the file system's clock."""
-    write_repository(tmp_path / "r", {"m/a": b"a"})
-    cache, files = DigestCache(tmp_path / "c"), files_of(tmp_path / "r")
-    cache.add(files, {"m/a": MARK}, time.time_ns())
-    assert cache.find(files) == {}
-
-
 @pytest.fixture
 def fill(tmp_path: Path):  # type: ignore[no-untyped-def]
     """Add archives of 100 bytes, one second of use apart."""

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from check_examples import Files, write
 from check_examples.onnx_models import relu
 
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
@@ -17,16 +18,8 @@ PYTHON_MODEL = "class TritonPythonModel:\n  def auto_complete_config(c): ...\n  
 STEP = 'step {{ model_name: "{}" model_version: -1 }}'
 
 
-def make(directory: Path, files: dict[str, str | None]) -> ModelRepository:
-    """A repository of these files; ``None`` is an empty folder."""
-    for name, content in files.items():
-        path = directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if content is None:
-            path.mkdir(parents=True)
-        else:
-            path.write_text(content, encoding="utf-8")
-    return ModelRepository.from_directory(directory)
+def make(directory: Path, files: Files) -> ModelRepository:
+    return ModelRepository.from_directory(write(files, directory))
 
 
 def ensemble(*models: str) -> str:
@@ -158,10 +151,3 @@ def test_archive_name_is_free_in_a_multi_model_endpoint(tmp_path: Path) -> None:
     assert [e.code for e in repository.check(Target(default_model="roberta")).errors] == [
         "layout-name-differs"
     ]
-
-
-def test_version_directory_that_git_dropped_is_created_by_packing(tmp_path: Path) -> None:
-    """An ensemble without a version directory is an error for the folder, and valid once packing adds one."""
-    repository = make(tmp_path, {"pipe/config.pbtxt": ensemble("absent")})
-    as_it_lies = {finding.code for finding in repository.check(is_packed=False).findings}
-    assert as_it_lies - {finding.code for finding in repository.check().findings} == {"layout-no-version"}

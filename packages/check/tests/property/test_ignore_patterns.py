@@ -40,20 +40,21 @@ def test_hostile_pattern_takes_linear_time(pattern: str) -> None:
         assert compile_patterns([pattern]).check_file("/".join(["a" * 255] * 3)).include is None
 
 
-def test_many_double_stars_are_an_error() -> None:
-    """Each of them tries every folder of a path."""
-    with pytest.raises(ValueError, match=r"more than 2 \*\* in a pattern"):
-        compile_patterns(["a/**/a/**/a/**/b"])
-
-
 @pytest.mark.parametrize("pattern", ["[[]", "*[---]*", "*[&&]*", "*[||]*", "*[~~]*"])
 def test_set_of_another_syntax_gives_no_warning(pattern: str) -> None:
     """The tests turn warnings of ``re`` into errors; users would see them on their terminal."""
     compile_patterns([pattern])
 
 
-@pytest.mark.parametrize("pattern", ["[?[-?]", "\\"])
-def test_invalid_pattern_is_a_value_error(pattern: str) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("[?[-?]", "bad character range"),
+        ("\\", "Invalid git pattern"),
+        ("a/**/a/**/a/**/b", r"more than 2 \*\* in a pattern"),  # each tries every folder of a path
+    ],
+)
+def test_invalid_pattern_is_a_value_error(pattern: str, message: str) -> None:
     """The error of the regular expression that pathspec makes of it is not one."""
-    with pytest.raises(ValueError, match=r"bad character range|Invalid git pattern"):
+    with pytest.raises(ValueError, match=message):
         compile_patterns([pattern])

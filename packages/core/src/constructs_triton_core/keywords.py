@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast, is_typeddict
 from constructs_triton_core import OWN_PACKAGES
 from constructs_triton_core.spelling import closest, did_you_mean
 
-__all__ = ["check_keywords", "check_known", "check_names", "keywords_of"]
+__all__ = ["check_known", "check_names", "keywords_of"]
 
 ValueT = TypeVar("ValueT")
 _CONSTRUCTORS = ("__init__", "__new__", "__call__")

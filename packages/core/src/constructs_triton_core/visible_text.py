@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["visible", "visible_lines"]
+__all__ = ["visible"]
 
 # How GitHub Actions and Azure Pipelines begin a command in the log of a job; blanks may stand before it.
 _COMMANDS = ("::", "##[", "##vso[")

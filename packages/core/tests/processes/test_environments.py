@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from constructs_triton_core.processes.environments import foreign_environment, own_environment
@@ -19,11 +21,19 @@ TOOLS = [
 LOADERS = ["PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"]
 
 
-@pytest.mark.parametrize("name", [*SECRETS, *LOADERS, "LD_PRELOAD"])
-def test_foreign_code_does_not_get_the_callers_variables(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Credentials, the places that have them, and what changes the import of modules are not passed."""
+@pytest.mark.parametrize(
+    ("environment", "name"),
+    [
+        *((foreign_environment, name) for name in (*SECRETS, *LOADERS, "LD_PRELOAD")),
+        *((own_environment, name) for name in LOADERS),
+    ],
+)
+def test_variables_that_are_not_passed(
+    environment: Callable[..., dict[str, str]], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Foreign code gets no credentials, nor the places that have them, and no tool this program's Python."""
     monkeypatch.setenv(name, "x")
-    assert name not in foreign_environment()
+    assert name not in environment()
 
 
 @pytest.mark.parametrize("name", ["PATH", "HOME", "TMPDIR", "LC_ALL", "LD_LIBRARY_PATH"])
@@ -38,12 +48,4 @@ def test_foreign_code_gets_what_programs_need(name: str, monkeypatch: pytest.Mon
 def test_tools_work_as_the_user_set_them_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proxies, certificates, package indexes and the address of Docker reach the user's tools."""
     monkeypatch.setenv(name, "x")
-    assert own_environment()[name] == "x"
-
-
-@pytest.mark.parametrize("name", LOADERS)
-def test_tools_have_their_own_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variables of this program's Python do not reach a tool that is written in another Python."""
-    monkeypatch.setenv(name, "x")
-    assert name not in own_environment()
-    assert own_environment(NO_COLOR="1")["NO_COLOR"] == "1"
+    assert own_environment(NO_COLOR="1") == {**own_environment(), name: "x", "NO_COLOR": "1"}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton_core.program.signals import ending_with_signals
+from constructs_triton_core.program.program import ending_with_signals
 
 _PROGRAM = [sys.executable, "-m", "constructs_triton.cli"]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from constructs_triton_core.program.program import Command, Program
 
-__all__ = ["PROGRAM", "main"]
-
 _EXAMPLES = """\
   triton-model-check models                find the errors of a model repository
   triton-model-check model new model.onnx  create models/model from a model file

@@ -18,8 +18,6 @@ from triton_model_check.model_config.loaded_config import complete
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.declarations.description import DESCRIPTION_FILE
 
-_PIPE_WIDTH = 160
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``config`` to its parser."""

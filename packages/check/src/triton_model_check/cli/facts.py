@@ -17,10 +17,6 @@ from triton_model_check.facts.compatibility import VariantFacts, check_compatibi
 from triton_model_check.facts.environment import variables
 from triton_model_check.facts.inference_ami import default_inference_ami
 
-__all__ = ["add_arguments", "run"]
-
-_WIDE = 200  # width of a table in a pipe, where lines must not be broken
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``facts image``, ``facts instance`` and ``facts environment``."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from constructs_triton_core.datatypes import DATATYPES, by_data_type, by_datatype
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["TensorOption", "read_shapes", "read_tensor"]
+__all__ = ["read_shapes"]
 
 _SIZES = re.compile(r"-?\d+(,-?\d+)*")
 

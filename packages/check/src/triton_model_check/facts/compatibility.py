@@ -14,7 +14,7 @@ from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 from triton_model_check.facts.images import ImageVersion, image_version, published_versions
 
-__all__ = ["RULES", "Rule", "VariantFacts", "check_compatibility"]
+__all__ = ["RULES", "VariantFacts", "check_compatibility"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

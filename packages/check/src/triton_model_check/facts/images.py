@@ -19,21 +19,10 @@ from triton_model_check.facts.published import load
 
 __all__ = [
     "DEFAULT_VERSION",
-    "ImageVersion",
-    "account",
-    "all_regions",
-    "dns_suffix",
     "first_published",
-    "image_of_backend",
-    "image_packages",
     "image_uri",
     "image_version",
-    "newest_version",
-    "newest_with",
     "published_versions",
-    "regions",
-    "repository_name",
-    "require_regions",
     "version_of_image",
 ]
 

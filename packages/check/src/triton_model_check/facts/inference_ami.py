@@ -23,8 +23,6 @@ from triton_model_check.facts.published import load
 
 __all__ = [
     "FOR_THE_IMAGE",
-    "AmiChoice",
-    "Certainty",
     "InferenceAmi",
     "ami_of_cuda",
     "cuda_mismatch",

@@ -6,8 +6,6 @@ from functools import cache
 
 from triton_model_check.facts.published import load
 
-__all__ = ["default_gpu_memory_utilization", "engine_arguments"]
-
 
 @cache
 def engine_arguments() -> frozenset[str]:

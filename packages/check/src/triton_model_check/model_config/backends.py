@@ -10,16 +10,7 @@ from typing import NamedTuple
 
 from triton_model_check.model_config.folder import ModelFolder
 
-__all__ = [
-    "BACKEND_OF_OTHER_NAME",
-    "KNOWN_BACKENDS",
-    "MODEL_FILES",
-    "Backend",
-    "KnownBackend",
-    "backend_of_file",
-    "fix_of_wrong_backend",
-    "infer_backend",
-]
+__all__ = ["infer_backend"]
 
 
 class KnownBackend(NamedTuple):

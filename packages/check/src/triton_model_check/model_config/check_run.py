@@ -15,7 +15,7 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck, R
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.rules import Problem, Rule
 
-__all__ = ["RULES", "RepositoryContext", "run_checks"]
+__all__ = ["RULES", "RepositoryContext"]
 
 # People fix the first ones, and a generated file can have a hundred thousand.
 _MOST_PROBLEMS = 100
@@ -52,7 +52,8 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
     if pointers:
         findings = _with_one_of_each(pointers, findings)
     findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))
-    not_checked = tuple(line for name in sorted(context.loaded) for line in _not_checked(context, name))
+    loaded = sorted(context.loaded & context.models.keys())
+    not_checked = tuple(line for name in loaded for line in context.models[name].not_checked)
     return Report(repository, tuple(dict.fromkeys(findings)), not_checked)
 
 
@@ -68,11 +69,6 @@ def _with_one_of_each(pointers: Collection[str], findings: Iterable[Finding]) ->
         elif each.rejects:
             rejected.add(each.path)
     return [replace(each, rejects=each.rejects or each.path in rejected) for each in kept]
-
-
-def _not_checked(context: RepositoryContext, name: str) -> tuple[str, ...]:
-    model = context.models.get(name)
-    return model.not_checked if model is not None else ()
 
 
 def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:

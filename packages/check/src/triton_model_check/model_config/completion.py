@@ -12,8 +12,6 @@ from triton_model_check.model_config.backends import Backend
 from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 
-__all__ = ["DEFAULT_MAX_BATCH_SIZE", "complete_core", "complete_from_onnx", "is_complete"]
-
 DEFAULT_MAX_BATCH_SIZE = 4
 """The ``max_batch_size`` that the backend sets if the model supports batching and none is written."""
 

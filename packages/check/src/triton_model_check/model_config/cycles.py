@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["find_cycles"]
-
 
 def find_cycles(followers: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """Return the groups of nodes that reach each other, among them nodes that follow themselves.

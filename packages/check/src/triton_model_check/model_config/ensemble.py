@@ -14,7 +14,7 @@ from typing import Any
 from constructs_triton_core.spelling import closest
 from triton_model_check.model_config.folder import ModelFolder
 
-__all__ = ["EnsembleGraph", "Step"]
+__all__ = ["EnsembleGraph"]
 
 
 @dataclass(frozen=True)
@@ -173,14 +173,12 @@ class EnsembleGraph:
             step = waiting.popleft()
             yield step
             for tensor in dict.fromkeys(step.output_map.values()):
-                for reader in () if tensor in known else dict.fromkeys(self._readers_of(tensor)):
+                readers = dict.fromkeys(reader.index for reader in self.readers.get(tensor, ()))
+                for reader in () if tensor in known else readers:
                     missing[reader].discard(tensor)
                     if not missing[reader]:
                         waiting.append(self.steps[reader])
                 known.add(tensor)
-
-    def _readers_of(self, tensor: str) -> Iterator[int]:
-        return (step.index for step in self.readers.get(tensor, ()))
 
     def joins_decoupled_branches(self, decoupled_models: Collection[str]) -> tuple[Step, ...]:
         """Return steps with inputs from different decoupled models.

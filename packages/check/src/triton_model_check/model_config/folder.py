@@ -18,7 +18,7 @@ from triton_model_check.model_config.packed_environment import PackedEnvironment
 from triton_model_check.model_config.text import TextFault, decode, read_text_fault, size_fault
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
 
-__all__ = ["CONFIG_FILE", "HEAD_BYTES", "ModelFolder", "is_directory"]
+__all__ = ["CONFIG_FILE", "ModelFolder"]
 
 CONFIG_FILE = "config.pbtxt"
 HEAD_BYTES = 1024

@@ -12,7 +12,7 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck, R
 from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_config.target import Target
 
-__all__ = ["LoadedConfig", "complete"]
+__all__ = ["complete"]
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,7 @@ from triton_model_check.model_files import describe
 from triton_model_check.model_files.model_file import ModelFile, ModelFormat
 from triton_model_check.model_files.trees import TREE_MODEL_FILES
 
-__all__ = [
-    "FileToLoad",
-    "describe_file",
-    "file_to_load",
-    "files_to_load",
-    "tree_model_type",
-    "tree_row_size",
-]
+__all__ = ["describe_file", "file_to_load"]
 
 _FORMATS: dict[str, tuple[ModelFormat, str]] = {
     "onnxruntime": ("onnx", "model.onnx"),

@@ -14,8 +14,6 @@ from dataclasses import field as dataclass_field
 
 from triton_model_check.model_config.text_spellings import STRING_OR_COMMENT
 
-__all__ = ["FieldPath", "Locations"]
-
 FieldPath = tuple[str | int, ...]
 """Names and indices from the top of the message: ``("input", 0, "dims")``. An entry of a map may have its key
 instead of its index: ``("parameters", "EXECUTION_ENV_PATH")``."""

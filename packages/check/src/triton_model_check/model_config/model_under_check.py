@@ -23,8 +23,6 @@ from triton_model_check.model_config.target import ArchiveContent, Target
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
 from triton_model_check.model_files.model_file import ModelFile
 
-__all__ = ["ModelUnderCheck", "RepositoryContext"]
-
 _BACKENDS_WITH_RULES = ("onnxruntime", "pytorch", "tensorrt", "fil", "vllm", "tensorrtllm")
 
 
@@ -95,7 +93,11 @@ class RepositoryContext:
             for step in folder.step_models:
                 users.setdefault(step, []).append(folder.name)
         found: set[str] = set()
-        waiting = [name for name, folder in self.folders.items() if _is_decoupled(folder)]
+        waiting = [
+            name
+            for name, folder in self.folders.items()
+            if folder.config is not None and folder.config.model_transaction_policy.decoupled
+        ]
         while waiting:
             name = waiting.pop()
             if name not in found:
@@ -111,10 +113,6 @@ class RepositoryContext:
             for name, folder in self.folders.items()
         }
         return {min(cycle): sorted(cycle) for cycle in find_cycles(steps)}
-
-
-def _is_decoupled(folder: ModelFolder) -> bool:
-    return folder.config is not None and bool(folder.config.model_transaction_policy.decoupled)
 
 
 class ModelUnderCheck:

@@ -16,7 +16,7 @@ from constructs_triton_core.errors import ArchiveError
 from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 
-__all__ = ["ACTIVATE", "INTERPRETER", "PackedEnvironment", "packed_python", "read_environment"]
+__all__ = ["packed_python", "read_environment"]
 
 ACTIVATE, INTERPRETER, SETTINGS = "bin/activate", "bin/python3", "pyvenv.cfg"
 _LIBRARY = re.compile(r"(?:^|/)lib/python(3\.\d+)(?:/|$)")

@@ -18,7 +18,7 @@ from triton_model_check.model_config.backends import infer_backend
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.python_source import is_over_budget, nodes_of
 
-__all__ = ["CallSite", "ModelCalls", "NamedTensor", "find_calls", "find_tensors"]
+__all__ = ["CallSite", "ModelCalls", "find_calls"]
 
 _REQUEST = "InferenceRequest"
 _INPUT, _TENSOR = "get_input_tensor_by_name", "Tensor"

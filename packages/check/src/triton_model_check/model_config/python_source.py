@@ -11,8 +11,6 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import NamedTuple
 
-__all__ = ["Import", "PythonSource", "is_over_budget", "nodes_of"]
-
 _MAX_PIECES = 100_000
 # Before Python 3.12, the parser looks for each expression of an f-string from the string's beginning.
 _MAX_BRACES_TIMES_BYTES = 1_500_000_000

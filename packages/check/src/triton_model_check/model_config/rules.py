@@ -9,8 +9,6 @@ from typing import Any, Literal, NamedTuple
 from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.locations import FieldPath
 
-__all__ = ["RULES", "Problem", "Rule", "rule"]
-
 Scope = Literal[
     "model",
     "fault",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from google.protobuf.descriptor_pool import DescriptorPool
 
-__all__ = ["data_type_name", "enum_values", "field_names", "message_class", "new_model_config"]
+__all__ = ["data_type_name", "field_names", "message_class", "new_model_config"]
 
 _PACKAGE = "inference"
 _DESCRIPTOR = "model_config.binpb"

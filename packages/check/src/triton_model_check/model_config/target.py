@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from constructs_triton_core.facts.instance_types import InstanceType
 
-__all__ = ["ArchiveContent", "Mode", "Target"]
+__all__ = ["Mode", "Target"]
 
 Mode = Literal["single", "multi-model"]
 

@@ -27,13 +27,7 @@ from triton_model_check.model_config.text_spellings import (
     respell,
 )
 
-__all__ = [
-    "TextFault",
-    "format_model_config",
-    "parse_model_config",
-    "read_text_fault",
-    "size_fault",
-]
+__all__ = ["format_model_config", "parse_model_config", "read_text_fault"]
 
 MAX_PIECES = 100_000
 _MAX_MESSAGE = 300

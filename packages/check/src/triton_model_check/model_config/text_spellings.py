@@ -6,15 +6,6 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-__all__ = [
-    "MAX_TEXT_BYTES",
-    "STRING_OR_COMMENT",
-    "count_pieces",
-    "lenient_spellings",
-    "longest_run",
-    "respell",
-]
-
 MAX_TEXT_BYTES = 1 << 20
 """The largest configuration or Python source of a model that is read."""
 

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from triton_model_check.model_files.git_lfs import pointer_fault
 from triton_model_check.model_files.model_file import FaultCode, FileFault, ModelFile, ModelFormat
 from triton_model_check.model_files.onnx_faults import not_a_model
 from triton_model_check.model_files.onnx_file import describe_onnx
@@ -23,8 +22,7 @@ from triton_model_check.model_files.other_formats import (
 from triton_model_check.model_files.tensorrt_plan import describe_plan
 from triton_model_check.model_files.torchscript import describe_torchscript
 from triton_model_check.model_files.trees import describe_tree
-
-__all__ = ["describe", "format_of"]
+from triton_model_check.model_files.wrong_content import pointer_fault
 
 _ONNX_FILE = "model.onnx"
 _READERS: dict[ModelFormat, Callable[[Path, BinaryIO], ModelFile]] = {

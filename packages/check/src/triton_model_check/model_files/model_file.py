@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["FaultCode", "FileFault", "ModelFile", "ModelFormat", "ModelTensor"]
+__all__ = ["ModelFile", "ModelTensor"]
 
 ModelFormat = Literal[
     "onnx", "ort", "tensorrt_plan", "torchscript", "openvino", "tree", "savedmodel", "dali", "unknown"
@@ -47,6 +47,11 @@ class ModelTensor:
     data_type: str
     shape: tuple[int, ...] | None
     is_optional: bool = False
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether it begins with a dimension of variable size."""
+        return bool(self.shape) and self.shape is not None and self.shape[0] == -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +118,8 @@ class ModelFile:
     has_inferred_shapes: bool = False
     not_checked: tuple[str, ...] = ()
     data_files: tuple[str, ...] = ()
+
+    @property
+    def fixed_tensors(self) -> list[ModelTensor]:
+        """The required inputs and the outputs without a batch dimension."""
+        return [each for each in (*self.inputs, *self.outputs) if not (each.is_optional or each.is_batched)]

@@ -8,12 +8,15 @@ from pathlib import Path
 
 from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.facts.onnxruntime import OnnxRuntime
-from triton_model_check.model_files.git_lfs import POINTER_BYTES, POINTER_HINT, POINTER_MESSAGE, is_pointer
 from triton_model_check.model_files.model_file import FileFault
 from triton_model_check.model_files.onnx_graph import OnnxGraph
 from triton_model_check.model_files.onnx_tensors import ExternalData
-
-__all__ = ["external_data_faults", "used_external_data"]
+from triton_model_check.model_files.wrong_content import (
+    POINTER_BYTES,
+    POINTER_HINT,
+    POINTER_MESSAGE,
+    is_pointer,
+)
 
 _MODEL_FOLDER = "/opt/ml/model/"
 

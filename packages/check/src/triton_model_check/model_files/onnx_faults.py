@@ -12,14 +12,11 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain, islice
 from pathlib import Path
 
-from triton_model_check.facts.onnx_operators import operator_attributes
-from triton_model_check.facts.onnxruntime import OnnxRuntime
+from triton_model_check.facts.onnxruntime import OnnxRuntime, operator_attributes
 from triton_model_check.model_files.model_file import FileFault
 from triton_model_check.model_files.onnx_external_data import external_data_faults
 from triton_model_check.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxNode, plain_domain
 from triton_model_check.model_files.onnx_tensors import OnnxTensor
-
-__all__ = ["invalid_graph", "no_kernel", "not_a_model", "onnx_faults"]
 
 # Built into the runtime, but not in the list of its operators.
 _UNLISTED_DOMAINS = frozenset(

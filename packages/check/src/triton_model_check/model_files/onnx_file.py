@@ -28,8 +28,6 @@ from triton_model_check.model_files.onnx_shapes import Inference, infer
 from triton_model_check.model_files.protobuf_wire import MessageFile, MessageReader, WireError
 from triton_model_check.model_files.wrong_content import recognize
 
-__all__ = ["describe_onnx"]
-
 _DATA_TYPES = {
     1: "TYPE_FP32",
     2: "TYPE_UINT8",
@@ -184,12 +182,8 @@ def _has_batch_dimension(
     inputs: tuple[ModelTensor, ...], outputs: tuple[ModelTensor, ...], *, is_inferred: bool
 ) -> bool | None:
     """A2: every required input and every output begins with a dimension of variable size."""
-    if not all(_is_batched(each) for each in inputs if not each.is_optional):
+    if not all(each.is_batched for each in inputs if not each.is_optional):
         return False
     if not is_inferred and any(each.shape is None for each in outputs):
         return None
-    return all(_is_batched(each) for each in outputs)
-
-
-def _is_batched(tensor: ModelTensor) -> bool:
-    return bool(tensor.shape) and tensor.shape is not None and tensor.shape[0] == -1
+    return all(each.is_batched for each in outputs)

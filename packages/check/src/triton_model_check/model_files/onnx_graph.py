@@ -14,7 +14,7 @@ from typing import NamedTuple
 from triton_model_check.model_files.onnx_tensors import ExternalData, OnnxTensor, read_tensor
 from triton_model_check.model_files.protobuf_wire import Field, MessageReader, WireError, signed
 
-__all__ = ["OnnxFunction", "OnnxGraph", "OnnxModel", "OnnxNode", "OnnxValue", "plain_domain", "read_model"]
+__all__ = ["OnnxGraph", "read_model"]
 
 # protobuf refuses more than 100 nested messages; a graph within a graph takes three.
 _MOST_GRAPHS_DEEP = 32

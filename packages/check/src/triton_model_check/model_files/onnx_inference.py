@@ -18,8 +18,6 @@ from onnx.onnx_cpp2py_export import checker, defs, shape_inference
 
 from triton_model_check.model_files.onnx_kernels import missing_kernel
 
-__all__ = ["infer_shapes"]
-
 Shape = tuple[int, ...] | None
 _Shapes = Mapping[str, Shape]
 _LONGEST_REASON = 300

@@ -18,8 +18,6 @@ from constructs_triton_core.processes.bounded_process import BoundedProcess
 from constructs_triton_core.untrusted.budget import OverBudgetError
 from triton_model_check.model_files.protobuf_wire import Field, MessageReader, encode_varint
 
-__all__ = ["Inference", "Shape", "infer"]
-
 Shape = tuple[int, ...] | None
 _LARGEST_KEPT_BYTES = 1024
 _LARGEST_TABLE_BYTES = 64 << 10

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.model_files.protobuf_wire import Field, MessageReader, signed
 
-__all__ = ["ExternalData", "OnnxTensor", "read_tensor"]
-
 _EXTERNAL = 1
 #: Bytes of an element of each ``TensorProto.DataType`` that has whole bytes.
 _ITEM_BYTES = {

@@ -9,15 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from triton_model_check.model_files.git_lfs import pointer_fault
 from triton_model_check.model_files.model_file import FileFault, ModelFile, ModelFormat
-from triton_model_check.model_files.wrong_content import recognize
-
-__all__ = [
-    "describe_by_content",
-    "describe_openvino",
-    "describe_saved_model",
-]
+from triton_model_check.model_files.wrong_content import pointer_fault, recognize
 
 _HEAD_BYTES = 4096
 _CHUNK_BYTES = 1 << 20

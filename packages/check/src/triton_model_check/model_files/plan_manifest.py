@@ -16,7 +16,7 @@ from typing import Any
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.regular_files import read_json
 
-__all__ = ["MANIFEST_FILE", "PlanManifest", "manifest_of", "read_manifest"]
+__all__ = ["MANIFEST_FILE", "PlanManifest", "read_manifest"]
 
 MANIFEST_FILE = "plan.json"
 _FORMAT = 1

@@ -15,8 +15,6 @@ from triton_model_check.facts.images import image_version as image_facts
 from triton_model_check.model_files.model_file import FileFault, ModelFile
 from triton_model_check.model_files.wrong_content import recognize
 
-__all__ = ["describe_plan"]
-
 _TAG = b"ftrt"
 _HEADER_BYTES = 28
 _VERSION = slice(24, 28)

@@ -23,8 +23,6 @@ from constructs_triton_core.untrusted.budget import OverBudgetError
 from triton_model_check.model_files.model_file import FileFault, ModelFile, ModelTensor
 from triton_model_check.model_files.wrong_content import PICKLE, ZIP, recognize
 
-__all__ = ["describe_torchscript"]
-
 _LARGEST_MEMBER_BYTES = 8 << 20
 _LARGEST_CODE_BYTES = 32 << 20
 _LARGEST_LIST_BYTES = 4 << 20

@@ -10,8 +10,6 @@ from typing import Any
 
 from constructs_triton_core.untrusted.regular_files import read_json
 
-__all__ = ["Transformer", "read_transformer"]
-
 # With these keys the size of the cache follows another formula.
 _OTHER_CACHES = ("kv_lora_rank", "layer_types", "sliding_window", "ssm_cfg", "state_size", "text_config")
 

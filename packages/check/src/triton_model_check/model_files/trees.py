@@ -16,7 +16,7 @@ from typing import BinaryIO
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 from triton_model_check.model_files.other_formats import describe_by_content
 
-__all__ = ["FIRST_UNPUBLISHED_XGBOOST", "TREE_MODEL_FILES", "describe_tree"]
+__all__ = ["FIRST_UNPUBLISHED_XGBOOST"]
 
 TREE_MODEL_FILES = {
     "xgboost": "xgboost.model",

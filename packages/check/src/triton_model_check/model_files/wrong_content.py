@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import BinaryIO, NamedTuple
 
-__all__ = ["PICKLE", "ZIP", "WrongContent", "recognize"]
+from triton_model_check.model_files.model_file import FaultCode, FileFault
 
 _HEAD_BYTES = 512
 
@@ -57,3 +57,26 @@ def _plan(head: bytes) -> WrongContent:
     if len(head) < _PLAN_HEADER_BYTES:
         return WrongContent("an incomplete TensorRT plan", "copy the whole file again")
     return WrongContent("a TensorRT plan", 'name it model.plan, and set backend: "tensorrt"')
+
+
+# Git LFS: the text in place of a large file for which `git lfs pull` was not run.
+
+POINTER_BYTES = 1024
+"""A pointer is smaller than this. Source: Git LFS specification."""
+POINTER_MESSAGE = "is a Git LFS pointer, not the file itself"
+POINTER_HINT = "run `git lfs install` and `git lfs pull`"
+_FIRST_LINE = b"version https://git-lfs.github.com/spec/v1"
+
+
+def is_pointer(content: bytes) -> bool:
+    """Whether the content of a file is a pointer. The first ``POINTER_BYTES`` of a file are enough."""
+    first, _, _ = content.partition(b"\n")
+    return len(content) < POINTER_BYTES and first.rstrip(b"\r") == _FIRST_LINE
+
+
+def pointer_fault(file: BinaryIO, code: FaultCode) -> FileFault | None:
+    """Return the fault of an open file that is a pointer, or ``None``. Reads from the beginning."""
+    file.seek(0)
+    found = is_pointer(file.read(POINTER_BYTES))
+    file.seek(0)
+    return FileFault(code, POINTER_MESSAGE, POINTER_HINT) if found else None

@@ -21,18 +21,8 @@ from blake3 import blake3
 from isal import isal_zlib
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.model_repository.content_digest import ContentDigest
-from triton_model_check.model_repository.members import FileState, Member, changed_error, unreadable_error
-
-__all__ = [
-    "BLOCK_BYTES",
-    "COMPRESSION_LEVELS",
-    "DEFAULT_COMPRESSION_LEVEL",
-    "count_workers",
-    "stream_size",
-    "write_archive",
-]
+from triton_model_check.model_repository.members import Member, changed_error, open_member
 
 BLOCK_BYTES = 1 << 20
 COMPRESSION_LEVELS = range(4)
@@ -156,22 +146,14 @@ def _deflate(content: bytes, level: int) -> tuple[bytes, bytes]:
 def _read(piece: Piece) -> bytes:
     if piece.member is None:
         return piece.literal
-    try:
-        content, state = _read_range(piece.member.source, piece.offset, piece.length)
-    except OSError as error:
-        raise unreadable_error(piece.member.source, error) from error
-    if state != piece.member.state or len(content) != piece.length:
+    with open_member(piece.member) as file:
+        file.seek(piece.offset)
+        content = file.read(piece.length) or b""
+        while len(content) < piece.length and (more := file.read(piece.length - len(content))):
+            content += more
+    if len(content) != piece.length:
         raise changed_error(piece.member)
     return content
-
-
-def _read_range(path: str, offset: int, length: int) -> tuple[bytes, FileState]:
-    with open_regular(path) as file:
-        file.seek(offset)
-        content = file.read(length) or b""
-        while len(content) < length and (more := file.read(length - len(content))):
-            content += more
-        return content, FileState.of(os.fstat(file.fileno()))
 
 
 def _cut(stream: Iterable[Piece]) -> Iterator[tuple[Piece, ...]]:

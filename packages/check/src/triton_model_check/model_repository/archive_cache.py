@@ -24,8 +24,6 @@ from constructs_triton_core.untrusted.cache_contract import Seal, own_folder, se
 from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
 from triton_model_check.model_repository.uncompressed.copying import copy_file
 
-__all__ = ["ArchiveCache", "ArchiveKey"]
-
 _SMALL = 100  # an archive is small below the limit divided by this
 _EVICTION_SECONDS = 10
 _FORMAT = 1  # increase it when the same members give other bytes

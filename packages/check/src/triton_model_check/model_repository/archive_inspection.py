@@ -14,7 +14,7 @@ from triton_model_check.model_repository.member_checks import MemberChecks, norm
 from triton_model_check.model_repository.members import DIRECTORY_MODE, FileState, Member, fold_mode
 from triton_model_check.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 
-__all__ = ["OUTLINE_BYTES", "InspectedArchive", "inspect_archive"]
+__all__ = ["OUTLINE_BYTES", "inspect_archive"]
 
 OUTLINE_BYTES = 1 << 20
 """Bytes of each file that are unpacked into an outline."""

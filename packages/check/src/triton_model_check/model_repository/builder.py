@@ -11,38 +11,19 @@ from typing import Self
 
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from triton_model_check.model_config import Ensemble, ModelConfig
+from triton_model_check.model_config.backends import infer_backend
+from triton_model_check.model_config.builder.checking import ModelInMemory
 from triton_model_check.model_config.folder import CONFIG_FILE
+from triton_model_check.model_config.loaded_files import tree_model_type
+from triton_model_check.model_files.trees import TREE_MODEL_FILES
 from triton_model_check.model_repository.repository import ModelRepository
 from triton_model_check.model_repository.temporary_folders import partial_folder
-
-__all__ = ["ModelRepositoryBuilder", "Source"]
 
 Source = str | os.PathLike[str] | bytes
 """The path of a file or folder to copy, or the content of a file as bytes."""
 
-# The file that a backend loads if default_model_filename is not set.
-_MODEL_FILES = {
-    "python": "model.py",
-    "onnxruntime": "model.onnx",
-    "tensorrt": "model.plan",
-    "pytorch": "model.pt",
-    "openvino": "model.xml",
-    "dali": "model.dali",
-    "vllm": "model.json",
-    "onnxruntime_onnx": "model.onnx",
-    "tensorrt_plan": "model.plan",
-    "pytorch_libtorch": "model.pt",
-    "tensorflow_savedmodel": "model.savedmodel",
-    "tensorflow_graphdef": "model.graphdef",
-}
-_FIL_FILES = {
-    "": "xgboost.model",
-    "xgboost": "xgboost.model",
-    "xgboost_json": "xgboost.json",
-    "xgboost_ubj": "xgboost.ubj",
-    "lightgbm": "model.txt",
-    "treelite_checkpoint": "checkpoint.tl",
-}
+# Of backends whose files Triton's core does not know.
+_MODEL_FILES = {"dali": "model.dali", "vllm": "model.json"}
 
 
 @dataclass(frozen=True)
@@ -221,13 +202,12 @@ def _check_source(model: str, path: PurePosixPath, source: Source) -> None:
 
 
 def _model_file_name(config: ModelConfig) -> str:
-    if config.default_model_filename:
-        return config.default_model_filename
-    if config.backend == "fil":
-        name = _FIL_FILES.get(config.parameters.get("model_type", ""))
+    message = config.to_message()
+    if config.backend == "fil" and not config.default_model_filename:
+        name = TREE_MODEL_FILES.get(tree_model_type(message) or "xgboost", "")
     else:
-        name = _MODEL_FILES.get(config.platform) or _MODEL_FILES.get(str(config.backend))
-    if name is None:
+        name = infer_backend(ModelInMemory(message)).model_file or _MODEL_FILES.get(str(config.backend), "")
+    if not name:
         raise InvalidValueError(
             f'model "{config.name}" model_file: this backend has no default file name, got '
             f"{config.backend or config.platform!r}; "

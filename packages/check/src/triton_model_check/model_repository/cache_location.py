@@ -7,7 +7,7 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["CACHE_BYTES_VARIABLE", "CACHE_DIRECTORY_VARIABLE", "cache_bytes", "cache_directory"]
+__all__ = ["CACHE_DIRECTORY_VARIABLE", "cache_bytes", "cache_directory"]
 
 CACHE_DIRECTORY_VARIABLE = "CONSTRUCTS_TRITON_CACHE_DIR"
 CACHE_BYTES_VARIABLE = "CONSTRUCTS_TRITON_CACHE_BYTES"

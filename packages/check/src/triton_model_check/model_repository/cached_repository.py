@@ -58,7 +58,8 @@ class CachedRepository:
 
         The model itself comes first, then the models that it needs in alphabetical order.
         """
-        found = self._cached("top-level", self._find_top_level)
+        names = self.repository.top_level_models
+        found = self._cached("top-level", lambda: {name: self._closure(name) for name in names()})
         return {name: tuple(models) for name, models in found.items()}
 
     @cached_property
@@ -106,9 +107,6 @@ class CachedRepository:
         found = self._cached(f"findings {target!r}", lambda: self._check(target))
         errors, warnings = ([_finding(row) for row in found[key]] for key in ("errors", "warnings"))
         return CheckedFindings(tuple(errors), tuple(warnings))
-
-    def _find_top_level(self) -> dict[str, tuple[str, ...]]:
-        return {name: self._closure(name) for name in self.repository.top_level_models()}
 
     def _identify(self) -> dict[str, tuple[str, int]]:
         found = identify(self.repository, self.top_level)

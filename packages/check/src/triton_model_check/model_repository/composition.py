@@ -9,7 +9,7 @@ from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.python_calls import ModelCalls, find_calls
 from triton_model_check.model_repository.declarations.options import CompositionOptions
 
-__all__ = ["Composition", "CompositionOptions"]
+__all__ = ["CompositionOptions"]
 
 
 class Composition:

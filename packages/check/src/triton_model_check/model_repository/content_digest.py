@@ -7,17 +7,13 @@ only if it is empty; other folders follow from their content.
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from blake3 import blake3
 
 from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES
-from constructs_triton_core.untrusted.regular_files import open_regular
-from triton_model_check.model_repository.members import FileState, Member, changed_error, unreadable_error
-
-__all__ = ["ContentDigest", "digest_of", "hash_files"]
+from triton_model_check.model_repository.members import Member, open_member
 
 ContentDigest = bytes
 """BLAKE3 of one file's content, 32 bytes."""
@@ -81,12 +77,5 @@ def _read(file: io.FileIO, member: Member) -> blake3:
 
 
 def _hash_file(member: Member) -> ContentDigest:
-    try:
-        with open_regular(member.source) as file:
-            content = _read(file, member)
-            state = FileState.of(os.fstat(file.fileno()))
-    except OSError as error:
-        raise unreadable_error(member.source, error) from error
-    if state != member.state:
-        raise changed_error(member)
-    return content.digest()
+    with open_member(member) as file:
+        return _read(file, member).digest()

@@ -24,7 +24,7 @@ from triton_model_check.untrusted.ignore_patterns import compile_patterns
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-__all__ = ["CREDENTIAL_PATTERNS", "DEFAULT_PATTERNS", "IGNORE_FILE", "IgnoreRules", "LeftOut"]
+__all__ = ["IGNORE_FILE", "IgnoreRules", "LeftOut"]
 
 IGNORE_FILE = ".tritonignore"
 _MAX_BYTES = 16 << 10

@@ -43,7 +43,8 @@ class MemberChecks:
             return "has a name that is not UTF-8; rename it"
         if member.name.startswith("/") or ".." in member.name.split("/"):
             return "would be unpacked outside its folder; run tar inside the model repository"
-        if len(name.encode()) > _MAX_PATH_BYTES or _longest_part(name) > _MAX_NAME_BYTES:
+        longest = max(len(part.encode()) for part in name.split("/"))
+        if len(name.encode()) > _MAX_PATH_BYTES or longest > _MAX_NAME_BYTES:
             return "has a name that is too long; shorten it"
         if not name and not member.is_directory:
             return "has no name; create the archive again"
@@ -77,7 +78,3 @@ class MemberChecks:
     def _folder(self, place: _Place) -> int:
         """Return the number of a folder. Numbers take less memory than the paths of deep folders."""
         return self._folders.setdefault(place, len(self._folders) + 1)
-
-
-def _longest_part(name: str) -> int:
-    return max(len(part.encode()) for part in name.split("/"))

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 from collections.abc import Collection, Container, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from constructs_triton_core.errors import ArchiveError
-from constructs_triton_core.untrusted.regular_files import file_type
+from constructs_triton_core.untrusted.regular_files import file_type, open_regular
 from triton_model_check.model_repository.ignore import IGNORE_FILE, IgnoreRules
 
 if TYPE_CHECKING:
-    from triton_model_check.model_config.folder import ModelFolder
     from triton_model_check.model_repository.repository import ModelRepository
 
-__all__ = [
-    "DIRECTORY_MODE",
-    "MAX_DEPTH",
-    "PLAIN_MODE",
-    "FileState",
-    "Member",
-    "changed_error",
-    "collect_members",
-    "fold_mode",
-    "is_utf8",
-    "members_of",
-    "unreadable_error",
-]
+__all__ = ["DIRECTORY_MODE", "PLAIN_MODE", "FileState", "Member", "collect_members", "fold_mode"]
 
 DIRECTORY_MODE, EXECUTABLE_MODE, PLAIN_MODE = 0o755, 0o755, 0o644
 
@@ -150,17 +139,33 @@ def unreadable_error(path: str, error: OSError) -> ArchiveError:
     )
 
 
+@contextmanager
+def open_member(member: Member) -> Iterator[io.FileIO]:
+    """Open the file of a member, which must not change until it is closed.
+
+    Raises:
+        ArchiveError: it cannot be read, or changed since it was listed.
+    """
+    try:
+        with open_regular(member.source) as file:
+            yield file
+            state = FileState.of(os.fstat(file.fileno()))
+    except OSError as error:
+        raise unreadable_error(member.source, error) from error
+    if state != member.state:
+        raise changed_error(member)
+
+
 def members_of(repository: ModelRepository, model_names: Collection[str]) -> list[Member]:
     models = [repository.models[name] for name in sorted(set(model_names))]
-    directories = [f"{model.name}/{version}" for model in models for version in _version_directories(model)]
+    directories = [
+        f"{model.name}/{version}"
+        for model in models
+        for version in map(str, model.versions or model.versions_to_create)
+    ]
     return collect_members(
         repository.path, [model.name for model in models], directories, repository.linked_files
     )
-
-
-def _version_directories(model: ModelFolder) -> tuple[str, ...]:
-    """The version directories to include even if they are empty or missing."""
-    return tuple(map(str, model.versions)) or model.versions_to_create
 
 
 def collect_members(

@@ -13,12 +13,11 @@ from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_repository.repository import ModelRepository
 from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
+from triton_model_check.model_repository.uncompressed.copying import copy_file
 
 __all__ = ["NewModel"]
 
 _VERSION = "1"
-_FICLONE = 0x40049409
-"""The request of Linux that lets two files share their blocks until one of them changes (ioctl_ficlone)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +97,6 @@ def _check(draft: Path, target: Path) -> None:
 
 def _copy(source: Path, destination: Path) -> None:
     if source.is_dir():
-        shutil.copytree(source, destination, copy_function=_copy_file)
+        shutil.copytree(source, destination, copy_function=lambda file, to: copy_file(Path(file), Path(to)))
     else:
-        _copy_file(source, destination)
-
-
-def _copy_file(source: str | Path, destination: str | Path) -> None:
-    """Copy the content of a file; on file systems that support it, without using more disk space."""
-    with open(source, "rb") as reader, open(destination, "xb") as writer:  # noqa: PTH123 - strings or paths
-        try:
-            import fcntl
-
-            fcntl.ioctl(writer.fileno(), _FICLONE, reader.fileno())
-        except (ImportError, OSError):
-            shutil.copyfileobj(reader, writer, 16 << 20)
+        copy_file(source, destination)

@@ -25,16 +25,7 @@ from triton_model_check.model_repository.temporary_folders import output_folder,
 if TYPE_CHECKING:
     from triton_model_check.model_repository.repository import ModelRepository
 
-__all__ = [
-    "ARCHIVE_SUFFIX",
-    "ArchiveIdentity",
-    "PackedArchive",
-    "Progress",
-    "find_packed",
-    "fingerprint",
-    "identify",
-    "pack",
-]
+__all__ = ["ARCHIVE_SUFFIX", "ArchiveIdentity", "PackedArchive", "find_packed", "fingerprint"]
 
 ARCHIVE_SUFFIX = ".tar.gz"
 

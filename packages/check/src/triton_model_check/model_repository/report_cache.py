@@ -13,8 +13,6 @@ from typing import Any
 from constructs_triton_core.untrusted.cache_contract import own_folder, read_value, write_value
 from triton_model_check.model_repository.temporary_folders import remove_abandoned
 
-__all__ = ["ReportCache"]
-
 _FOLDER = "reports"
 _MOST_REPORTS = 500
 

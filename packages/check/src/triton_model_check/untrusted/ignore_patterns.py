@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-__all__ = ["compile_patterns"]
-
 _STAR = "[^/]*"
 _TOKEN = re.compile(r"\\.|\[\^/\]\*|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _STRUCTURE = frozenset("()/|$+")

@@ -22,7 +22,7 @@ from constructs_triton_core.errors import ArchiveError, InvalidValueError
 from constructs_triton_core.untrusted.budget import OverBudgetError, UnpackBudget
 from constructs_triton_core.untrusted.regular_files import open_regular
 
-__all__ = ["UNPACK_BYTES_VARIABLE", "ArchiveMember", "UnpackLimits", "read_members"]
+__all__ = ["ArchiveMember", "UnpackLimits", "read_members"]
 
 UNPACK_BYTES_VARIABLE = "CONSTRUCTS_TRITON_UNPACK_BYTES"
 

@@ -67,38 +67,25 @@ def test_given_sizes_of_several_inputs() -> None:
         ("y=1", r"^--input y: m.onnx has no such input; the inputs are x"),
         ("x=1", r'input "x": has 2 dims with the batch dimension, got 1 in --input; write 2 dims'),
         ("x=1..2..4,3", r"the largest batch of --input must be at least max_batch_size, 8, got 4"),
+        ("x=1 x=2", r'^--input x: is given twice; write all dims of "x"'),
         ("x=8,4", r"dim 1 is fixed in the file, got --input 4..4..4; write 3"),
     ],
 )
 def test_wrong_sizes_are_explained(given: str, message: str) -> None:
     """A size that contradicts the file, the configuration or the form names the input and the fix."""
     with pytest.raises(InvalidValueError, match=message):
-        arguments({"x": (-1, 3)}, given, batch=8)
+        arguments({"x": (-1, 3)}, *given.split(), batch=8)
 
 
-def test_option_given_twice() -> None:
-    """All dims of an input are in one option."""
-    with pytest.raises(InvalidValueError, match=r'^--input x: is given twice; write all dims of "x"'):
-        read_input_ranges(["x=1", "x=2"])
-
-
-def test_unknown_size_names_the_option() -> None:
-    """The hint can be copied: it has the dims of the file."""
-    with pytest.raises(
-        InvalidValueError, match=r"set --input x=1..8..16,1..8..16,3 with the smallest, usual"
-    ):
-        arguments({"x": (-1, -1, 3)}, batch=4)
-
-
-def test_fixed_batch_is_an_error() -> None:
-    """A model with a fixed first dim cannot have batches."""
-    with pytest.raises(
-        InvalidValueError, match=r"max_batch_size is 4, but the first dim of the file is fixed"
-    ):
-        arguments({"x": (1, 3)}, batch=4)
-
-
-def test_name_that_trtexec_cannot_read() -> None:
-    """A comma separates shapes, so a name must not contain one."""
-    with pytest.raises(InvalidValueError, match="trtexec cannot read a name with a comma"):
-        arguments({"a,b": (-1, 3)}, batch=4)
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({"x": (-1, -1, 3)}, r"set --input x=1..8..16,1..8..16,3 with the smallest, usual"),
+        ({"x": (1, 3)}, r"max_batch_size is 4, but the first dim of the file is fixed"),
+        ({"a,b": (-1, 3)}, "trtexec cannot read a name with a comma"),
+    ],
+)
+def test_model_without_a_plan_is_explained(shapes: dict[str, tuple[int, ...]], message: str) -> None:
+    """A hint can be copied, a model with a fixed first dim has no batches, and a comma separates shapes."""
+    with pytest.raises(InvalidValueError, match=message):
+        arguments(shapes, batch=4)

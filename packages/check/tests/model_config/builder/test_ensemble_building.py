@@ -140,10 +140,11 @@ def test_ensembles_nest() -> None:
     assert [name for name, _, _ in _maps(outer.to_config())] == ["inner", "rank"]
 
 
-def test_model_known_by_name_alone_is_mapped_by_hand() -> None:
-    """A step may be only the name of a model; then the types must be given."""
+@pytest.mark.parametrize("size", [None, 4])
+def test_model_known_by_name_alone_is_mapped_by_hand(size: int | None) -> None:
+    """Its types must be given, and it does not limit the batch size."""
     built = (
-        Ensemble("e", max_batch_size=8)
+        Ensemble("e", max_batch_size=size)
         .input("image")
         .step(DECODE)
         .step("elsewhere", inputs={"in": "pixels"}, outputs={"out": "score"})
@@ -151,19 +152,7 @@ def test_model_known_by_name_alone_is_mapped_by_hand() -> None:
         .to_config()
     )
     assert _maps(built)[1] == ("elsewhere", {"in": "pixels"}, {"out": "score"})
-
-
-def test_batch_size_is_inferred_from_the_known_models() -> None:
-    """A step that is only a name does not limit the batch size."""
-    built = (
-        Ensemble("e")
-        .input("image")
-        .step(DECODE)
-        .step("elsewhere", inputs={"in": "pixels"}, outputs={"out": "score"})
-        .output("score", data_type="TYPE_FP32", dims=[1])
-        .to_config()
-    )
-    assert built.max_batch_size == 8
+    assert built.max_batch_size == (size or 8)
 
 
 @pytest.mark.parametrize(

@@ -81,10 +81,23 @@ instance_group [ {
         (lambda: ModelConfig(platform="python"), 'write backend: "python"'),
         (lambda: PLAIN.with_(parameters={"threads": 4}), "ModelConfig.parameters: must be a string, got 4"),
         (lambda: PLAIN.with_(extra="max_batch: 1"), "ModelConfig.extra: cannot be parsed"),
+        (lambda: PythonBackend(execution_env_path=""), "must be the path of an archive, got ''; omit it"),
+        (
+            lambda: untyped.TensorflowBackend(format="pb"),
+            "TensorflowBackend.format: invalid value, got 'pb'; pass 'savedmodel' or 'graphdef'",
+        ),
+        (lambda: untyped.OnnxruntimeBackend(execution_mode=2), "got 2; pass 0 or 1"),
+        (lambda: untyped.OnnxruntimeBackend(intra_op_thread_count=True), "got True; pass int"),
+        (lambda: untyped.FilBackend(model_type="xgb"), "got 'xgb'; pass 'xgboost' or 'xgboost_json'"),
+        (lambda: untyped.TensorrtllmBackend(gpt_model_path=None), "gpt_model_path: is required, got None"),
+        (
+            lambda: untyped.ModelConfig(backend=PytorchBackend(), input=3),
+            "ModelConfig.input: must be a list, got 3",
+        ),
     ],
 )
 def test_error_is_raised_where_the_value_is_set(change: Callable[[], object], message: str) -> None:
-    """The call that sets a value that Triton would reject raises the error."""
+    """The call that sets a value that Triton or a backend would reject raises the error."""
     with pytest.raises(InvalidValueError) as caught:
         change()
     assert message in str(caught.value)
@@ -240,31 +253,6 @@ def test_another_backend_replaces_the_platform() -> None:
     changed = pytorch.with_(backend=OnnxruntimeBackend(execution_mode=1))
     assert changed.platform == "onnxruntime_onnx"
     assert dict(changed.parameters) == {"mine": "1", "execution_mode": "1"}
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: PythonBackend(execution_env_path=""), "must be the path of an archive, got ''; omit it"),
-        (
-            lambda: untyped.TensorflowBackend(format="pb"),
-            "TensorflowBackend.format: invalid value, got 'pb'; pass 'savedmodel' or 'graphdef'",
-        ),
-        (lambda: untyped.OnnxruntimeBackend(execution_mode=2), "got 2; pass 0 or 1"),
-        (lambda: untyped.OnnxruntimeBackend(intra_op_thread_count=True), "got True; pass int"),
-        (lambda: untyped.FilBackend(model_type="xgb"), "got 'xgb'; pass 'xgboost' or 'xgboost_json'"),
-        (lambda: untyped.TensorrtllmBackend(gpt_model_path=None), "gpt_model_path: is required, got None"),
-        (
-            lambda: untyped.ModelConfig(backend=PytorchBackend(), input=3),
-            "ModelConfig.input: must be a list, got 3",
-        ),
-    ],
-)
-def test_backend_refuses_what_it_cannot_use(make: Callable[[], object], message: str) -> None:
-    """An option with an invalid value raises an error at once."""
-    with pytest.raises(InvalidValueError) as caught:
-        make()
-    assert message in str(caught.value)
 
 
 def test_import_loads_no_protobuf() -> None:

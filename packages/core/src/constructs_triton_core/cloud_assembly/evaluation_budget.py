@@ -12,7 +12,7 @@ from typing import Any
 from constructs_triton_core.errors import InvalidValueError, TemplateError
 from constructs_triton_core.untrusted.budget import Budget, OverBudgetError
 
-__all__ = ["EvaluationBudget", "Results", "TemplateBudgetError", "too_deep"]
+__all__ = ["EvaluationBudget", "TemplateBudgetError"]
 
 _MOST_STEPS = 2_000_000
 _MOST_CHARACTERS = 1_000_000  # those of a whole template in CloudFormation

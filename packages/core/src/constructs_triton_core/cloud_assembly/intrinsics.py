@@ -22,7 +22,7 @@ from constructs_triton_core.cloud_assembly.evaluation_budget import (
 from constructs_triton_core.cloud_assembly.template import Template, substitutions
 from constructs_triton_core.errors import TemplateError
 
-__all__ = ["Evaluator", "Resolver", "number_of", "text_of"]
+__all__ = ["Evaluator", "number_of", "text_of"]
 
 _NO_VALUE: Final = object()
 """``AWS::NoValue``, which removes its property or element."""

@@ -19,7 +19,7 @@ from constructs_triton_core.cloud_assembly.intrinsics import Evaluator
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import TemplateError
 
-__all__ = ["PLACEHOLDER_ACCOUNT", "PLACEHOLDER_REGION", "Placeholders", "StackOutputs"]
+__all__ = ["PLACEHOLDER_ACCOUNT", "PLACEHOLDER_REGION", "Placeholders"]
 
 #: Region and account of an environment-agnostic stack; the account is the example of AWS documentation.
 PLACEHOLDER_REGION = "us-east-1"

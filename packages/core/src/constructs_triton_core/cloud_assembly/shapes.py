@@ -12,7 +12,7 @@ from typing import Any, Final
 from constructs_triton_core.cloud_assembly.custom_types import ADOPTED_TYPE
 from constructs_triton_core.errors import TemplateError
 
-__all__ = ["ASSETS", "MANIFEST", "METADATA", "PROPERTIES", "TEMPLATE", "check_shape"]
+__all__ = ["PROPERTIES", "TEMPLATE", "check_shape"]
 
 STRING, SCALAR, NUMBER = "a string", "a string or a number", "a number"
 

@@ -20,7 +20,7 @@ from constructs_triton_core.cloud_assembly.shapes import ASSETS, PROPERTIES, che
 from constructs_triton_core.cloud_assembly.template import Resource, Template, read_json_object
 from constructs_triton_core.errors import TemplateError
 
-__all__ = ["AssetManifest", "FileAsset", "SynthesizedStack"]
+__all__ = ["SynthesizedStack"]
 
 _HINT = "run `npx cdk synth` again"
 

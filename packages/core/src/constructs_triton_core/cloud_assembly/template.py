@@ -14,7 +14,7 @@ from constructs_triton_core.cloud_assembly.shapes import STRING, TEMPLATE, check
 from constructs_triton_core.errors import TemplateError
 from constructs_triton_core.untrusted.regular_files import read_json
 
-__all__ = ["Resource", "Template", "read_json_object", "references", "substitutions", "value_at"]
+__all__ = ["Resource", "Template", "references", "value_at"]
 
 _SUBSTITUTION = re.compile(r"\$\{(!?)([^}]*)\}")
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ENCRYPTED_DATA", "EXECUTION_ROLE", "READ_ACTIONS", "WRITE_ACTIONS", "DataName", "EncryptedData"]
+__all__ = ["ENCRYPTED_DATA", "EXECUTION_ROLE", "READ_ACTIONS", "WRITE_ACTIONS", "DataName"]
 
 DataName = Literal[
     "models",

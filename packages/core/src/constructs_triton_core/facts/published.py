@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-__all__ = ["facts_of", "load"]
+__all__ = ["facts_of"]
 
 
 def facts_of(package: str) -> Callable[[str], dict[str, Any]]:

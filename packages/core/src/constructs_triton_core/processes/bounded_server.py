@@ -17,8 +17,6 @@ from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import IO
 
-__all__ = ["ANSWER", "NO_LIMIT", "REQUEST", "limit_memory", "read_exactly", "serve"]
-
 NO_LIMIT = 0
 
 REQUEST = struct.Struct(">dQQ")

@@ -27,18 +27,7 @@ from typing import Any, AnyStr
 from constructs_triton_core import OWN_PACKAGES
 from constructs_triton_core.processes.environments import own_environment
 
-__all__ = [
-    "DEVNULL",
-    "PIPE",
-    "STDOUT",
-    "Child",
-    "Finished",
-    "Keeper",
-    "forked",
-    "import_path",
-    "python_command",
-    "run_child",
-]
+__all__ = ["DEVNULL", "PIPE", "STDOUT", "Child", "Finished", "forked", "python_command", "run_child"]
 
 _END_SECONDS = 10.0
 _PATH_FIRST = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "

@@ -10,8 +10,6 @@ import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
 
-__all__ = ["write_bug_report"]
-
 _PACKAGES = (
     *("constructs-triton", "constructs-triton-core", "constructs-triton-client", "triton-model-check"),
     *("cdk-rehearse", "aws-cdk-lib", "boto3", "botocore", "moto", "numpy", "nvidia-pytriton", "protobuf"),

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from shutil import get_terminal_size
 
-__all__ = ["HelpFormatter", "short_usage"]
-
 _TWO_COLUMNS = re.compile(r"(?P<first>\s*\S.*?\s{2,})(?P<second>\S.*)")
 # An option stays on the line of its value.
 _WORD = re.compile(r"""-\S+ (?!-)(?:"[^"]*"|'[^']*'|\S+)|"[^"]*"|\S+""")

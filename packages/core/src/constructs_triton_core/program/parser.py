@@ -11,8 +11,6 @@ from typing import Any, NoReturn
 from constructs_triton_core.program.help_formatter import HelpFormatter, short_usage
 from constructs_triton_core.spelling import closest, quoted
 
-__all__ = ["CommandParser", "WrongArgumentsError"]
-
 
 class WrongArgumentsError(Exception):
     """The words of the command line are not arguments of this command."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from types import ModuleType
+from types import FrameType, ModuleType
 
 from constructs_triton_core import __version__
 from constructs_triton_core.errors import ConstructsTritonError, MissingDependencyError, RepositoryError
@@ -25,7 +27,6 @@ from constructs_triton_core.program.exit_codes import (
     exit_code_of,
 )
 from constructs_triton_core.program.parser import CommandParser, WrongArgumentsError
-from constructs_triton_core.program.signals import ending_with_signals
 from constructs_triton_core.untrusted.terminal import print_error, print_json, print_note
 
 __all__ = ["Command", "Program"]
@@ -33,6 +34,7 @@ __all__ = ["Command", "Program"]
 _CHECK_PATH = "check the path, its permissions and the free space of the disk"
 _OWN_OPTIONS = ("-h", "--help", "--version")
 _EXIT_CODES = "\n".join(f"  {code:<3}  {meaning}" for code, meaning in EXIT_CODES.items())
+_SIGNALS = signal.SIGTERM, signal.SIGHUP
 #: Packages that a base installation does not have.
 _OPTIONAL = ("cdk_rehearse", "constructs_triton_client", "numpy")
 
@@ -240,3 +242,31 @@ def _where(error: OSError, words: Sequence[str]) -> str:
 
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
+
+
+@contextmanager
+def ending_with_signals() -> Iterator[None]:
+    """Raise SystemExit with 128 and the number of the signal, as shells do, in place of ending at once.
+
+    What the command has begun is then deleted, as after Ctrl-C.
+
+    A second signal ends the process at once. What the caller of the process ignores stays ignored, such as
+    SIGHUP under nohup.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    usual = [number for number, handler in before.items() if handler is signal.SIG_DFL]
+    for number in usual:
+        signal.signal(number, _end_by_signal)
+    try:
+        yield
+    finally:
+        for number in usual:
+            signal.signal(number, before[number])
+
+
+def _end_by_signal(number: int, _: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_DFL)
+    raise SystemExit(128 + number)

@@ -34,7 +34,6 @@ from constructs_triton_core.untrusted.terminal import print_note
 __all__ = [
     "DRAFT_PREFIX",
     "SMALL_BYTES",
-    "FileDigest",
     "Seal",
     "is_own",
     "is_settled",
@@ -254,11 +253,7 @@ class Seal:
         write_value(path, [self.key, self.note, rows])
 
     def checked(
-        self,
-        paths: Mapping[str, Path],
-        *,
-        digest_of: FileDigest = sha256_of,
-        outside: Collection[str] = (),
+        self, paths: Mapping[str, Path], *, digest_of: FileDigest = sha256_of, outside: Collection[str] = ()
     ) -> Seal:
         """Return the seal with the present states of the files.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from constructs_triton_core.bounded_json import parse_bounded_json
 
-__all__ = ["MAX_TEXT_BYTES", "file_type", "open_regular", "read_json", "read_regular"]
+__all__ = ["file_type", "open_regular", "read_json", "read_regular"]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 MAX_TEXT_BYTES = 64 << 20

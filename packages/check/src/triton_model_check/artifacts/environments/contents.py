@@ -15,8 +15,6 @@ from constructs_triton_core.errors import ArchiveError, InvalidValueError
 from triton_model_check.artifacts.environments.lock import LOCK_MEMBER, EnvironmentLock, read_lock
 from triton_model_check.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 
-__all__ = ["EnvironmentContents", "InstalledPackage", "read_contents"]
-
 _LIMITS = UnpackLimits(max_bytes=1 << 36)
 _MOST_LOCK_BYTES, _MOST_METADATA_BYTES, _MOST_PACKAGES = 16 << 20, 1 << 20, 10_000
 #: Of all packages, and the names of libraries; a large environment has 30 MiB of metadata.
@@ -59,13 +57,7 @@ class EnvironmentContents:
 
 
 def read_contents(path: Path) -> EnvironmentContents:
-    """Read a packed environment, also one of conda-pack or venv-pack. It is not unpacked.
-
-    Raises:
-        ArchiveError: it cannot be read, is damaged, or contains no Python packages.
-        InvalidValueError: there is no such file, or its lock file was written by another version of this
-            package.
-    """
+    """Read a packed environment, also one of conda-pack or venv-pack. It is not unpacked."""
     if not path.is_file():
         reason = "is a folder" if path.is_dir() else "does not exist"
         raise InvalidValueError(f"{path}: {reason}; pass an archive of `constructs-triton env build`")

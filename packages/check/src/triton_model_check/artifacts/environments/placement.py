@@ -21,7 +21,7 @@ from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.declarations.description import ALL_MODELS
 from triton_model_check.model_repository.temporary_folders import scratch_directory
 
-__all__ = ["ARCHIVE_NAME", "Environments", "find_environments", "place_environments", "with_environments"]
+__all__ = ["Environments", "find_environments", "place_environments", "with_environments"]
 
 ARCHIVE_NAME = "env.tar"
 """The name of an environment in a model's folder."""

@@ -14,8 +14,6 @@ from triton_model_check.artifacts.environments.requirements import read_requirem
 from triton_model_check.artifacts.environments.target import EnvironmentTarget, image_target
 from triton_model_check.facts.images import DEFAULT_VERSION
 
-__all__ = ["EnvironmentNotBuiltError", "PythonEnvironment"]
-
 _NOT_BUILT = "its environment was not built on this machine, or was changed in the cache"
 
 

@@ -16,7 +16,7 @@ from constructs_triton_core.spelling import did_you_mean, quoted
 from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.artifacts.environments.line_checks import check_lines
 
-__all__ = ["UV_LOCK", "Requirements", "read_requirements"]
+__all__ = ["Requirements", "read_requirements"]
 
 PYPROJECT, UV_LOCK = "pyproject.toml", "uv.lock"
 _NESTED = re.compile(r"(?:-r|--requirement)(?:\s+|=|(?<=r))(.+)")

@@ -15,7 +15,7 @@ from pathlib import Path
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 
-__all__ = ["compiled_repository", "gpu_folder"]
+__all__ = ["gpu_folder"]
 
 
 def gpu_folder(gpu_model: str) -> str:

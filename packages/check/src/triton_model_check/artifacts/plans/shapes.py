@@ -18,7 +18,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 
-__all__ = ["InputRange", "Range", "input_ranges", "read_input_ranges", "shape_arguments"]
+__all__ = ["Range", "input_ranges", "read_input_ranges", "shape_arguments"]
 
 _FORM = "--input has the form NAME=DIMS, for example --input input_ids=1..8..16,1..128..512"
 _LARGEST = 2**31 - 1

@@ -20,8 +20,6 @@ from triton_model_check.model_config import (
     ModelTransactionPolicy,
 )
 
-__all__ = ["SYNTAX", "add_arguments", "config_fields"]
-
 SYNTAX = {
     "input": "--input {input}:FP32:{dims}",
     "output": "--output {output}:FP32:1000",

@@ -21,7 +21,7 @@ from triton_model_check.model_config.builder.derived_config import DerivedConfig
 from triton_model_check.model_config.builder.derived_warmup import warmup_requests
 from triton_model_check.model_repository.new_model import NewModel
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["add_arguments"]
 
 _TENSORS = "--input text:BYTES:1 --output score:FP32:1"
 # Formats that `local up` runs with the framework's own package.

@@ -11,8 +11,6 @@ from typing import Any
 from constructs_triton_core.datatypes import Datatype, by_data_type
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["first_code"]
-
 _CODE = '''\
 """Triton model {name}: answers with zeros. Replace them in respond()."""
 
@@ -97,11 +95,12 @@ def first_code(config: Any) -> str:
     outputs = list(zip(config.output, variables[len(inputs) :], strict=True))
     lines = [*_read_inputs(inputs), *_zeros(outputs, inputs[0][1] if config.max_batch_size else None)]
     is_decoupled = config.model_transaction_policy is not None and config.model_transaction_policy.decoupled
+    responses = (f"pb_utils.Tensor({json.dumps(each.name)}, {variable})," for each, variable in outputs)
     indent = _INDENT + " " * (8 if is_decoupled else 4)
     return (_DECOUPLED_CODE if is_decoupled else _CODE).format(
-        name=_quoted(config.name),
+        name=json.dumps(config.name),
         body="\n".join(f"{_INDENT}{line}" for line in lines),
-        tensors="\n".join(f"{indent}{line}" for line in _responses(outputs)),
+        tensors="\n".join(f"{indent}{line}" for line in responses),
     )
 
 
@@ -115,7 +114,7 @@ def _refuse_bfloat16(tensor: Any) -> None:
 
 def _read_inputs(inputs: list[tuple[Any, str]]) -> Iterator[str]:
     for tensor, variable in inputs:
-        yield f"{variable} = pb_utils.get_input_tensor_by_name(request, {_quoted(tensor.name)}).as_numpy()"
+        yield f"{variable} = pb_utils.get_input_tensor_by_name(request, {json.dumps(tensor.name)}).as_numpy()"
 
 
 def _zeros(outputs: list[tuple[Any, str]], batched: str | None) -> Iterator[str]:
@@ -127,11 +126,6 @@ def _zeros(outputs: list[tuple[Any, str]], batched: str | None) -> Iterator[str]
         datatype = by_data_type(tensor.data_type)
         assert datatype is not None
         yield f"{variable} = {_zeros_of(datatype, shape)}"
-
-
-def _responses(outputs: list[tuple[Any, str]]) -> Iterator[str]:
-    for tensor, variable in outputs:
-        yield f"pb_utils.Tensor({_quoted(tensor.name)}, {variable}),"
 
 
 def _zeros_of(datatype: Datatype, shape: str) -> str:
@@ -151,7 +145,3 @@ def _variables(names: Iterable[str]) -> list[str]:
             variable += "_"
         taken.append(variable)
     return taken
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text)

@@ -13,8 +13,6 @@ from triton_model_check.model_config import Ensemble, ModelConfig
 from triton_model_check.model_config.loaded_config import complete
 from triton_model_check.model_repository import ModelRepository
 
-__all__ = ["pipeline_of"]
-
 _SITE = re.compile(rf"^{re.escape(Path(__file__).name)}:\d+: ", re.MULTILINE)
 
 
@@ -41,9 +39,6 @@ def pipeline_of(name: str, steps: Sequence[str], repository: Path, max_batch_siz
     """Return the ensemble of models in ``repository``; ``steps`` are the values of ``--step``.
 
     An input that no step writes becomes an input of the ensemble, and an output that no step reads an output.
-
-    Raises:
-        InvalidValueError: a step has another form, or Triton would reject the ensemble.
     """
     if not steps:
         raise InvalidValueError(

@@ -9,8 +9,6 @@ from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type
 
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["Backend", "parameter"]
-
 
 def parameter(key: str, *, yes: str = "true", no: str = "false") -> Any:
     """An option that becomes the entry ``key`` of ``parameters``, or no entry if it is ``None``."""

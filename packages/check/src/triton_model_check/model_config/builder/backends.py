@@ -20,19 +20,6 @@ from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.model_config.builder.backend import Backend, parameter
 from triton_model_check.model_config.builder.instances import ModelInstanceGroup
 
-__all__ = [
-    "DaliBackend",
-    "FilBackend",
-    "OnnxruntimeBackend",
-    "OpenvinoBackend",
-    "PythonBackend",
-    "PytorchBackend",
-    "TensorflowBackend",
-    "TensorrtBackend",
-    "TensorrtllmBackend",
-    "VllmBackend",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PythonBackend(Backend):

@@ -15,8 +15,6 @@ from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_config.text import TextFault, format_model_config
 
-__all__ = ["ConfigProblem", "config_problems", "refuse_errors", "report"]
-
 UNNAMED = "model"
 _COMPLETES_NOTHING = b"class TritonPythonModel:\n    def execute(self, requests): ...\n"
 
@@ -89,11 +87,7 @@ def config_problems(config: Any, steps: Iterable[Any] | None = None) -> Iterator
 
 
 def refuse_errors(config: Any, known: Iterable[ConfigProblem] = ()) -> None:
-    """Raise the errors of a ``ModelConfig`` message, except those that are ``known``.
-
-    Raises:
-        InvalidValueError: Triton would reject the configuration, or the model could never be served.
-    """
+    """Raise the errors of a ``ModelConfig`` message, except those that are ``known``."""
     ignored = {(problem.code, problem.message) for problem in known}
     fresh = [each for each in config_problems(config) if (each.code, each.message) not in ignored]
     if fresh:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +24,6 @@ from triton_model_check.model_config.builder.backends import (
     TensorrtBackend,
 )
 from triton_model_check.model_config.builder.checking import ModelInMemory, refuse_errors
-from triton_model_check.model_config.builder.commented_text import with_comments
 from triton_model_check.model_config.builder.derived_tensors import Derivation, derive_tensors
 from triton_model_check.model_config.builder.derived_warmup import warmup_requests
 from triton_model_check.model_config.builder.typed_message import TypedMessage
@@ -32,7 +33,7 @@ from triton_model_check.model_files import describe
 from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.trees import TREE_MODEL_FILES
 
-__all__ = ["PYTHON_SYNTAX", "DerivedConfig", "checked_name", "derive"]
+__all__ = ["DerivedConfig", "derive"]
 
 _BACKENDS: dict[str, Backend] = {
     "onnx": OnnxruntimeBackend(),
@@ -43,6 +44,8 @@ _BACKENDS: dict[str, Backend] = {
     "savedmodel": TensorflowBackend(),
     "dali": DaliBackend(),
 }
+_WIDTH = 100
+_FIELD = re.compile(r"[a-z_]+")
 _ENDINGS = ".onnx, .pt, .plan, .xml, .json, .ubj, .txt, .tl, .model, .dali and .savedmodel"
 
 PYTHON_SYNTAX: Mapping[str, str] = MappingProxyType(
@@ -75,7 +78,7 @@ class DerivedConfig:
         text = format_model_config(self.message)
         if "max_batch_size" in self.comments and not self.message.max_batch_size:
             text = text.replace("\ninput {", "\nmax_batch_size: 0\ninput {", 1)
-        return with_comments(text, title, self.comments)
+        return _with_comments(text, title, self.comments)
 
     @property
     def files(self) -> dict[str, Path]:
@@ -168,7 +171,7 @@ _ZEROS = (
 def _described(path: Path) -> ModelFile:
     if not os.path.lexists(path):
         raise InvalidValueError(f"{path}: does not exist; pass the path of a model file")
-    file = describe(path, model_format="onnx") if _is_onnx_folder(path) else describe(path)
+    file = describe(path, model_format="onnx" if (path / "model.onnx").is_file() else None)
     if file.format == "unknown" and path.is_dir():
         raise InvalidValueError(f"{path}: is a folder; pass the model file in it, such as {path}/model.onnx")
     if file.format == "unknown":
@@ -177,10 +180,6 @@ def _described(path: Path) -> ModelFile:
             "for code that runs the model, use `constructs-triton model new --backend python NAME`"
         )
     return file
-
-
-def _is_onnx_folder(path: Path) -> bool:
-    return path.is_dir() and (path / "model.onnx").is_file()
 
 
 def _default_name(file: Path, given: Path) -> str:
@@ -215,3 +214,24 @@ def _first_fields(file: ModelFile, given: Mapping[str, Any]) -> dict[str, Any]:
 def _tree_type(path: Path) -> str:
     types = {Path(name).suffix: model_type for model_type, name in TREE_MODEL_FILES.items()}
     return types[path.suffix]
+
+
+def _with_comments(text: str, title: str, comments: Mapping[str, str]) -> str:
+    """Return ``text`` with ``title`` at its beginning and each comment before the first line of its field.
+
+    Comments on fields that the text does not contain are at its end.
+    """
+    waiting = dict(comments)
+    lines = list(_comment_lines(title))
+    for line in text.splitlines():
+        match = _FIELD.match(line)
+        if match and match[0] in waiting:
+            lines += _comment_lines(waiting.pop(match[0]))
+        lines.append(line)
+    lines += [line for comment in waiting.values() for line in _comment_lines(comment)]
+    return "\n".join(lines) + "\n"
+
+
+def _comment_lines(comment: str) -> Iterator[str]:
+    for line in textwrap.wrap(comment, _WIDTH - 2, break_long_words=False, break_on_hyphens=False):
+        yield f"# {line}"

@@ -16,9 +16,7 @@ from triton_model_check.model_config.builder.derived_warmup import TENSOR_EXAMPL
 from triton_model_check.model_config.completion import complete_from_onnx
 from triton_model_check.model_config.loaded_files import tree_row_size
 from triton_model_check.model_config.schema import new_model_config
-from triton_model_check.model_files.model_file import ModelFile, ModelTensor
-
-__all__ = ["Derivation", "derive_tensors"]
+from triton_model_check.model_files.model_file import ModelFile
 
 _TREE_MAX_BATCH_SIZE = 8192
 _MOST_NAMES = 3
@@ -99,10 +97,11 @@ def _derive_onnx(derivation: Derivation) -> None:
 def _refuse_batching(derivation: Derivation) -> None:
     file, size = derivation.file, derivation.max_batch_size
     if size and file.has_batch_dimension is False:
+        names = _listed(each.name for each in file.fixed_tensors)
         raise InvalidValueError(
             f"{file.path}: the model does not support batching, got {derivation.syntax['max_batch_size']} "
-            f"{size}, but the first dimension of {_listed(_without_batch(file))} is fixed; leave the option "
-            "out, or export the model with a dynamic batch dimension"
+            f"{size}, but the first dimension of {names} is fixed; leave the option out, or "
+            "export the model with a dynamic batch dimension"
         )
 
 
@@ -167,7 +166,7 @@ def _batching_comment(derivation: Derivation) -> str:
     if derivation.max_batch_size == 0:
         return "max_batch_size is 0, as requested: dims contain all dimensions of the model."
     if not file.has_batch_dimension:
-        names = _listed(_without_batch(file))
+        names = _listed(each.name for each in file.fixed_tensors)
         return (
             "max_batch_size is 0: Triton batches only if every tensor begins with a dimension of variable "
             f"size, unlike {names}. To batch, export the model with a dynamic first dimension."
@@ -195,15 +194,9 @@ def _input_comments(message: Any, file: ModelFile) -> Iterator[str]:
         yield f"Left out, because the model has default values: {_listed(optional)}."
 
 
-def _without_batch(file: ModelFile) -> list[str]:
-    def is_fixed(tensor: ModelTensor) -> bool:
-        return not tensor.is_optional and (not tensor.shape or tensor.shape[0] != -1)
-
-    return [each.name for each in (*file.inputs, *file.outputs) if is_fixed(each)]
-
-
-def _listed(names: list[str]) -> str:
+def _listed(given: Iterable[str]) -> str:
     """Return the first names in quotes, and how many more there are."""
+    names = list(given)
     more = len(names) - _MOST_NAMES
     if more <= 0:
         return quoted(names)

@@ -10,7 +10,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.schema import message_class
 
-__all__ = ["TENSOR_EXAMPLE", "concrete_dims", "warmup_requests"]
+__all__ = ["concrete_dims"]
 
 TENSOR_EXAMPLE = {"input": "INPUT__0", "output": "OUTPUT__0", "dims": "3,224,224"}
 """The names and dims in hints about missing tensors."""

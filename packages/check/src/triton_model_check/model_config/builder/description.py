@@ -10,8 +10,6 @@ from typing import Any
 from triton_model_check.model_config.ensemble import EnsembleGraph
 from triton_model_check.model_config.schema import data_type_name
 
-__all__ = ["ConfigDescription", "TensorDescription"]
-
 _SHOWN_SEPARATELY = frozenset({"name", "input", "output", "ensemble_scheduling"})
 
 

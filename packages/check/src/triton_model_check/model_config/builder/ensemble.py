@@ -19,8 +19,6 @@ from triton_model_check.model_config.builder.tensors import DataType, ModelInput
 from triton_model_check.model_config.builder.wiring import PlannedStep, Wiring, wire
 from triton_model_check.model_config.schema import message_class
 
-__all__ = ["Ensemble"]
-
 # A later step may fix these; every other error is raised by the call that causes it.
 _UNFINISHED = frozenset(
     {
@@ -103,11 +101,7 @@ class Ensemble:
     # --- building -----------------------------------------------------------------------------------------
 
     def input(
-        self,
-        tensor: str | ModelInput,
-        *,
-        data_type: DataType = "TYPE_INVALID",
-        dims: Sequence[int] = (),
+        self, tensor: str | ModelInput, *, data_type: DataType = "TYPE_INVALID", dims: Sequence[int] = ()
     ) -> Ensemble:
         """Add an input.
 
@@ -124,11 +118,7 @@ class Ensemble:
         return self._next("input", declared.name, inputs=(*self._draft.inputs, declared))
 
     def output(
-        self,
-        tensor: str | ModelOutput,
-        *,
-        data_type: DataType = "TYPE_INVALID",
-        dims: Sequence[int] = (),
+        self, tensor: str | ModelOutput, *, data_type: DataType = "TYPE_INVALID", dims: Sequence[int] = ()
     ) -> Ensemble:
         """Add an output.
 
@@ -172,7 +162,6 @@ class Ensemble:
             inputs=_mapping("inputs", inputs),
             outputs=_mapping("outputs", outputs),
             model_version=model_version,
-            site="",
         )
         models = self._with_models((*below, *(() if config is None else (config,))))
         return self._next(

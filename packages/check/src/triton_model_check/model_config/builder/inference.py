@@ -9,20 +9,14 @@ from typing import Any, TypeVar
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import quoted
 from triton_model_check.model_config.builder.tensors import ModelInput, ModelOutput
-from triton_model_check.model_config.builder.wiring import PlannedStep, Tensor, Wiring
+from triton_model_check.model_config.builder.wiring import PlannedStep, Wiring
 from triton_model_check.model_config.schema import data_type_name
-
-__all__ = ["Declared", "batch_size_of", "inferred"]
 
 Declared = TypeVar("Declared", ModelInput, ModelOutput)
 
 
 def batch_size_of(name: str, given: int | None, steps: Sequence[PlannedStep]) -> int:
-    """Return the ``max_batch_size`` of an ensemble: the given one, or the smallest of its models.
-
-    Raises:
-        InvalidValueError: none is given, and only some of the models have batching.
-    """
+    """Return the ``max_batch_size`` of an ensemble: the given one, or the smallest of its models."""
     if given is not None:
         return given
     sizes = {step.model_name: step.max_batch_size for step in steps if step.max_batch_size is not None}
@@ -41,7 +35,7 @@ def inferred(
 ) -> Declared:
     """Return an input or output (``kind``) of the ensemble, completed from the steps that use it."""
     ends = wiring.readers(tensor.name) if kind == "input" else wiring.writers(tensor.name)
-    found = [(steps[end.step], _find(steps, end, kind)) for end in ends]
+    found = [(steps[end.step], steps[end.step].tensors(kind).get(end.name)) for end in ends]
     known = [(step, declared) for step, declared in found if declared is not None]
     data_type, dims = tensor.data_type, tuple(tensor.dims)
     if data_type == "TYPE_INVALID" and known:
@@ -49,10 +43,6 @@ def inferred(
     if not dims:
         dims = _merged([_dims(step, declared, max_batch_size) for step, declared in known])
     return replace(tensor, data_type=data_type, dims=dims)
-
-
-def _find(steps: Sequence[PlannedStep], end: Tensor, kind: str) -> Any:
-    return steps[end.step].tensors(kind).get(end.name)
 
 
 def _dims(step: PlannedStep, declared: Any, max_batch_size: int) -> tuple[int, ...]:

@@ -7,8 +7,6 @@ from typing import Literal
 
 from triton_model_check.model_config.builder.typed_message import TypedMessage
 
-__all__ = ["ModelInstanceGroup", "ModelRateLimiter"]
-
 
 class ModelRateLimiter(TypedMessage):
     """Resources that an instance needs while it runs, for servers with a rate limiter.

@@ -8,16 +8,6 @@ from dataclasses import field
 from triton_model_check.model_config.builder.tensors import DataType
 from triton_model_check.model_config.builder.typed_message import TypedMessage
 
-__all__ = [
-    "ModelMetrics",
-    "ModelOperations",
-    "ModelRepositoryAgents",
-    "ModelResponseCache",
-    "ModelTransactionPolicy",
-    "ModelVersionPolicy",
-    "ModelWarmup",
-]
-
 
 class ModelVersionPolicy(TypedMessage):
     """Which versions are served; set at most one field. The default is the newest version.

@@ -8,8 +8,6 @@ from typing import Literal
 
 from triton_model_check.model_config.builder.typed_message import TypedMessage
 
-__all__ = ["ModelOptimizationPolicy"]
-
 
 class ModelOptimizationPolicy(TypedMessage):
     """Graph optimization, execution accelerators, CUDA graphs and pinned memory.

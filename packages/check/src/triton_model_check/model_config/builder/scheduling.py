@@ -9,8 +9,6 @@ from typing import Literal
 from triton_model_check.model_config.builder.tensors import DataType
 from triton_model_check.model_config.builder.typed_message import TypedMessage
 
-__all__ = ["ModelDynamicBatching", "ModelEnsembling", "ModelQueuePolicy", "ModelSequenceBatching"]
-
 
 class ModelQueuePolicy(TypedMessage):
     """How many requests may wait, how long, and what happens after the timeout.

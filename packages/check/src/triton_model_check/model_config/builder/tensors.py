@@ -7,8 +7,6 @@ from typing import Literal
 
 from triton_model_check.model_config.builder.typed_message import TypedMessage
 
-__all__ = ["BatchInput", "BatchOutput", "DataType", "ModelInput", "ModelOutput", "ModelTensorReshape"]
-
 DataType = Literal[
     "TYPE_INVALID",
     "TYPE_BOOL",

@@ -16,8 +16,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean
 from triton_model_check.model_config.schema import message_class
 
-__all__ = ["TypedMessage"]
-
 _PACKAGE = "inference"
 
 

@@ -12,15 +12,12 @@ from typing import Any, NamedTuple
 
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["PlannedStep", "Tensor", "Wiring", "wire"]
-
 
 @dataclass(frozen=True)
 class PlannedStep:
     """A step as the user declared it; ``config`` is ``None`` if only the name of the model is known.
 
-    ``inputs`` and ``outputs`` map the tensor names of the model to those of the ensemble. ``site`` is the
-    line of Python that declared the step.
+    ``inputs`` and ``outputs`` map the tensor names of the model to those of the ensemble.
     """
 
     model_name: str
@@ -28,7 +25,6 @@ class PlannedStep:
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
     model_version: int
-    site: str
 
     @property
     def max_batch_size(self) -> int | None:

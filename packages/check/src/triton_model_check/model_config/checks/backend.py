@@ -17,8 +17,6 @@ from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__: list[str] = []
-
 _VALIDATE = "triton core ValidateModelConfig"
 _RUNTIMES = {
     name: (f"libtriton_{name}.so",)
@@ -197,11 +195,7 @@ def max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
         )
 
 
-@rule(
-    "backend-misspelled",
-    when=("backend",),
-    source="triton core TritonBackendManager",
-)
+@rule("backend-misspelled", when=("backend",), source="triton core TritonBackendManager")
 def misspelled(model: ModelUnderCheck) -> Iterator[Problem]:
     """The backend is not a misspelling of a common one, nor the name of a platform.
 
@@ -264,11 +258,7 @@ def repository_agent(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f'unable to find repo agent "{agent.name}"', place)
 
 
-@rule(
-    "backend-model-metrics",
-    when=("model_metrics",),
-    source="triton core ValidateModelMetrics",
-)
+@rule("backend-model-metrics", when=("model_metrics",), source="triton core ValidateModelMetrics")
 def model_metrics(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each ``metric_control`` has a metric family and the buckets of its histogram.
 

@@ -10,8 +10,6 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
 
-__all__: list[str] = []
-
 _SOURCE = "triton core ValidateBatchIO"
 
 

@@ -9,8 +9,6 @@ from triton_model_check.model_config.checks.tensors import declared_twice, has_t
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__: list[str] = []
-
 _VALIDATE = "triton core ValidateEnsembleSchedulingConfig"
 _BUILD = "triton core BuildEnsembleGraph"
 STEPS = ("ensemble_scheduling", "step")

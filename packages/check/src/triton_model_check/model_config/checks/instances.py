@@ -14,8 +14,6 @@ from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__: list[str] = []
-
 _SOURCE = "triton core ValidateInstanceGroup"
 _INDEX = re.compile(r"\s*\+?\d")  # Triton reads the number at the start and ignores the rest
 _AUTO, _GPU, _CPU, _MODEL = range(4)

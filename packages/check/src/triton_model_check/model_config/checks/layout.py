@@ -10,8 +10,6 @@ from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__: list[str] = []
-
 _VERSIONS = "triton core VersionsToLoad"
 _NONE_AVAILABLE = "at least one version must be available under the version policy"
 

@@ -13,8 +13,6 @@ from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_files.model_file import FaultCode
 from triton_model_check.model_files.plan_manifest import PlanManifest, manifest_of, read_manifest
 
-__all__: list[str] = []
-
 _LOAD = "onnxruntime_backend ModelState::LoadModel"
 _RUNTIME = "ONNX Runtime"
 _PLAN = "NVIDIA TensorRT printPlanVersion"

@@ -12,8 +12,6 @@ from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 
-__all__: list[str] = []
-
 _AUTO_COMPLETE = "onnxruntime_backend ModelState::AutoCompleteMaxBatch"
 _TYPES = "onnxruntime_backend ConvertFromOnnxDataType"
 _VALIDATE_INPUTS = "onnxruntime_backend ModelInstanceState::ValidateInputs"
@@ -42,12 +40,7 @@ def _pairs(file: ModelFile, config: Any) -> Iterator[_Pair]:
 # Batching.
 
 
-@rule(
-    "onnx-batching",
-    "onnxruntime",
-    needs_files=True,
-    source=_AUTO_COMPLETE,
-)
+@rule("onnx-batching", "onnxruntime", needs_files=True, source=_AUTO_COMPLETE)
 def batching(model: ModelUnderCheck) -> Iterator[Problem]:
     """A model without a batch dimension has ``max_batch_size: 0``.
 
@@ -59,19 +52,13 @@ def batching(model: ModelUnderCheck) -> Iterator[Problem]:
                 "model does not support batching while non-zero max_batch_size is specified, "
                 f"got max_batch_size {config.max_batch_size}"
             )
-            fixed = ", ".join(_fixed_tensors(file))
+            fixed = ", ".join(f'"{each.name}" {list(each.shape or ())}' for each in file.fixed_tensors)
             hint = f"set max_batch_size: 0, or export the model with a variable first dimension of {fixed}"
             yield Problem(message, ("max_batch_size",), hint)
 
 
 def _contradicts_batching(model: ModelUnderCheck, file: ModelFile, config: Any) -> bool:
     return model.is_auto_completed and file.has_batch_dimension is False and config.max_batch_size != 0
-
-
-def _fixed_tensors(file: ModelFile) -> Iterator[str]:
-    for each in (*file.inputs, *file.outputs):
-        if not each.is_optional and (not each.shape or each.shape[0] != -1):
-            yield f'"{each.name}" {list(each.shape or ())}'
 
 
 # Names.
@@ -215,17 +202,14 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
             is_computed = pair.field == "output" and pair.tensor.name in batch_outputs
             if is_computed or _contradicts_batching(model, file, config):
                 continue
-            if _is_filled_in(model, pair) and 0 in pair.tensor.dims:
+            is_filled_in = model.config is None or not getattr(model.config, pair.field)
+            if is_filled_in and 0 in pair.tensor.dims:
                 message = f'model {pair.field} "{pair.tensor.name}" dimension must be integer >= 1, got 0'
                 yield Problem(message, (pair.field,), "export the model with a size of at least 1")
             is_exact = pair.field == "input" or file.has_inferred_shapes
             problem = _dims_problem(pair, config.max_batch_size > 0, is_exact)
             if problem is not None:
                 yield Problem(problem[0], (pair.field, pair.position, "dims"), problem[1])
-
-
-def _is_filled_in(model: ModelUnderCheck, pair: _Pair) -> bool:
-    return model.config is None or not getattr(model.config, pair.field)
 
 
 def _dims_problem(pair: _Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] | None:

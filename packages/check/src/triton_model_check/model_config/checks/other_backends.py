@@ -17,8 +17,6 @@ from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.trees import TREE_MODEL_FILES
 
-__all__: list[str] = []
-
 _LOAD = "onnxruntime_backend ModelState::LoadModel"
 _SINGLE_MODEL_FOLDER = "/opt/ml/model/"
 _PARAMETER = 'parameters { key: "%s" value { string_value: "%s" } }'
@@ -78,12 +76,12 @@ def classifier(model: ModelUnderCheck) -> Iterator[Problem]:
 
     The parameter is ``output_class``; images from 25.09 on also accept ``is_classifier``.
     """
-    name, value = _classifier(model)
+    name = next((each for each in ("output_class", "is_classifier") if each in model.config_parameters), "")
     if not name:
         example = _PARAMETER % ("output_class", "true")
         hint = f"add {example} for a classifier, or false for a regression model"
         yield Problem("the parameter output_class is required", hint=hint)
-    elif value == "true" and "threshold" not in model.config_parameters:
+    elif model.parameter(name) == "true" and "threshold" not in model.config_parameters:
         message = "the parameter threshold is required for a classifier"
         yield Problem(message, ("parameters", name), f"add {_PARAMETER % ('threshold', '0.5')}")
 
@@ -139,12 +137,6 @@ def tree_version(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, path=model.place_of(file.path), hint=hint)
 
 
-def _classifier(model: ModelUnderCheck) -> tuple[str, str]:
-    """Return the parameter that says whether the model is a classifier, and its value, or ``("", "")``."""
-    name = next((each for each in ("output_class", "is_classifier") if each in model.config_parameters), "")
-    return name, model.parameter(name)
-
-
 # ONNX Runtime.
 
 _BOOLEANS = ("true", "on", "1", "false", "off", "0")
@@ -188,12 +180,7 @@ def _integer_problems(key: str, value: str) -> Iterator[Problem]:
         yield Problem(message, ("parameters", key), 'write "0" or "1"')
 
 
-@rule(
-    "onnx-accelerator",
-    "onnxruntime",
-    source=_LOAD,
-    when=("optimization",),
-)
+@rule("onnx-accelerator", "onnxruntime", source=_LOAD, when=("optimization",))
 def accelerator(model: ModelUnderCheck) -> Iterator[Problem]:
     """On CPUs, the only execution accelerator is OpenVINO.
 

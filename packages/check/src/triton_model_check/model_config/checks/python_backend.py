@@ -12,8 +12,6 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck, R
 from triton_model_check.model_config.python_calls import find_tensors
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__: list[str] = []
-
 _LAUNCHER = "triton python_backend StubLauncher::ModelInstanceStubProcess"
 _README = 'triton python_backend README, "Business Logic Scripting"'
 _OBSERVED = "observed with triton server 2.51"
@@ -239,13 +237,7 @@ def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, path=site and site.path, line=site and site.line, hint=hint)
 
 
-@rule(
-    "python-called-model-unknown",
-    "model",
-    severity=Severity.WARNING,
-    source=_README,
-    needs_files=True,
-)
+@rule("python-called-model-unknown", "model", severity=Severity.WARNING, source=_README, needs_files=True)
 def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a called model can be read from the source, or is declared.
 

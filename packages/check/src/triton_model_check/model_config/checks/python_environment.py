@@ -19,8 +19,6 @@ from triton_model_check.model_config.packed_environment import ACTIVATE, PackedE
 from triton_model_check.model_config.python_source import Import
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__ = ["PARAMETER", "PLACE", "environment_of", "environment_rule"]
-
 _MANAGER = "triton python_backend EnvironmentManager"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 PARAMETER = "EXECUTION_ENV_PATH"
@@ -63,9 +61,7 @@ def environment_of(model: ModelUnderCheck) -> PackedEnvironment | None:
 
 
 @environment_rule(
-    "python-environment",
-    source=_MANAGER,
-    hint="add the archive to the model's folder, or fix the path",
+    "python-environment", source=_MANAGER, hint="add the archive to the model's folder, or fix the path"
 )
 def environment(model: ModelUnderCheck) -> Iterator[Problem]:
     """The archive of ``EXECUTION_ENV_PATH`` exists if its path is below ``$$TRITON_MODEL_DIRECTORY``.
@@ -99,10 +95,7 @@ def _is_left_out(model: ModelUnderCheck, parts: list[str]) -> bool:
     return any(parts[0] not in folders for folders in archives)
 
 
-@environment_rule(
-    "python-environment-content",
-    source=_MANAGER,
-)
+@environment_rule("python-environment-content", source=_MANAGER)
 def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
     """The archive of an environment is a tar file, plain or compressed with gzip, with ``bin/activate``.
 
@@ -134,12 +127,7 @@ def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f'{message}, got "{found.activate}"', PLACE, hint)
 
 
-@rule(
-    "python-environment-relative",
-    "python",
-    when=("parameters",),
-    source=_MANAGER,
-)
+@rule("python-environment-relative", "python", when=("parameters",), source=_MANAGER)
 def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
     """``EXECUTION_ENV_PATH`` starts with ``$$TRITON_MODEL_DIRECTORY`` or is absolute.
 

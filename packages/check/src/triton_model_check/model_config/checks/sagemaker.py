@@ -14,8 +14,6 @@ from triton_model_check.facts.images import image_version
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__: list[str] = []
-
 _SERVE = "triton server docker/sagemaker/serve"
 _LOADER = "triton server SageMakerMMELoadModel"
 _NESTED = "use a single-model endpoint for nested ensembles"

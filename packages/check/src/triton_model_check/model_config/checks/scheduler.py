@@ -11,8 +11,6 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
 
-__all__: list[str] = []
-
 _VALIDATE = "triton core ValidateModelConfig"
 _CONTROLS = "triton core GetBooleanSequenceControlProperties"
 _START, _READY, _END, _CORRID = range(4)
@@ -136,12 +134,7 @@ def preserve_ordering(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, place, "remove preserve_ordering, or set timeout_action: REJECT")
 
 
-@rule(
-    "scheduler-response-cache",
-    when=("response_cache",),
-    source=_VALIDATE,
-    hint="remove response_cache",
-)
+@rule("scheduler-response-cache", when=("response_cache",), source=_VALIDATE, hint="remove response_cache")
 def response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
     """A model with sequence batching and a decoupled model have no response cache.
 

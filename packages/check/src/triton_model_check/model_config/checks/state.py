@@ -12,8 +12,6 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
 
-__all__: list[str] = []
-
 _LENGTH_BYTES = 4
 _SOURCE = "triton core SequenceBatchScheduler"
 
@@ -73,15 +71,20 @@ def initial_file(model: ModelUnderCheck) -> Iterator[Problem]:
     for place, state in _states(model):
         for start in state.initial_state:
             if start.WhichOneof("state_data") == "data_file":
-                fault = file_fault(model, "initial_state", start.data_file, start)
-                if fault:
-                    pointer = pointer_path(model, "initial_state", *start.data_file.split("/"))
-                    field = (*place, "initial_state", "data_file")
-                    yield Problem(fault[0], field, fault[1], path=pointer)
+                field = (*place, "initial_state", "data_file")
+                yield from file_problems(model, "initial_state", start.data_file, start, field)
 
 
-def file_fault(model: ModelUnderCheck, folder: str, file: str, tensor: Any) -> tuple[str, str] | None:
-    """Return what is wrong with a file of raw tensor data and the hint, or ``None``."""
+def file_problems(
+    model: ModelUnderCheck, folder: str, file: str, tensor: Any, field: tuple[str | int, ...]
+) -> Iterator[Problem]:
+    """Yield what is wrong with a file of raw tensor data that ``field`` names."""
+    fault = _file_fault(model, folder, file, tensor)
+    if fault:
+        yield Problem(fault[0], field, fault[1], path=pointer_path(model, folder, *file.split("/")))
+
+
+def _file_fault(model: ModelUnderCheck, folder: str, file: str, tensor: Any) -> tuple[str, str] | None:
     size = model.folder.size_of(folder, *file.split("/"))
     if size is None:
         message = f'failed to open file for read: no such file or directory, got "{folder}/{file}"'

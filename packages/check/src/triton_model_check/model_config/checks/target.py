@@ -23,8 +23,6 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck, R
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
 
-__all__: list[str] = []
-
 _PROTO = "triton common protobuf/model_config.proto by release branch"
 _MIB = 2**20
 _SHARED_MEMORY_DEFAULT = 16 * _MIB

@@ -15,8 +15,6 @@ from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__: list[str] = []
-
 _SHAPE = "triton core ValidateIOShape"
 _OBSERVED = "observed with triton server 2.51"
 _EMPTY_RESHAPE = "cannot have empty reshape for non-batching model"
@@ -215,12 +213,7 @@ def declared_twice(field: str, tensors: Sequence[Any]) -> Iterator[Problem]:
             yield Problem(f'{field} "{name}" is declared {count} times', (field, second))
 
 
-@rule(
-    "tensor-missing",
-    severity=Severity.WARNING,
-    source=_OBSERVED,
-    needs_files=True,
-)
+@rule("tensor-missing", severity=Severity.WARNING, source=_OBSERVED, needs_files=True)
 def one_sided(model: ModelUnderCheck) -> Iterator[Problem]:
     """A Python model or an ensemble has both inputs and outputs.
 

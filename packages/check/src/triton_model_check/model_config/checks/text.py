@@ -12,8 +12,6 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.text import SOURCE, line_and_column
 
-__all__: list[str] = []
-
 
 def _fault(code: str, model: ModelUnderCheck) -> Iterator[Problem]:
     fault = model.folder.config_fault

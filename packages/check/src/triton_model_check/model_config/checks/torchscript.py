@@ -12,8 +12,6 @@ from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_files.model_file import ModelFile
 
-__all__: list[str] = []
-
 _VALIDATE = "pytorch_backend ModelInstanceState::ValidateInputs"
 
 

@@ -6,13 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton_core.spelling import quoted
-from triton_model_check.model_config.checks.packing.files import pointer_path
-from triton_model_check.model_config.checks.state import file_fault
+from triton_model_check.model_config.checks.state import file_problems
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
-
-__all__: list[str] = []
 
 _SOURCE = "triton core GenerateWarmupData"
 _Sample = tuple[tuple[str | int, ...], str, Any]
@@ -54,11 +51,8 @@ def data_file(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for place, _, value in _inputs(model):
         if value.WhichOneof("input_data_type") == "input_data_file":
-            fault = file_fault(model, "warmup", value.input_data_file, value)
-            if fault:
-                pointer = pointer_path(model, "warmup", *value.input_data_file.split("/"))
-                field = (*place, "value", "input_data_file")
-                yield Problem(fault[0], field, fault[1], path=pointer)
+            field = (*place, "value", "input_data_file")
+            yield from file_problems(model, "warmup", value.input_data_file, value, field)
 
 
 @rule("warmup-input", when=("model_warmup",), source=_SOURCE)

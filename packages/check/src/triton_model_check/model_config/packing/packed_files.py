@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
-from triton_model_check.model_files.git_lfs import POINTER_BYTES, is_pointer
-
-__all__ = ["Findings", "PackedFiles", "is_composed", "same_on_some_disks"]
+from triton_model_check.model_files.wrong_content import POINTER_BYTES, is_pointer
 
 _MAX_DEPTH = 100
 _CONFIG = (CONFIG_FILE,)

@@ -16,8 +16,6 @@ from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_repository.declarations.options import CompositionOptions
 from triton_model_check.untrusted.toml_files import TomlFile, is_inside
 
-__all__ = ["ALL_MODELS", "DESCRIPTION_FILE", "DescribedEnvironment", "ModelDescription"]
-
 DESCRIPTION_FILE = "triton-models.toml"
 ALL_MODELS = "*"
 """Stands for all models of the Python backend in ``python_environments``."""
@@ -80,11 +78,7 @@ class ModelDescription:
         return cls(file, CompositionOptions(calls, also_served), environments)
 
     def refuse_unknown(self, models: Iterable[str]) -> None:
-        """Check that the models which the file names exist; a check reports called models that do not.
-
-        Raises:
-            InvalidValueError: there is no such model.
-        """
+        """Check that the models which the file names exist; a check reports called models that do not."""
         known = list(models)
         named = [(_CALLS, name) for name in self.composition.calls]
         named += [(_ENVIRONMENTS, name) for name in self.environments if name != ALL_MODELS]

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 
-__all__ = ["CompositionOptions"]
-
 
 @dataclass(frozen=True, slots=True)
 class CompositionOptions:
@@ -42,11 +40,7 @@ class CompositionOptions:
         return not (self.calls or self.also_served)
 
     def refuse_unknown(self, models: Iterable[str]) -> None:
-        """Check that callers and models to serve alone exist; a check reports called models that do not.
-
-        Raises:
-            InvalidValueError: there is no such model.
-        """
+        """Check that callers and models to serve alone exist; a check reports called models that do not."""
         known = list(models)
         for keyword, names in (("calls (--called-models)", self.calls), ("also_served", self.also_served)):
             for name in names:

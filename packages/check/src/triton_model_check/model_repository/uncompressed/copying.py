@@ -18,7 +18,7 @@ from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.model_repository.content_digest import ContentDigest
 from triton_model_check.model_repository.members import FileState, Member, changed_error, unreadable_error
 
-__all__ = ["copy_file", "copy_member"]
+__all__ = ["copy_file"]
 
 _FICLONE = 0x40049409  # linux/fs.h: share the blocks of two files until one of them is written
 _CHUNK_BYTES = 1 << 18

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
-from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.model_repository.archive import count_workers
 from triton_model_check.model_repository.cache_location import cache_directory
 from triton_model_check.model_repository.content_digest import ContentDigest, hash_files
@@ -28,9 +27,8 @@ from triton_model_check.model_repository.members import (
     PLAIN_MODE,
     FileState,
     Member,
-    changed_error,
     members_of,
-    unreadable_error,
+    open_member,
 )
 from triton_model_check.model_repository.temporary_folders import output_folder, partial_folder
 from triton_model_check.model_repository.uncompressed.copying import copy_member
@@ -39,16 +37,7 @@ from triton_model_check.model_repository.uncompressed.names import KEEP_FILE
 if TYPE_CHECKING:
     from triton_model_check.model_repository.repository import ModelRepository
 
-__all__ = [
-    "LARGE_FILE_BYTES",
-    "LARGE_SUFFIX",
-    "LargeFile",
-    "ModelFiles",
-    "SmallFile",
-    "StagedModel",
-    "list_files",
-    "stage",
-]
+__all__ = ["LARGE_SUFFIX", "StagedModel", "list_files", "stage"]
 
 LARGE_FILE_BYTES = 8_000_000
 """A file above this size is uploaded by itself."""
@@ -171,7 +160,11 @@ class _Staging:
         packed, slices = self._stage_small(small, contents)
         return StagedModel(
             digest=_digest(contents | {_keep_path(each): _KEEP_DIGEST for each in self.listed.empty_folders}),
-            large=tuple(self._large_file(file, contents[file.name]) for file in large),
+            large=tuple(
+                LargeFile(file.name, digest.hex(), file.size, self._copy_of(digest))
+                for file in large
+                for digest in [contents[file.name]]
+            ),
             small=slices,
             zip=packed,
             size_bytes=sum(file.size for file in large) + sum(each.size_bytes for each in slices),
@@ -203,9 +196,6 @@ class _Staging:
 
     def _copy_of(self, digest: ContentDigest) -> Path:
         return self.directory / f"{digest.hex()}{LARGE_SUFFIX}"
-
-    def _large_file(self, file: Member, digest: ContentDigest) -> LargeFile:
-        return LargeFile(file.name, digest.hex(), file.size, self._copy_of(digest))
 
     # Small files.
 
@@ -272,15 +262,8 @@ def _write_zip(members: Sequence[Member], path: Path) -> None:
 def _read(member: Member) -> bytes:
     if member.is_directory:
         return _KEEP_TEXT
-    try:
-        with open_regular(member.source) as file:
-            content = file.readall()
-            state = FileState.of(os.fstat(file.fileno()))
-    except OSError as error:
-        raise unreadable_error(member.source, error) from error
-    if state != member.state:
-        raise changed_error(member)
-    return content
+    with open_member(member) as file:
+        return file.readall()
 
 
 def _slices(path: Path) -> Iterator[SmallFile]:

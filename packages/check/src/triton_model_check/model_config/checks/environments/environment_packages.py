@@ -15,8 +15,6 @@ from triton_model_check.model_config.checks.python_environment import (
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__: list[str] = []
-
 _NOT_EXECUTED_SINCE = "25.08"
 _GB = 10**9
 _LARGE_BYTES = 2 * _GB

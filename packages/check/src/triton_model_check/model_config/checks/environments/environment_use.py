@@ -16,8 +16,6 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.packed_environment import INTERPRETER, PackedEnvironment
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__: list[str] = []
-
 _MANAGER = "triton python_backend EnvironmentManager"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 _PLACEHOLDER_SINCE, _FOLDER_SINCE = "21.09", "23.07"

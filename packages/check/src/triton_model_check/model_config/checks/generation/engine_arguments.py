@@ -10,8 +10,6 @@ from typing import Any
 from constructs_triton_core.bounded_json import parse_bounded_json
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 
-__all__ = ["ENGINE_FILE", "MODEL_ROOT", "EngineArguments", "engine_arguments_of", "read_arguments"]
-
 ENGINE_FILE = "model.json"
 MODEL_ROOT = "/opt/ml/model"
 """Where SageMaker unpacks the archive of an endpoint with a single model."""

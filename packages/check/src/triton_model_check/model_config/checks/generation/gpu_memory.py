@@ -19,8 +19,6 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_files.transformer import Transformer, read_transformer
 
-__all__: list[str] = []
-
 _MIB, _GIB = 2**20, 2**30
 _OVERHEAD = _GIB  # measured between 1 and 2 GiB; the smaller one warns less
 _SOURCE = "vllm 0.33.0, vllm/v1/core/kv_cache_utils.py, _check_enough_kv_cache_memory"

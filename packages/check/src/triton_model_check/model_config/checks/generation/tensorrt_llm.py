@@ -16,8 +16,6 @@ from triton_model_check.model_config.checks.generation.engine_arguments import M
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__ = ["is_part_of_tensorrt_llm"]
-
 _DOCS = "triton tensorrtllm_backend docs/model_config.md"
 _BACKEND_PLACEHOLDER = "${triton_backend}"
 # A parameter that keeps its placeholder gets a default. These have none.

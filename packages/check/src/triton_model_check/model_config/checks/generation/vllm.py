@@ -18,8 +18,6 @@ from triton_model_check.model_config.checks.instances import groups, resolved_ki
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 
-__all__: list[str] = []
-
 _SOURCE = "triton vllm_backend, src/model.py"
 _ENGINE = "vllm 0.19.0 and 0.33.0, vllm/engine/arg_utils.py"
 _LORA_FILE = "multi_lora.json"
@@ -62,15 +60,12 @@ def instance_kind(model: ModelUnderCheck) -> Iterator[Problem]:
     spread = next((each for each in engine_arguments_of(model) if each.gpus > 1), None)
     if spread is None or model.config is None:
         return
-    place = next((place for place, group in groups(model) if _is_gpu(model, group)), None)
+    count = model.target.gpu_count or 1
+    place = next((place for place, group in groups(model) if resolved_kind(group, count) == _GPU), None)
     if place is None and model.config.instance_group:
         return
     message = f"the engine uses {spread.gpus} GPUs, and an instance of KIND_GPU has one"
     yield Problem(message, place or (), "write instance_group [ { count: 1 kind: KIND_MODEL } ]")
-
-
-def _is_gpu(model: ModelUnderCheck, group: object) -> bool:
-    return resolved_kind(group, model.target.gpu_count or 1) == _GPU
 
 
 @rule("vllm-parallel-size", "vllm", needs_files=True, source="vllm 0.19.0, vllm/config/parallel.py")

@@ -10,9 +10,7 @@ from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.packing.packed_files import PackedFiles, is_composed, same_on_some_disks
 from triton_model_check.model_config.rules import Problem, rule
-from triton_model_check.model_files.git_lfs import POINTER_HINT, POINTER_MESSAGE, is_pointer
-
-__all__ = ["POINTER_CODE", "pointer_path", "pointers_of"]
+from triton_model_check.model_files.wrong_content import POINTER_HINT, POINTER_MESSAGE, is_pointer
 
 POINTER_CODE = "file-git-lfs-pointer"
 
@@ -30,13 +28,7 @@ def pointer_path(model: ModelUnderCheck, *parts: str) -> str | None:
     return posixpath.normpath(model.folder.relative(*parts)) if found else None
 
 
-@rule(
-    POINTER_CODE,
-    "model",
-    rejects=False,
-    source="Git LFS specification: The Pointer",
-    hint=POINTER_HINT,
-)
+@rule(POINTER_CODE, "model", rejects=False, source="Git LFS specification: The Pointer", hint=POINTER_HINT)
 def git_lfs_pointer(model: ModelUnderCheck) -> Iterator[Problem]:
     """No file is a Git LFS pointer.
 
