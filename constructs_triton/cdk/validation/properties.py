@@ -25,9 +25,11 @@ from constructs_triton_core.tokens import is_token
 __all__ = [
     "DERIVED",
     "DeclaredProperty",
+    "DurationDefault",
     "Property",
     "check_options",
     "declared_properties",
+    "default_values",
     "given_options",
     "with_defaults",
 ]
@@ -44,6 +46,21 @@ class _Derived(enum.Enum):
 
 DERIVED = _Derived.DERIVED
 """The default of a property that is computed from others; ``None`` is then a value with its own meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class DurationDefault:
+    """A default that is created when it is used, because a ``Duration`` starts the CDK's process."""
+
+    amount: int
+    unit: Literal["seconds", "minutes", "hours", "days"]
+
+    def create(self) -> Duration:
+        """Return the duration."""
+        return cast(Duration, getattr(Duration, self.unit)(self.amount))
+
+    def __repr__(self) -> str:
+        return f"Duration.{self.unit}({self.amount})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +178,18 @@ def given_options(given: OptionsT, options: type[OptionsT]) -> OptionsT:
 
 def with_defaults(given: OptionsT, options: type[OptionsT]) -> OptionsT:
     """Return ``given`` together with the default of every other property, except derived ones."""
-    defaults = {
-        name: entry.property.default
-        for name, entry in declared_properties(options).items()
-        if entry.property.default is not DERIVED
+    return cast(OptionsT, {**default_values(options), **given_options(given, options)})
+
+
+def default_values(options: type[OptionsT]) -> OptionsT:
+    """Return the default of every property, except derived ones."""
+    defaults = {name: each.property.default for name, each in declared_properties(options).items()}
+    values = {
+        name: value.create() if isinstance(value, DurationDefault) else value
+        for name, value in defaults.items()
+        if value is not DERIVED
     }
-    return cast(OptionsT, {**defaults, **given_options(given, options)})
+    return cast(OptionsT, values)
 
 
 def _declared(name: str, hint: Any) -> DeclaredProperty:
