@@ -82,11 +82,8 @@ class TritonComponentAlarms(AlarmSet):
     ) -> None:
         check_alarm_options(actions, alarm_name_prefix)
         check_options("add_alarms()", thresholds, ComponentAlarmThresholds)
-        rules = {
-            rule.name: rule
-            for rule in _rules(component, {**default_values(ComponentAlarmThresholds), **thresholds})
-        }
-        super().__init__(scope, id, rules, actions, alarm_name_prefix)
+        rules = _rules(component, {**default_values(ComponentAlarmThresholds), **thresholds})
+        super().__init__(scope, id, {each.name: each for each in rules}, actions, alarm_name_prefix)
 
 
 def _rules(component: IInferenceComponent, thresholds: ComponentAlarmThresholds) -> Iterator[AlarmRule]:
