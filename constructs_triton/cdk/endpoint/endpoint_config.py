@@ -7,15 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from aws_cdk import Stack
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IDependable
 
 from constructs_triton.cdk.endpoint.container import SettledContainer
-from constructs_triton.cdk.endpoint.properties import EndpointOptions
+from constructs_triton.cdk.endpoint.properties import RequestOptions
 from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.endpoint.settled_variant import SettledPool, SettledVariant
 from constructs_triton.cdk.endpoint.sizing import Sizing
-from constructs_triton.cdk.metrics.metrics_config import render_metrics_config
+from constructs_triton.cdk.metrics.metrics_config import MetricsConfig, render_metrics_config
 from constructs_triton.cdk.options.async_inference import render_async_inference
 from constructs_triton.cdk.options.capacity_reservation import render_capacity_reservation
 from constructs_triton.cdk.options.core_dump import render_core_dump
@@ -194,17 +195,19 @@ def uncompressed_source(url: str) -> sagemaker.CfnModel.ModelDataSourceProperty:
 
 def make_endpoint_config(
     scope: Construct,
-    options: EndpointOptions,
     variants: Sequence[BoundVariant],
     models: Sequence[sagemaker.CfnModel],
     pool_models: Mapping[int, sagemaker.CfnModel],
+    *,
+    requests: RequestOptions,
+    metrics: MetricsConfig | None,
+    key: kms.IKey | None,
 ) -> sagemaker.CfnEndpointConfig:
     """Create the endpoint configuration. It has no name, since changes replace it.
 
     ``pool_models`` are the models of instance pools that have their own, by position.
     """
-    capture, asynchronous = options["data_capture"], options["async_inference"]
-    metrics, key = options["metrics_config"], options["encryption_key"]
+    capture, asynchronous = requests["data_capture"], requests["async_inference"]
     rendered = [
         _production_variant(each, model, pool_models, is_asynchronous=asynchronous is not None)
         for each, model in zip(variants, models, strict=True)

@@ -216,9 +216,16 @@ class MultipleModels(ServedModels):
     repository: TritonModelRepository
     mode: Literal["single", "multi-model"] = "multi-model"
     model_cache_setting: str | None = None
+    compression_type: CompressionType | None = None
 
     def __post_init__(self) -> None:
         _check_repository(self.repository)
+        if self.compression_type is CompressionType.NONE:
+            # SageMaker API reference: ContainerDefinition, ModelDataSource.
+            raise InvalidValueError(
+                "compression_type: not supported on multi-model endpoints, which load archives only, got "
+                "CompressionType.NONE; remove it, or serve the model with TritonEndpoint"
+            )
         check_spelling("model_cache_setting", self.model_cache_setting, CACHE_SETTINGS)
 
     def check(self, target: Target) -> list[Finding]:

@@ -21,7 +21,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 
-__all__ = ["CreatedEndpointOptions", "HostOptions", "check_subnets_need_vpc"]
+__all__ = ["HostOptions", "InstanceOptions", "ResourceOptions", "check_subnets_need_vpc"]
 
 
 class HostOptions(TypedDict, total=False):
@@ -89,8 +89,8 @@ def check_subnets_need_vpc(options: HostOptions) -> None:
         )
 
 
-class CreatedEndpointOptions(HostOptions, total=False):
-    """The properties that all endpoints of this app have."""
+class InstanceOptions(TypedDict, total=False):
+    """The instance type of an endpoint, or several in order of priority."""
 
     instance_type: Annotated[
         InstanceType | None,
@@ -109,6 +109,11 @@ class CreatedEndpointOptions(HostOptions, total=False):
             limit=limits.INSTANCE_POOLS,
         ),
     ]
+
+
+class ResourceOptions(TypedDict, total=False):
+    """Name, metrics and removal of an endpoint."""
+
     endpoint_name: Annotated[
         str | None,
         Property(

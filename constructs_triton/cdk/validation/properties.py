@@ -31,9 +31,11 @@ __all__ = [
     "declared_properties",
     "default_values",
     "given_options",
+    "part_of",
     "with_defaults",
 ]
 
+PartT = TypeVar("PartT", bound=Mapping[str, Any])
 OptionsT = TypeVar("OptionsT", bound=Mapping[str, Any])
 
 
@@ -174,6 +176,11 @@ def given_options(given: OptionsT, options: type[OptionsT]) -> OptionsT:
         if value is not None or declared[name].property.default is DERIVED
     }
     return cast(OptionsT, values)
+
+
+def part_of(given: Mapping[str, Any], part: type[PartT]) -> PartT:
+    """Return the properties that ``part`` declares."""
+    return cast(PartT, {name: given[name] for name in declared_properties(part) if name in given})
 
 
 def with_defaults(given: OptionsT, options: type[OptionsT]) -> OptionsT:
