@@ -10,7 +10,7 @@ from constructs_triton.cdk.endpoint.new_endpoint import NewEndpoint
 from constructs_triton.cdk.endpoint.properties import EndpointOptions, checked_options
 from constructs_triton.cdk.endpoint.served_models import MultipleModels, SingleModel
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
-from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cdk.validation.properties import takes_options
 
 __all__ = ["TritonEndpoint", "TritonEnsembleEndpoint", "TritonMultiModelEndpoint"]
 

@@ -23,7 +23,7 @@ from constructs_triton.cdk.options.core_dump import render_core_dump
 from constructs_triton.cdk.options.data_capture import render_data_capture
 from constructs_triton.cdk.options.image import ContainerImage, bind_image
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
-from constructs_triton.cdk.validation.durations import seconds
+from constructs_triton.cdk.validation.limit_checks import seconds
 from constructs_triton_core.facts.instance_types import InstanceType
 
 __all__ = [

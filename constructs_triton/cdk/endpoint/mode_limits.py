@@ -17,7 +17,7 @@ from constructs_triton.cdk.options.data_capture import DataCapture, unknown_capt
 from constructs_triton.cdk.options.deployment import Deployment
 from constructs_triton.cdk.options.image import DlcImage
 from constructs_triton.cdk.options.variant_options import STRATEGIES
-from constructs_triton.cdk.validation.enum_values import unknown_value
+from constructs_triton.cdk.validation.limit_checks import unknown_value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token

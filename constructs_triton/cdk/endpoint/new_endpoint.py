@@ -53,13 +53,13 @@ from constructs_triton.cdk.permissions.role_permissions import removed_if_too_la
 from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.model_repository import annotate
+from constructs_triton.cdk.scaling.checks import sequence_finding
 from constructs_triton.cdk.scaling.endpoint_variant import (
     EndpointVariant,
     VariantOwner,
     retain_instance_counts,
 )
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
-from constructs_triton.cdk.scaling.sequence_warning import sequence_finding
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name

@@ -27,7 +27,7 @@ from constructs_triton.cdk.options.variant_options import (
     VariantOptions,
     check_variant_options,
 )
-from constructs_triton.cdk.repository.compression_type import CompressionType
+from constructs_triton.cdk.repository.placed_files import CompressionType
 from constructs_triton.cdk.validation.properties import Property, check_options, part_of, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits

@@ -11,11 +11,11 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.options.removal import is_kept
-from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, contents_of
-from constructs_triton.cdk.validation.enum_values import check_spelling
+from constructs_triton.cdk.repository.placed_files import CompressionType
+from constructs_triton.cdk.validation.limit_checks import check_spelling
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type, shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding

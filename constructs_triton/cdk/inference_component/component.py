@@ -11,10 +11,10 @@ from constructs import Construct
 from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer
 from constructs_triton.cdk.endpoint.resource_arn import arn_of, name_in_arn
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
-from constructs_triton.cdk.inference_component.component_models import component_models
 from constructs_triton.cdk.inference_component.component_pools import (
     SettledComponent,
     bind_component,
+    component_models,
     settle_on_host,
 )
 from constructs_triton.cdk.inference_component.created_component import (
@@ -29,7 +29,7 @@ from constructs_triton.cdk.inference_component.properties import (
 )
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
-from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cdk.validation.properties import takes_options
 from constructs_triton_core.findings import Finding
 
 __all__ = ["TritonInferenceComponent"]

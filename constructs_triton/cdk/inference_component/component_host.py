@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from constructs_triton.cdk.endpoint.network import NetworkIds
 from constructs_triton.cdk.inference_component.host_instances import ComponentCopies, HostInstances, Shortage
 from constructs_triton.cdk.inference_component.shared_role import SharedRole
-from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
+from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment, batch_size
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import ami_findings

@@ -23,16 +23,14 @@ from constructs_triton.cdk.endpoint.log_group import (
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import (
     ComponentEndpointBase,
+    check_endpoint,
+    check_environment,
+    check_kept,
     host_of,
 )
 from constructs_triton.cdk.inference_component.component_host import ComponentHost, PlacedComponent
 from constructs_triton.cdk.inference_component.component_pools import render_specifications
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
-from constructs_triton.cdk.inference_component.endpoint_checks import (
-    check_endpoint,
-    check_environment,
-    check_kept,
-)
 from constructs_triton.cdk.inference_component.host_instances import ComponentCopies
 from constructs_triton.cdk.inference_component.properties import CopyOptions
 from constructs_triton.cdk.options.component_deployment import (

@@ -16,7 +16,7 @@ from constructs_triton.cdk.options.host_options import (
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import check_instances, has_own_models, instance_types_of
 from constructs_triton.cdk.options.removal import check_removal_policy
-from constructs_triton.cdk.validation.enum_values import check_spelling
+from constructs_triton.cdk.validation.limit_checks import check_spelling
 from constructs_triton.cdk.validation.properties import DERIVED, Property, check_options, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits

@@ -19,16 +19,16 @@ from constructs_triton.cdk.endpoint.execution_role import (
 )
 from constructs_triton.cdk.endpoint.network import check_network, make_connections, network_ids
 from constructs_triton.cdk.endpoint.sizing import Sizing
-from constructs_triton.cdk.inference_component.component_models import component_models
-from constructs_triton.cdk.options.container_options import ContainerOptions
+from constructs_triton.cdk.inference_component.component_pools import component_models
 from constructs_triton.cdk.options.environment import TritonEnvironment
 from constructs_triton.cdk.options.host_options import HostOptions, check_subnets_need_vpc
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.variant_options import ContainerOptions
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
 from constructs_triton.cdk.permissions.role_trust import check_account
-from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
+from constructs_triton.cdk.repository.placed_files import CompressionType
 from constructs_triton.cdk.validation.properties import check_options, with_defaults
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.facts.instance_types import InstanceType

@@ -18,9 +18,9 @@ from constructs_triton.cdk.monitoring.alarm_set import (
     error_rules,
     latency_rules,
 )
-from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
+from constructs_triton.cdk.monitoring.interfaces import ITritonEndpoint
 from constructs_triton.cdk.monitoring.monitored_endpoint import metric_units
-from constructs_triton.cdk.options.container_options import TEN_MINUTES
+from constructs_triton.cdk.options.variant_options import TEN_MINUTES
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.targets import microseconds, not_multiplied, product
 from constructs_triton.cdk.validation.properties import DurationDefault, Property

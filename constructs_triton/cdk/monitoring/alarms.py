@@ -14,10 +14,9 @@ from constructs_triton.cdk.monitoring.alarm_rules import (
     variant_rules,
 )
 from constructs_triton.cdk.monitoring.alarm_set import AlarmRule, AlarmSet, check_alarm_options
-from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
+from constructs_triton.cdk.monitoring.interfaces import ITritonEndpoint
 from constructs_triton.cdk.monitoring.monitored_endpoint import construct_names, literal_endpoint_name
-from constructs_triton.cdk.validation.properties import check_options, default_values
-from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cdk.validation.properties import check_options, default_values, takes_options
 from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["AlarmThresholds", "TritonAlarms"]

@@ -17,9 +17,8 @@ from constructs_triton.cdk.monitoring.alarm_set import (
     error_rules,
     latency_rules,
 )
-from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
-from constructs_triton.cdk.validation.properties import Property, check_options, default_values
-from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent
+from constructs_triton.cdk.validation.properties import Property, check_options, default_values, takes_options
 from constructs_triton_core.facts.limits import RangeLimit
 
 __all__ = ["ComponentAlarmThresholds", "TritonComponentAlarms"]

@@ -7,7 +7,6 @@ from dataclasses import replace
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
-from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.loaded_models import (
     LoadedModels,
     LocalModels,
@@ -17,8 +16,8 @@ from constructs_triton.cdk.repository.loaded_models import (
 )
 from constructs_triton.cdk.repository.model_bucket import read_statements
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
-from constructs_triton.cdk.repository.placed_files import PlacedFiles, check_compression_type
-from constructs_triton.cdk.repository.repository_check import RepositoryCheck, kept_findings
+from constructs_triton.cdk.repository.placed_files import CompressionType, PlacedFiles, check_compression_type
+from constructs_triton.cdk.repository.properties import RepositoryCheck, kept_findings
 from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.findings import Finding

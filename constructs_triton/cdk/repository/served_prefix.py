@@ -14,9 +14,8 @@ from constructs import Construct
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_previous_keys
 from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets
 from constructs_triton.cdk.repository.loaded_models import ArchivePrefix, LocalModels
-from constructs_triton.cdk.repository.model_bucket import create_bucket
+from constructs_triton.cdk.repository.model_bucket import ModelKeys, create_bucket
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
-from constructs_triton.cdk.repository.model_keys import ModelKeys
 from constructs_triton.cdk.repository.model_sync import ModelSync, S3Archive
 from constructs_triton.cdk.repository.properties import (
     check_bucket,

@@ -14,11 +14,11 @@ from constructs import Construct
 
 from constructs_triton.cdk.metrics.metric_definitions import metric_definition
 from constructs_triton.cdk.scaling.targets import check_capacity
-from constructs_triton.cdk.validation.durations import check_duration
-from constructs_triton.cdk.validation.limit_checks import check_name, check_range
+from constructs_triton.cdk.validation.limit_checks import check_duration, check_name, check_range
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY_NAME, RangeLimit
+from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "check_steps",
     "check_unguarded",
     "check_untracked",
+    "sequence_finding",
     "warn_of_unsettled_concurrency",
 ]
 
@@ -238,3 +239,26 @@ def _check_types(id: str, options: Mapping[str, object], types: Mapping[str, Pro
 def warn_of_unsettled_concurrency(scaling: Construct) -> None:
     """Warn about concurrency scaling of a multi-model endpoint."""
     Annotations.of(scaling).add_warning_v2("constructs-triton:concurrency-of-many-models", _NOT_SETTLED)
+
+
+def sequence_finding(path: str, models: Sequence[str], count: float, unit: str) -> Finding | None:
+    """Return a warning if the requests of a sequence may reach several instances or copies.
+
+    Args:
+        path: The property that sets the number.
+        models: The models that keep sequences.
+        count: The largest number of instances or copies.
+        unit: What is counted.
+    """
+    if not models or is_token(count) or count <= 1:
+        return None
+    names = ", ".join(f'"{name}"' for name in models)
+    return Finding(
+        "sequence-on-several-instances",
+        Severity.WARNING,
+        path,
+        f"model {names} keeps the state of a sequence, but SageMaker sends each request to any of up to "
+        f"{count:g} {unit}",
+        "use one, or several variants of one instance and choose one by the sequence with TargetVariant, or "
+        "carry the state in the requests; acknowledge this if a sequence is one request",
+    )

@@ -12,7 +12,7 @@ from aws_cdk import Annotations
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from constructs_triton.cdk.metrics.metric_options import publication_period
+from constructs_triton.cdk.metrics.metric_definitions import publication_period
 from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
 from constructs_triton.cdk.scaling.targets import check_positive, not_multiplied
 from constructs_triton_core.errors import InvalidValueError
