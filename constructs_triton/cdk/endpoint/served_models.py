@@ -77,11 +77,7 @@ class ServedModels(ABC):
         """The models whose requests belong to sequences, as far as the models are known."""
 
     def check_scope(self, scope: Construct) -> None:  # noqa: B027 - an archive becomes an asset of any stack
-        """Check that an endpoint in ``scope`` can load the models.
-
-        Raises:
-            InvalidValueError: the models are in another account or Region.
-        """
+        """Check that an endpoint in ``scope`` can load the models."""
 
     @property
     def is_in_bucket(self) -> bool:
@@ -101,11 +97,7 @@ class ServedModels(ABC):
 
     @abstractmethod
     def check(self, target: Target) -> list[Finding]:
-        """Return warnings about the models for this endpoint.
-
-        Raises:
-            RepositoryError: Triton would not load the models.
-        """
+        """Return warnings about the models for this endpoint."""
 
     @abstractmethod
     def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> ServedModels:
@@ -255,11 +247,7 @@ class MultipleModels(ServedModels):
 
 
 def check_kept_models(models: ServedModels, policy: RemovalPolicy | None) -> None:
-    """Check that the stack does not delete the models of an endpoint or a component that it keeps.
-
-    Raises:
-        InvalidValueError: the bucket is deleted with the stack.
-    """
+    """Check that the stack does not delete the models of an endpoint or a component that it keeps."""
     if is_kept(policy) and models.is_in_bucket and models.contents.prefix.is_deleted_with_stack:
         raise InvalidValueError(
             "removal_policy: RETAIN keeps the instances in service, but the repository deletes their models "

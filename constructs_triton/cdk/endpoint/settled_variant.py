@@ -99,12 +99,7 @@ class SettledVariant:
 def settle_variants(
     scope: Construct, models: ServedModels, fleet: FleetOptions, *, is_isolated: bool | None
 ) -> list[SettledVariant]:
-    """Return the production variants, followed by the shadow variant if there is one.
-
-    Raises:
-        InvalidValueError: SageMaker would refuse a value.
-        RepositoryError: Triton would not load the models of a variant.
-    """
+    """Return the production variants, followed by the shadow variant if there is one."""
     shared = part_of(fleet, VariantOptions)
     if fleet["instance_pools"] is not None:
         return [_pooled_variant(scope, models, fleet["instance_pools"], fleet, is_isolated)]

@@ -67,11 +67,7 @@ def host_of(endpoint: ComponentEndpointBase) -> ComponentHost:
 
 
 def check_endpoint(endpoint: object) -> None:
-    """Check that components can be added to an endpoint.
-
-    Raises:
-        InvalidValueError: it is not a component endpoint.
-    """
+    """Check that components can be added to an endpoint."""
     if isinstance(endpoint, ComponentEndpointBase):
         return
     reason = "serves a model" if hasattr(endpoint, "cfn_model") else "is not a component endpoint"
@@ -83,11 +79,7 @@ def check_endpoint(endpoint: object) -> None:
 
 
 def check_environment(scope: Construct, endpoint: ComponentEndpointBase) -> None:
-    """Check that an endpoint is in the account and Region of the stack of ``scope``; tokens pass.
-
-    Raises:
-        InvalidValueError: it is in another account or Region.
-    """
+    """Check that an endpoint is in the account and Region of the stack of ``scope``; tokens pass."""
     stack = Stack.of(scope)
     if is_elsewhere(endpoint, stack):
         raise InvalidValueError(
@@ -98,11 +90,7 @@ def check_environment(scope: Construct, endpoint: ComponentEndpointBase) -> None
 
 
 def check_kept(scope: Construct, endpoint: ComponentEndpointBase, policy: RemovalPolicy | None) -> None:
-    """Check that the stack does not delete the endpoint of a component that it keeps.
-
-    Raises:
-        InvalidValueError: the stack deletes the endpoint.
-    """
+    """Check that the stack does not delete the endpoint of a component that it keeps."""
     resource = endpoint.node.default_child
     if (
         not is_kept(policy)

@@ -184,11 +184,7 @@ def check_given_copies(given: CopyOptions) -> None:
 
 
 def check_copies(options: CopyOptions) -> None:
-    """Check properties that depend on each other.
-
-    Raises:
-        InvalidValueError: SageMaker would refuse a value.
-    """
+    """Check properties that depend on each other."""
     _check_whole_imbalance(options["max_zone_imbalance"])
     name = options["inference_component_name"]
     check_log_retention("inference_component_name", name, options["log_retention"])

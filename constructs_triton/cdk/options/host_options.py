@@ -77,11 +77,7 @@ class HostOptions(TypedDict, total=False):
 
 
 def check_subnets_need_vpc(options: HostOptions) -> None:
-    """Check that subnets and security groups are given only with a VPC.
-
-    Raises:
-        InvalidValueError: there is no ``vpc``.
-    """
+    """Check that subnets and security groups are given only with a VPC."""
     subnets, groups = options["vpc_subnets"], options["security_groups"]
     if options["vpc"] is None and (subnets is not None or groups is not None):
         raise InvalidValueError(

@@ -90,11 +90,7 @@ _DEFAULTS = {
 
 
 def check_source(source: ModelSource | None) -> None:
-    """Check that the source is a ``ModelSource`` and not a path.
-
-    Raises:
-        InvalidValueError: another type.
-    """
+    """Check that the source is a ``ModelSource`` and not a path."""
     check_type("source", source, (ModelSource, 'ModelSource.from_directory("models")'))
 
 
@@ -123,11 +119,7 @@ def check_prefix(prefix: str) -> None:
 
 
 def check_bucket(bucket: s3.IBucket | None, encryption_key: kms.IKey | None, versioned: bool) -> None:
-    """Check the bucket, and the properties of the bucket that the construct creates.
-
-    Raises:
-        InvalidValueError: a wrong type, or ``encryption_key`` or ``versioned`` together with ``bucket``.
-    """
+    """Check the bucket, and the properties of the bucket that the construct creates."""
     check_has("bucket", bucket, *BUCKET)
     check_type("versioned", versioned, (bool, "True"))
     check_has("encryption_key", encryption_key, *KEY)
@@ -139,11 +131,7 @@ def check_bucket(bucket: s3.IBucket | None, encryption_key: kms.IKey | None, ver
 
 
 def check_retention(prune_after: Duration | None) -> None:
-    """Check that archives are not deleted while a deployment may still roll back to them.
-
-    Raises:
-        InvalidValueError: not a duration, or less than a day.
-    """
+    """Check that archives are not deleted while a deployment may still roll back to them."""
     check_type("prune_after", prune_after, (Duration, "Duration.days(30)"))
     if prune_after is None or is_token(prune_after):
         return
@@ -156,11 +144,7 @@ def check_retention(prune_after: Duration | None) -> None:
 
 
 def refuse_with_archive_prefix(**given: object) -> None:
-    """Check that no property of a prefix is set that a deployment would fill.
-
-    Raises:
-        InvalidValueError: a property is set.
-    """
+    """Check that no property of a prefix is set that a deployment would fill."""
     for name, value in given.items():
         if value is not None and value != _DEFAULTS.get(name):
             raise InvalidValueError(

@@ -92,9 +92,6 @@ def check_published(metric_name: str, *, is_asynchronous: bool) -> None:
 
     CloudFormation would accept a policy on another metric, but it would never act. Source: SageMaker
     developer guide, "Alarms and logs for tracking metrics from asynchronous endpoints".
-
-    Raises:
-        InvalidValueError: the endpoint never publishes the metric.
     """
     is_of_queue = not metric_definition(metric_name).has_variant_dimension
     if is_of_queue == is_asynchronous:
@@ -126,9 +123,6 @@ def check_untracked(id: str, other: TrackedMetric | None) -> None:
     """Check that no other policy keeps the same metric at a target.
 
     Source: Application Auto Scaling user guide, "Target tracking scaling policies".
-
-    Raises:
-        InvalidValueError: ``other`` is such a policy.
     """
     if other is not None:
         raise InvalidValueError(
@@ -138,11 +132,7 @@ def check_untracked(id: str, other: TrackedMetric | None) -> None:
 
 
 def check_steps(steps: Sequence[appscaling.ScalingInterval]) -> None:
-    """Check the steps of a step scaling policy.
-
-    Raises:
-        InvalidValueError: fewer than two steps, or an entry of the wrong type.
-    """
+    """Check the steps of a step scaling policy."""
     check_type("scaling_steps", steps, ((list, tuple), "[ScalingInterval(change=1, lower=10), ...]"))
     for position, step in enumerate(steps):
         check_type(f"scaling_steps[{position}]", step, _STEP)
@@ -164,11 +154,7 @@ def _missing_step(steps: Sequence[appscaling.ScalingInterval]) -> str:
 
 
 def check_step_options(id: str, options: Mapping[str, object]) -> None:
-    """Check the types of a step policy's options.
-
-    Raises:
-        InvalidValueError: an option of the wrong type.
-    """
+    """Check the types of a step policy's options."""
     _check_types(id, options, _STEP_TYPES)
 
 
@@ -177,9 +163,6 @@ def check_unguarded(id: str, *, is_guarded: bool) -> None:
 
     The alarm of a step policy contains the policy's ARN. A policy that the guard registers again has another
     ARN, and after a rollback the alarm would still contain the old one.
-
-    Raises:
-        InvalidValueError: the endpoint has ``scaling_guard``.
     """
     if is_guarded:
         raise InvalidValueError(
@@ -221,11 +204,7 @@ def _check_stop(id: str, min_capacity: float | None) -> None:
 
 
 def check_schedule_times(id: str, times: Mapping[str, object]) -> None:
-    """Check the types of a schedule and of its start and end time.
-
-    Raises:
-        InvalidValueError: no schedule, or a value of the wrong type.
-    """
+    """Check the types of a schedule and of its start and end time."""
     if times.get("schedule") is None:
         raise InvalidValueError(f"{id}.schedule: is required; write {_SCHEDULE_TYPES['schedule'][1]}")
     _check_types(id, times, _SCHEDULE_TYPES)

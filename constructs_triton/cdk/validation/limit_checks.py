@@ -52,11 +52,7 @@ def check_name(property: str, value: str, limit: TextLimit) -> None:
 
 
 def check_range(property: str, value: float, limit: RangeLimit) -> None:
-    """Check that a number is within a limit; its minimum and maximum are allowed. CDK tokens pass.
-
-    Raises:
-        InvalidValueError: not a number, or outside of the limit.
-    """
+    """Check that a number is within a limit; its minimum and maximum are allowed. CDK tokens pass."""
     if is_token(value):
         return
     _refuse_other_than_number(property, value)
@@ -70,11 +66,7 @@ def check_range(property: str, value: float, limit: RangeLimit) -> None:
 
 
 def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
-    """Check the number of entries of a collection. A list token passes.
-
-    Raises:
-        InvalidValueError: more or fewer entries than ``limit`` allows.
-    """
+    """Check the number of entries of a collection. A list token passes."""
     if is_token(values):
         return
     count, minimum, maximum = len(values), limit.minimum or 0, limit.maximum
@@ -129,11 +121,7 @@ _DURATION: PropertyType = (Duration, "Duration.seconds(600)")
 
 
 def check_duration(property: str, value: Duration | None, limit: RangeLimit) -> None:
-    """Check a duration against a limit in seconds. ``None`` and CDK tokens pass.
-
-    Raises:
-        InvalidValueError: not a duration, or outside of the limit.
-    """
+    """Check a duration against a limit in seconds. ``None`` and CDK tokens pass."""
     check_type(property, value, _DURATION)
     if value is not None and not value.is_unresolved():
         check_range(property, whole_seconds(property, value), limit)
@@ -175,11 +163,7 @@ _SAME = 0.8
 
 
 def check_spelling(property: str, value: object, known: Sequence[str]) -> None:
-    """Check that a value is not a known one with a typing error. CDK tokens and other values pass.
-
-    Raises:
-        InvalidValueError: not a string, or nearly one of the known values.
-    """
+    """Check that a value is not a known one with a typing error. CDK tokens and other values pass."""
     if value is None or is_token(value) or value in known:
         return
     words = ", ".join(f'"{each}"' for each in known)

@@ -107,11 +107,7 @@ class DeclaredProperty:
     is_required: bool
 
     def check(self, value: object) -> None:
-        """Check type and limit; ``None`` and tokens pass.
-
-        Raises:
-            InvalidValueError: the value has the wrong type or is outside the limit.
-        """
+        """Check type and limit; ``None`` and tokens pass."""
         if value is None or is_token(value):
             return
         if isinstance(self.property.limit, TextLimit):
