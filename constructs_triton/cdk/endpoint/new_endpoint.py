@@ -15,7 +15,7 @@ from constructs import Construct
 from constructs_triton.cdk.endpoint.deployment_verification import ResponseVerification, verify_update
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
 from constructs_triton.cdk.endpoint.endpoint_config import (
-    BoundContainer,
+    ModelContainer,
     bind_variants,
     make_endpoint_config,
     make_model,
@@ -254,14 +254,13 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         with removed_if_too_large(self):
             return ExecutionRole.make(self, statements, parts.host["role"])
 
-    def _make_model(self, container: BoundContainer, host: HostOptions) -> sagemaker.CfnModel:
-        ids = network_ids(host, self._connections)
+    def _make_model(self, container: ModelContainer, host: HostOptions) -> sagemaker.CfnModel:
         return make_model(
             container,
             execution_role_arn=self._role.role_arn,
             permissions=self._execution.permissions,
             enable_network_isolation=host["enable_network_isolation"],
-            vpc_config=None if ids is None else ids.of_model(),
+            network=network_ids(host, self._connections),
         )
 
     def _make_variants(self, settled: Sequence[SettledVariant]) -> None:
@@ -331,7 +330,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         scopes: dict[Finding, list[Construct]] = {}
         for each in self._bound:
             container = each.container
-            for finding in (*container.settled.findings, *container.sizing.findings):
+            for finding in (*container.findings, *container.sizing.findings):
                 scopes.setdefault(finding, []).append(container.scope)
         for finding, found_in in scopes.items():
             # A finding of several variants is annotated once, on the endpoint.

@@ -8,7 +8,7 @@ from typing import Unpack
 
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer
+from constructs_triton.cdk.endpoint.endpoint_config import ModelContainer
 from constructs_triton.cdk.endpoint.resource_arn import arn_of, name_in_arn
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.inference_component.component_pools import (
@@ -54,7 +54,7 @@ class _TritonContainer:
     def sequence_models(self) -> tuple[str, ...]:
         return self.settled.container.models.sequence_models
 
-    def bind(self, scope: Construct) -> tuple[BoundContainer, dict[str, BoundContainer]]:
+    def bind(self, scope: Construct) -> tuple[ModelContainer, dict[str, ModelContainer]]:
         return bind_component(scope, self.settled, self.options)
 
 

@@ -9,7 +9,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.container import SettledContainer, settle_container
-from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer, bind_container
+from constructs_triton.cdk.endpoint.endpoint_config import ModelContainer, bind_container
 from constructs_triton.cdk.endpoint.served_models import SingleModel, check_kept_models
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.inference_component.component_host import ComponentHost
@@ -72,10 +72,6 @@ def settle_component(
     """Check models, image and variables of a component as those of an endpoint's variant.
 
     ``instance_type`` has the GPUs of one copy. ``shared_with`` are all types that load the same models.
-
-    Raises:
-        InvalidValueError: SageMaker would refuse a value.
-        RepositoryError: Triton would not load the models.
     """
     check_kept_models(models, options["removal_policy"])
     return settle_container(
@@ -181,7 +177,7 @@ def _own_pools(pools: Sequence[InstancePool], types: Sequence[InstanceType]) -> 
 
 def bind_component(
     scope: Construct, settled: SettledComponent, options: ContainerOptions
-) -> tuple[BoundContainer, dict[str, BoundContainer]]:
+) -> tuple[ModelContainer, dict[str, ModelContainer]]:
     """Add what the container needs to the stack, and what types with their own models need, by type.
 
     The timeouts are the longest of all.

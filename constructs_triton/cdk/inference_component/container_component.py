@@ -26,7 +26,6 @@ from constructs_triton.cdk.inference_component.imported import ImportedInference
 from constructs_triton.cdk.inference_component.properties import CopyOptions, check_copies, check_given_copies
 from constructs_triton.cdk.inference_component.refused_properties import refuse_of_component
 from constructs_triton.cdk.options.environment import check_limits
-from constructs_triton.cdk.options.image import ContainerImage
 from constructs_triton.cdk.options.serving_image import (
     ServingImage,
     bind_serving_image,
@@ -235,7 +234,7 @@ class _Container:
     def image(self) -> ServingImage:
         return self.options["image"]
 
-    def bind(self, scope: Construct) -> tuple[_BoundContainer, Mapping[str, ModelContainer]]:
+    def bind(self, scope: Construct) -> tuple[ModelContainer, Mapping[str, ModelContainer]]:
         source = self.options["model_data"]
         models = None if source is None else stored_models(source)
         location = ModelLocation("", ()) if models is None else models.locate("", scope)
@@ -245,27 +244,14 @@ class _Container:
             download = _LONGEST
         sizing = Sizing(None, download, _LONGEST if startup is None else startup)
         image = bind_serving_image(self.image, scope, self.instance_type)
-        return _BoundContainer(scope, image, location, sizing, self.options["environment"] or {}), {}
-
-
-@dataclass(frozen=True, slots=True)
-class _BoundContainer:
-    """The container in the stack."""
-
-    scope: Construct
-    image: ContainerImage
-    location: ModelLocation
-    sizing: Sizing
-    environment: Mapping[str, str]
-
-    def definition(self) -> sagemaker.CfnModel.ContainerDefinitionProperty:
-        url, is_compressed = self.location.url or None, self.location.is_compressed
-        return sagemaker.CfnModel.ContainerDefinitionProperty(
-            image=self.image.uri,
+        url, is_compressed = location.url or None, location.is_compressed
+        definition = sagemaker.CfnModel.ContainerDefinitionProperty(
+            image=image.uri,
             model_data_url=url if is_compressed else None,
             model_data_source=None if is_compressed or url is None else uncompressed_source(url),
-            environment=self.environment or None,
+            environment=self.options["environment"] or None,
         )
+        return ModelContainer(scope, image, location, sizing, definition), {}
 
 
 def _check_ami(place: ComponentPlace, image: ServingImage) -> None:

@@ -11,7 +11,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.container import settle_container
-from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer, bind_container, make_model
+from constructs_triton.cdk.endpoint.endpoint_config import ModelContainer, bind_container, make_model
 from constructs_triton.cdk.endpoint.execution_role import (
     ExecutionRole,
     host_statements,
@@ -121,19 +121,18 @@ class TritonModel(Construct):
         self._connections = make_connections(self, host)
         self._execution = self._make_role(bound, host)
         self._role = self._execution.role
-        ids = network_ids(host, self._connections)
         self._cfn_model = make_model(
             bound,
             execution_role_arn=self._role.role_arn,
             permissions=self._execution.permissions,
             enable_network_isolation=enable_network_isolation,
-            vpc_config=None if ids is None else ids.of_model(),
+            network=network_ids(host, self._connections),
         )
         if not location.is_compressed:
             findings.append(_UNCOMPRESSED)
         annotate(self, [*findings, *self._execution.findings()])
 
-    def _make_role(self, container: BoundContainer, host: HostOptions) -> ExecutionRole:
+    def _make_role(self, container: ModelContainer, host: HostOptions) -> ExecutionRole:
         statements = [
             *container.location.read_statements,
             *container.image.pull_statements(),
