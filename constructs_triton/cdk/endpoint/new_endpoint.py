@@ -111,33 +111,9 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         self._alarms: list[str] = []
         self._connections = make_connections(self, host)
         self._bound = bind_variants(self, settled)
-        log_group = None if name is None else log_group_name(name)
-        self._execution = self._make_role(parts, log_group)
+        self._execution = self._make_role(parts)
         self._role = self._execution.role
-        self._cfn_models = [self._make_model(each.container, host) for each in self._bound]
-        overrides = self._bound[0].overrides
-        pool_models = {position: self._make_model(each, host) for position, each in overrides.items()}
-        self._cfn_endpoint_config = make_endpoint_config(
-            self,
-            self._bound,
-            self._cfn_models,
-            pool_models,
-            requests=requests,
-            metrics=parts.resource["metrics_config"],
-            key=host["encryption_key"],
-        )
-        self._all_models = [*self._cfn_models, *pool_models.values()]
-        self._cfn_endpoint = self._make_endpoint(
-            name, adopts=update["adopt_existing"], key=host["encryption_key"]
-        )
-        if log_group is not None:
-            make_log_group(
-                self,
-                log_group,
-                retention=parts.log_retention,
-                removal_policy=policy,
-                writer=self._cfn_endpoint,
-            )
+        self._make_resources(parts)
         self._make_variants(settled)
         self._set_deployment()
         self._add_verification(recorded)
@@ -238,7 +214,34 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
 
     # Creation.
 
-    def _make_role(self, parts: EndpointParts, log_group: str | None) -> ExecutionRole:
+    def _make_resources(self, parts: EndpointParts) -> None:
+        """Create the models, the endpoint configuration, the endpoint, and its log group."""
+        host, resource = parts.host, parts.resource
+        name, key = resource["endpoint_name"], host["encryption_key"]
+        self._cfn_models = [self._make_model(each.container, host) for each in self._bound]
+        overrides = self._bound[0].overrides
+        pool_models = {position: self._make_model(each, host) for position, each in overrides.items()}
+        self._all_models = [*self._cfn_models, *pool_models.values()]
+        self._cfn_endpoint_config = make_endpoint_config(
+            self,
+            self._bound,
+            self._cfn_models,
+            pool_models,
+            requests=parts.requests,
+            metrics=resource["metrics_config"],
+            key=key,
+        )
+        self._cfn_endpoint = self._make_endpoint(name, adopts=parts.update["adopt_existing"], key=key)
+        if name is not None:
+            make_log_group(
+                self,
+                log_group_name(name),
+                retention=parts.log_retention,
+                removal_policy=resource["removal_policy"],
+                writer=self._cfn_endpoint,
+            )
+
+    def _make_role(self, parts: EndpointParts) -> ExecutionRole:
         containers = [part for each in self._bound for part in (each.container, *each.overrides.values())]
         dumps = [each.settled.options["core_dump"] for each in self._bound]
         statements = [
@@ -248,8 +251,9 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             *host_statements(parts.host),
             *request_statements(parts.requests),
         ]
-        if parts.log_retention is not None and log_group is not None:
-            statements.append(keep_log_group_statement(log_group))
+        name = parts.resource["endpoint_name"]
+        if parts.log_retention is not None and name is not None:
+            statements.append(keep_log_group_statement(log_group_name(name)))
         statements += [each for dump in dumps if dump for each in core_dump_statements(dump)]
         with removed_if_too_large(self):
             return ExecutionRole.make(self, statements, parts.host["role"])
