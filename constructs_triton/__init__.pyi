@@ -24,10 +24,10 @@ from .cdk.monitoring.alarms import AlarmThresholds as AlarmThresholds
 from .cdk.monitoring.alarms import TritonAlarms as TritonAlarms
 from .cdk.monitoring.component_alarms import ComponentAlarmThresholds as ComponentAlarmThresholds
 from .cdk.monitoring.component_alarms import TritonComponentAlarms as TritonComponentAlarms
-from .cdk.monitoring.component_dashboard import TritonComponentDashboard as TritonComponentDashboard
-from .cdk.monitoring.component_interface import IInferenceComponent as IInferenceComponent
+from .cdk.monitoring.dashboard import TritonComponentDashboard as TritonComponentDashboard
 from .cdk.monitoring.dashboard import TritonDashboard as TritonDashboard
-from .cdk.monitoring.endpoint_interface import ITritonEndpoint as ITritonEndpoint
+from .cdk.monitoring.interfaces import IInferenceComponent as IInferenceComponent
+from .cdk.monitoring.interfaces import ITritonEndpoint as ITritonEndpoint
 from .cdk.options.async_inference import AsyncInferenceConfig as AsyncInferenceConfig
 from .cdk.options.capacity_reservation import CapacityReservationConfig as CapacityReservationConfig
 from .cdk.options.component_deployment import ComponentDeployment as ComponentDeployment
@@ -42,10 +42,10 @@ from .cdk.options.instance_pool import InstancePool as InstancePool
 from .cdk.options.serving_image import ServingImage as ServingImage
 from .cdk.options.variant_options import TritonVariant as TritonVariant
 from .cdk.options.variant_options import VariantOptions as VariantOptions
-from .cdk.repository.compression_type import CompressionType as CompressionType
 from .cdk.repository.model_repository import TritonModelRepository as TritonModelRepository
 from .cdk.repository.model_source import ModelSource as ModelSource
-from .cdk.repository.repository_check import RepositoryCheck as RepositoryCheck
+from .cdk.repository.placed_files import CompressionType as CompressionType
+from .cdk.repository.properties import RepositoryCheck as RepositoryCheck
 from .cdk.repository.target_model import TargetModel as TargetModel
 from .cdk.repository.target_model import TargetModelNaming as TargetModelNaming
 from .cdk.scaling.endpoint_variant import EndpointVariant as EndpointVariant

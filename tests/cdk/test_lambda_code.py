@@ -15,7 +15,7 @@ from cdk_apps import make_app
 
 from constructs_triton.cdk.custom_resources import function as functions
 from constructs_triton.cdk.custom_resources.function import DeployFunction
-from constructs_triton.cdk.endpoint.adoption.adopted_endpoint import AdoptionFunction
+from constructs_triton.cdk.endpoint.adopted_endpoint import AdoptionFunction
 from constructs_triton.cdk.endpoint.deployment_verification import UpdateVerificationFunction
 from constructs_triton.cdk.repository.model_sync import ModelSyncFunction
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuardFunction

@@ -18,7 +18,7 @@ from constructs_triton.cdk.options.image import (
     is_cpu_image,
     moving_tag,
 )
-from constructs_triton.cdk.repository.compression_type import CompressionType
+from constructs_triton.cdk.repository.placed_files import CompressionType
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity

@@ -10,7 +10,7 @@ from constructs_triton.cdk.endpoint.new_endpoint import NewEndpoint
 from constructs_triton.cdk.endpoint.properties import EndpointOptions, checked_options
 from constructs_triton.cdk.endpoint.served_models import MultipleModels, SingleModel
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
-from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cdk.validation.properties import takes_options
 
 __all__ = ["TritonEndpoint", "TritonEnsembleEndpoint", "TritonMultiModelEndpoint"]
 
@@ -43,9 +43,9 @@ class TritonEndpoint(NewEndpoint):
         model: str | None = None,
         **options: Unpack[EndpointOptions],
     ) -> None:
-        checked = checked_options("TritonEndpoint()", options, ("model_repository", "model"))
-        models = SingleModel.of_model(model_repository, model, checked["compression_type"])
-        super().__init__(scope, id, models=models, options=checked)
+        parts = checked_options("TritonEndpoint()", options, ("model_repository", "model"))
+        models = SingleModel.of_model(model_repository, model, parts.compression_type)
+        super().__init__(scope, id, models=models, parts=parts)
 
 
 @takes_options(EndpointOptions)
@@ -71,9 +71,9 @@ class TritonEnsembleEndpoint(NewEndpoint):
         ensemble: str,
         **options: Unpack[EndpointOptions],
     ) -> None:
-        checked = checked_options("TritonEnsembleEndpoint()", options, ("model_repository", "ensemble"))
-        models = SingleModel.of_ensemble(model_repository, ensemble, checked["compression_type"])
-        super().__init__(scope, id, models=models, options=checked)
+        parts = checked_options("TritonEnsembleEndpoint()", options, ("model_repository", "ensemble"))
+        models = SingleModel.of_ensemble(model_repository, ensemble, parts.compression_type)
+        super().__init__(scope, id, models=models, parts=parts)
 
 
 @takes_options(EndpointOptions)
@@ -102,6 +102,10 @@ class TritonMultiModelEndpoint(NewEndpoint):
         **options: Unpack[EndpointOptions],
     ) -> None:
         others = ("model_repository", "model_cache_setting")
-        checked = checked_options("TritonMultiModelEndpoint()", options, others)
-        models = MultipleModels(model_repository, model_cache_setting=model_cache_setting)
-        super().__init__(scope, id, models=models, options=checked)
+        parts = checked_options("TritonMultiModelEndpoint()", options, others)
+        models = MultipleModels(
+            model_repository,
+            model_cache_setting=model_cache_setting,
+            compression_type=parts.compression_type,
+        )
+        super().__init__(scope, id, models=models, parts=parts)

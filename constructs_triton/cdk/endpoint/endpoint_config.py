@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from aws_cdk import Stack
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IDependable
 
 from constructs_triton.cdk.endpoint.container import SettledContainer
-from constructs_triton.cdk.endpoint.properties import EndpointOptions
+from constructs_triton.cdk.endpoint.network import NetworkIds
+from constructs_triton.cdk.endpoint.properties import RequestOptions
 from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.endpoint.settled_variant import SettledPool, SettledVariant
 from constructs_triton.cdk.endpoint.sizing import Sizing
-from constructs_triton.cdk.metrics.metrics_config import render_metrics_config
+from constructs_triton.cdk.metrics.metrics_config import MetricsConfig, render_metrics_config
 from constructs_triton.cdk.options.async_inference import render_async_inference
 from constructs_triton.cdk.options.capacity_reservation import render_capacity_reservation
 from constructs_triton.cdk.options.core_dump import render_core_dump
 from constructs_triton.cdk.options.data_capture import render_data_capture
 from constructs_triton.cdk.options.image import ContainerImage, bind_image
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
-from constructs_triton.cdk.validation.durations import seconds
+from constructs_triton.cdk.validation.limit_checks import seconds
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding
 
 __all__ = [
-    "BoundContainer",
     "BoundVariant",
     "ModelContainer",
     "bind_container",
@@ -38,47 +39,20 @@ __all__ = [
 ]
 
 
-class ModelContainer(Protocol):
-    """The container of a model, of Triton or another one, with its image and its models in the stack."""
-
-    @property
-    def scope(self) -> Construct:
-        """The parent of its resources."""
-        ...
-
-    @property
-    def image(self) -> ContainerImage:
-        """The image."""
-        ...
-
-    @property
-    def location(self) -> ModelLocation:
-        """Where its models are."""
-        ...
-
-    @property
-    def sizing(self) -> Sizing:
-        """How long it may take to start."""
-        ...
-
-    def definition(self) -> sagemaker.CfnModel.ContainerDefinitionProperty:
-        """Return the property of the model."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class BoundContainer:
-    """A container with its image and its models in the stack. ``scope`` is the parent of its resources."""
+class ModelContainer:
+    """A container of a model, of Triton or another one, with its image and its models in the stack.
 
-    settled: SettledContainer
+    ``scope`` is the parent of its resources, ``sizing`` how long it may take to start, and ``definition`` the
+    property of the model.
+    """
+
     scope: Construct
     image: ContainerImage
     location: ModelLocation
     sizing: Sizing
-
-    def definition(self) -> sagemaker.CfnModel.ContainerDefinitionProperty:
-        """Return the property of the model."""
-        return _container(self)
+    definition: sagemaker.CfnModel.ContainerDefinitionProperty
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +63,17 @@ class BoundVariant:
     """
 
     settled: SettledVariant
-    container: BoundContainer
-    overrides: Mapping[int, BoundContainer] = field(default_factory=dict)
+    container: ModelContainer
+    overrides: Mapping[int, ModelContainer] = field(default_factory=dict)
 
 
 def bind_container(
     settled: SettledContainer, scope: Construct, location: ModelLocation, sizing: Sizing
-) -> BoundContainer:
+) -> ModelContainer:
     """Add what the image of a container needs to the stack."""
     image = bind_image(settled.image, scope, settled.instance_type)
-    return BoundContainer(settled, scope, image, location, sizing)
+    definition = _definition(settled, image, location)
+    return ModelContainer(scope, image, location, sizing, definition, settled.findings)
 
 
 def bind_variants(scope: Construct, settled: Sequence[SettledVariant]) -> list[BoundVariant]:
@@ -131,7 +106,7 @@ def _bind_variant(
     return BoundVariant(settled, container, overrides)
 
 
-def _bind_pool(endpoint: Construct, pool: SettledPool, location: ModelLocation) -> BoundContainer:
+def _bind_pool(endpoint: Construct, pool: SettledPool, location: ModelLocation) -> ModelContainer:
     # Its findings and its sizing are those of the variant.
     settled, sizing = replace(pool.container, findings=()), Sizing(None, None, None)
     return bind_container(settled, Construct(endpoint, pool.construct_name), location, sizing)
@@ -143,16 +118,20 @@ def make_model(
     execution_role_arn: str,
     permissions: IDependable | None,
     enable_network_isolation: bool | None,
-    vpc_config: sagemaker.CfnModel.VpcConfigProperty | None,
+    network: NetworkIds | None,
 ) -> sagemaker.CfnModel:
     """Create the model after the role's permissions. It has no name, since changes replace it."""
     model = sagemaker.CfnModel(
         container.scope,
         "Model",
         execution_role_arn=execution_role_arn,
-        primary_container=container.definition(),
+        primary_container=container.definition,
         enable_network_isolation=enable_network_isolation,
-        vpc_config=vpc_config,
+        vpc_config=None
+        if network is None
+        else sagemaker.CfnModel.VpcConfigProperty(
+            security_group_ids=network.security_group_ids, subnets=network.subnets
+        ),
     )
     if permissions is not None:
         model.node.add_dependency(permissions)
@@ -165,15 +144,17 @@ def make_model(
     return model
 
 
-def _container(container: BoundContainer) -> sagemaker.CfnModel.ContainerDefinitionProperty:
-    models, location = container.settled.models, container.location
-    environment, cache = container.settled.environment, models.model_cache_setting
+def _definition(
+    settled: SettledContainer, image: ContainerImage, location: ModelLocation
+) -> sagemaker.CfnModel.ContainerDefinitionProperty:
+    models, environment = settled.models, settled.environment
+    cache = models.model_cache_setting
     if location.model_package_name is not None:
         return sagemaker.CfnModel.ContainerDefinitionProperty(
             model_package_name=location.model_package_name, environment=environment or None
         )
     return sagemaker.CfnModel.ContainerDefinitionProperty(
-        image=container.image.uri,
+        image=image.uri,
         mode="MultiModel" if models.serves_many else "SingleModel",
         model_data_url=location.url if location.is_compressed else None,
         model_data_source=None if location.is_compressed else uncompressed_source(location.url),
@@ -194,17 +175,19 @@ def uncompressed_source(url: str) -> sagemaker.CfnModel.ModelDataSourceProperty:
 
 def make_endpoint_config(
     scope: Construct,
-    options: EndpointOptions,
     variants: Sequence[BoundVariant],
     models: Sequence[sagemaker.CfnModel],
     pool_models: Mapping[int, sagemaker.CfnModel],
+    *,
+    requests: RequestOptions,
+    metrics: MetricsConfig | None,
+    key: kms.IKey | None,
 ) -> sagemaker.CfnEndpointConfig:
     """Create the endpoint configuration. It has no name, since changes replace it.
 
     ``pool_models`` are the models of instance pools that have their own, by position.
     """
-    capture, asynchronous = options["data_capture"], options["async_inference"]
-    metrics, key = options["metrics_config"], options["encryption_key"]
+    capture, asynchronous = requests["data_capture"], requests["async_inference"]
     rendered = [
         _production_variant(each, model, pool_models, is_asynchronous=asynchronous is not None)
         for each, model in zip(variants, models, strict=True)

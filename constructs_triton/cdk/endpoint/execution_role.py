@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
-from constructs_triton.cdk.endpoint.properties import EndpointOptions
-from constructs_triton.cdk.options.async_inference import async_inference_data
-from constructs_triton.cdk.options.core_dump import CoreDump, core_dump_data
-from constructs_triton.cdk.options.data_capture import data_capture_data
+from constructs_triton.cdk.endpoint.properties import RequestOptions
+from constructs_triton.cdk.options.async_inference import async_inference_data, async_inference_statements
+from constructs_triton.cdk.options.data_capture import data_capture_data, data_capture_statements
 from constructs_triton.cdk.options.host_options import HostOptions
-from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_regions
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
 from constructs_triton.cdk.permissions.role_trust import SAGEMAKER, check_trust
 from constructs_triton_core.findings import Finding, Severity
 from triton_model_check.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
 
-__all__ = ["ExecutionRole", "endpoint_data", "host_data", "host_statements", "observability_statements"]
+__all__ = [
+    "ExecutionRole",
+    "host_data",
+    "host_statements",
+    "observability_statements",
+    "request_data",
+    "request_statements",
+]
 
 _METRIC_NAMESPACES = ["/aws/sagemaker/Endpoints", "AWS/SageMaker"]
 _COMPONENTS = "/aws/sagemaker/InferenceComponents"
@@ -127,23 +133,18 @@ def host_data(options: HostOptions) -> list[DataUnderKeys]:
     return [] if key is None else [DataUnderKeys("storage volumes", [("encryption_key", key)])]
 
 
-def endpoint_data(
-    scope: Construct, options: EndpointOptions, core_dumps: Iterable[CoreDump | None]
-) -> list[DataUnderKeys]:
-    """The data of an endpoint besides its models, without what has no key.
+def request_data(requests: RequestOptions) -> list[DataUnderKeys]:
+    """Requests and responses that an endpoint reads from and writes to S3."""
+    capture, asynchronous = requests["data_capture"], requests["async_inference"]
+    captured = [] if capture is None else [data_capture_data(capture)]
+    return captured if asynchronous is None else [*captured, *async_inference_data(asynchronous)]
 
-    Raises:
-        InvalidValueError: a key is not in the Region of the stack.
-    """
-    capture, asynchronous = options["data_capture"], options["async_inference"]
-    found = [
-        *host_data(options),
-        *([] if capture is None else [data_capture_data(capture)]),
-        *([] if asynchronous is None else async_inference_data(asynchronous)),
-        *(core_dump_data(each) for each in core_dumps if each is not None),
-    ]
-    check_regions(scope, found)
-    return [each for each in found if each.keys]
+
+def request_statements(requests: RequestOptions) -> list[iam.PolicyStatement]:
+    """Permissions for the same data."""
+    capture, asynchronous = requests["data_capture"], requests["async_inference"]
+    captured = [] if capture is None else data_capture_statements(capture)
+    return captured if asynchronous is None else [*captured, *async_inference_statements(asynchronous)]
 
 
 def _network_statements() -> list[iam.PolicyStatement]:

@@ -33,11 +33,7 @@ def component_log_group_name(inference_component_name: str) -> str:
 
 
 def check_log_retention(name_property: str, name: str | None, retention: logs.RetentionDays | None) -> None:
-    """Check that a log group with a retention has a name.
-
-    Raises:
-        InvalidValueError: the name of the resource is not known at synth.
-    """
+    """Check that a log group with a retention has a name."""
     if retention is not None and (name is None or is_token(name)):
         raise InvalidValueError(
             f"log_retention: needs an {name_property} that is known at synth, because the name of the log "

@@ -7,19 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.properties import EndpointOptions
+from constructs_triton.cdk.endpoint.properties import RequestOptions
 from constructs_triton.cdk.endpoint.served_models import CACHE_SETTINGS
 from constructs_triton.cdk.endpoint.settled_variant import SettledVariant
 from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
-from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig, async_bucket_findings
+from constructs_triton.cdk.options.async_inference import async_bucket_findings
 from constructs_triton.cdk.options.capacity_reservation import PREFERENCES
 from constructs_triton.cdk.options.data_capture import DataCapture, unknown_capture_modes
 from constructs_triton.cdk.options.deployment import Deployment
 from constructs_triton.cdk.options.image import DlcImage
-from constructs_triton.cdk.options.variant_options import STRATEGIES, TritonVariant
-from constructs_triton.cdk.permissions.role_trust import check_account
-from constructs_triton.cdk.repository.compression_type import CompressionType
-from constructs_triton.cdk.validation.enum_values import unknown_value
+from constructs_triton.cdk.options.variant_options import STRATEGIES
+from constructs_triton.cdk.validation.limit_checks import unknown_value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
@@ -43,25 +41,24 @@ def check_deployment(deployment: Deployment | None, instance_counts: Iterable[fl
 
 
 def check_mode(
-    scope: Construct, options: EndpointOptions, variants: Sequence[SettledVariant]
+    scope: Construct,
+    requests: RequestOptions,
+    metrics: MetricsConfig | None,
+    variants: Sequence[SettledVariant],
 ) -> list[Finding]:
     """Return warnings for properties that AWS does not list as supported.
 
     Raises:
         InvalidValueError: AWS excludes a property, or the CDK cannot refer to a bucket of another Region.
     """
-    check_account(scope, options["role"])
-    capture, asynchronous, shadow = (
-        options["data_capture"],
-        options["async_inference"],
-        options["shadow_variant"],
-    )
-    unknown = [*_unknown_values(capture, variants), *_observability_warnings(options, variants)]
+    capture, asynchronous = requests["data_capture"], requests["async_inference"]
+    shadow = variants[-1] if variants[-1].is_shadow else None
+    unknown = [*_unknown_values(capture, variants), *_observability_warnings(metrics, variants)]
     if asynchronous is not None:
         unknown += async_bucket_findings(scope, asynchronous)
     if variants[0].container.models.serves_many:
-        _refuse_on_multi_model(options["compression_type"], shadow, options["metrics_config"])
-        return [*unknown, *_multi_model_warnings(capture, asynchronous, variants)]
+        _refuse_on_multi_model(shadow, metrics)
+        return [*unknown, *_multi_model_warnings(requests, variants)]
     if shadow is not None and asynchronous is not None:
         # AWS documentation: shadow tests, exclusions.
         raise InvalidValueError(
@@ -92,11 +89,11 @@ def _unknown_values(capture: DataCapture | None, variants: Sequence[SettledVaria
 
 
 def _observability_warnings(
-    options: EndpointOptions, variants: Sequence[SettledVariant]
+    metrics: MetricsConfig | None, variants: Sequence[SettledVariant]
 ) -> Iterator[Finding]:
     """Yield a warning if detailed observability is asked for, and Triton's own metrics are not published."""
-    metrics = options["metrics_config"]
-    if metrics is None or metrics.enable_detailed_observability is not True or options["container_metrics"]:
+    publishes = variants[0].container.models.metrics_name is not None
+    if metrics is None or metrics.enable_detailed_observability is not True or publishes:
         return
     if not any(isinstance(each.container.image, DlcImage) for each in variants):
         return  # your own image may serve them
@@ -113,15 +110,7 @@ def _observability_warnings(
     )
 
 
-def _refuse_on_multi_model(
-    compression_type: CompressionType | None, shadow: TritonVariant | None, metrics: MetricsConfig | None
-) -> None:
-    if compression_type is CompressionType.NONE:
-        # SageMaker API reference: ContainerDefinition, ModelDataSource.
-        raise InvalidValueError(
-            "compression_type: not supported on multi-model endpoints, which load archives only, got "
-            "CompressionType.NONE; remove it, or serve the model with TritonEndpoint"
-        )
+def _refuse_on_multi_model(shadow: SettledVariant | None, metrics: MetricsConfig | None) -> None:
     if shadow is not None:
         raise InvalidValueError(
             f'shadow_variant: not supported on multi-model endpoints, got "{shadow.variant_name}"; '
@@ -134,14 +123,10 @@ def _refuse_on_multi_model(
         )
 
 
-def _multi_model_warnings(
-    capture: DataCapture | None,
-    asynchronous: AsyncInferenceConfig | None,
-    variants: Sequence[SettledVariant],
-) -> Iterator[Finding]:
-    if capture is not None:
+def _multi_model_warnings(requests: RequestOptions, variants: Sequence[SettledVariant]) -> Iterator[Finding]:
+    if requests["data_capture"] is not None:
         yield _unlisted("data-capture", "data_capture", "Model Monitor cannot read the captured data")
-    if asynchronous is not None:
+    if requests["async_inference"] is not None:
         yield _unlisted("async", "async_inference", "requests may not reach their models")
     if len(variants) > 1:
         yield _unlisted("variants", "variants", "each variant loads its own copy of the models")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from aws_cdk import CfnResource
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.options.host_options import HostOptions
@@ -33,12 +32,6 @@ class NetworkIds:
 
     subnets: list[str]
     security_group_ids: list[str]
-
-    def of_model(self) -> sagemaker.CfnModel.VpcConfigProperty:
-        """Return the property of a model."""
-        return sagemaker.CfnModel.VpcConfigProperty(
-            security_group_ids=self.security_group_ids, subnets=self.subnets
-        )
 
 
 def make_connections(scope: Construct, options: HostOptions) -> ec2.Connections | None:

@@ -15,16 +15,18 @@ from constructs import Construct
 from constructs_triton.cdk.endpoint.deployment_verification import ResponseVerification, verify_update
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
 from constructs_triton.cdk.endpoint.endpoint_config import (
-    BoundContainer,
+    ModelContainer,
     bind_variants,
     make_endpoint_config,
     make_model,
 )
 from constructs_triton.cdk.endpoint.execution_role import (
     ExecutionRole,
-    endpoint_data,
+    host_data,
     host_statements,
     observability_statements,
+    request_data,
+    request_statements,
 )
 from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
 from constructs_triton.cdk.endpoint.log_group import (
@@ -34,30 +36,30 @@ from constructs_triton.cdk.endpoint.log_group import (
 )
 from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
 from constructs_triton.cdk.endpoint.network import check_network, created_group, make_connections, network_ids
-from constructs_triton.cdk.endpoint.properties import EndpointOptions
+from constructs_triton.cdk.endpoint.properties import EndpointParts
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
 from constructs_triton.cdk.endpoint.served_models import ServedModels, check_kept_models
 from constructs_triton.cdk.endpoint.settled_variant import SettledVariant, settle_variants
-from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
 from constructs_triton.cdk.monitoring.publisher_variables import metrics_name
-from constructs_triton.cdk.options.async_inference import async_inference_statements
-from constructs_triton.cdk.options.core_dump import core_dump_statements
-from constructs_triton.cdk.options.data_capture import data_capture_statements
+from constructs_triton.cdk.options.core_dump import core_dump_data, core_dump_statements
 from constructs_triton.cdk.options.deployment import Deployment, render_deployment
+from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.options.recorded_responses import read_recorded
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
+from constructs_triton.cdk.permissions.encrypted_data import check_regions
 from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
+from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.model_repository import annotate
+from constructs_triton.cdk.scaling.checks import sequence_finding
 from constructs_triton.cdk.scaling.endpoint_variant import (
     EndpointVariant,
     VariantOwner,
     retain_instance_counts,
 )
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
-from constructs_triton.cdk.scaling.sequence_warning import sequence_finding
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
@@ -77,53 +79,48 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
 
     _imported_serves_many: bool | None = None
 
-    def __init__(self, scope: Construct, id: str, *, models: ServedModels, options: EndpointOptions) -> None:
-        check_unique_name(scope, id, "endpoint_name", options["endpoint_name"])
-        if options["container_metrics"]:
-            models = models.publish_metrics(metrics_name(scope, id, options["endpoint_name"]))
-        settled = settle_variants(scope, models, options)
+    def __init__(self, scope: Construct, id: str, *, models: ServedModels, parts: EndpointParts) -> None:
+        host, requests, update = parts.host, parts.requests, parts.update
+        name, policy = parts.resource["endpoint_name"], parts.resource["removal_policy"]
+        check_unique_name(scope, id, "endpoint_name", name)
+        if parts.container_metrics:
+            models = models.publish_metrics(metrics_name(scope, id, name))
+        settled = settle_variants(scope, models, parts.fleet, is_isolated=host["enable_network_isolation"])
         for each in settled:
             for container in (each.container, *(pool.container for pool in each.pools)):
-                check_kept_models(container.models, options["removal_policy"])
+                check_kept_models(container.models, policy)
+        check_account(scope, host["role"])
         findings = [
-            *check_mode(scope, options, settled),
-            *check_deployment(options["deployment"], [each.initial_instance_count for each in settled]),
-            *check_network(options),
+            *check_mode(scope, requests, parts.resource["metrics_config"], settled),
+            *check_deployment(update["deployment"], [each.initial_instance_count for each in settled]),
+            *check_network(host),
         ]
-        asynchronous = options["async_inference"]
         dumps = [each.options["core_dump"] for each in settled]
-        self._encrypted_data = endpoint_data(scope, options, dumps)
-        recorded = read_recorded(options["verify_responses"], asynchronous, serves_many=models.serves_many)
-        super().__init__(scope, id, physical_name=options["endpoint_name"])
-        self._options = options
+        dumped = [core_dump_data(each) for each in dumps if each is not None]
+        data = [*host_data(host), *request_data(requests), *dumped]
+        check_regions(scope, data)
+        asynchronous = requests["async_inference"]
+        recorded = read_recorded(update["verify_responses"], asynchronous, serves_many=models.serves_many)
+        super().__init__(scope, id, physical_name=name)
+        self._update = update
+        self._encrypted_data = [each for each in data if each.keys]
         self._serves_many = models.serves_many
         self._contents = models.contents
         self._async_inference = asynchronous
         self._is_asynchronous = asynchronous is not None
         self._alarms: list[str] = []
-        self._connections = make_connections(self, options)
+        self._connections = make_connections(self, host)
         self._bound = bind_variants(self, settled)
-        self._execution = self._make_role()
+        self._execution = self._make_role(parts)
         self._role = self._execution.role
-        self._cfn_models = [self._make_model(each.container) for each in self._bound]
-        overrides = self._bound[0].overrides
-        pool_models = {position: self._make_model(each) for position, each in overrides.items()}
-        self._cfn_endpoint_config = make_endpoint_config(
-            self, options, self._bound, self._cfn_models, pool_models
-        )
-        self._all_models = [*self._cfn_models, *pool_models.values()]
-        self._cfn_endpoint = self._make_endpoint(
-            options["endpoint_name"], adopts=options["adopt_existing"], key=options["encryption_key"]
-        )
-        self._make_log_group()
+        self._make_resources(parts)
         self._make_variants(settled)
         self._set_deployment()
         self._add_verification(recorded)
         needed = [*self._all_models, self._cfn_endpoint_config, *self._execution.created]
-        needed += created_group(self)
-        apply_removal_policy(options["removal_policy"], self._cfn_endpoint, needed=needed)
+        apply_removal_policy(policy, self._cfn_endpoint, needed=[*needed, *created_group(self)])
         self._annotate([*findings, *self._execution.findings()])
-        register_name(self, "endpoint_name", options["endpoint_name"])
+        register_name(self, "endpoint_name", name)
 
     # Endpoints that exist already.
 
@@ -202,9 +199,9 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         found = [rollback_alarm(self._cfn_endpoint, alarm) for alarm in alarms]
         self._alarms += [alarm.name for alarm in found]
         self._execution.add(*(alarm.statement() for alarm in found))
-        deployment = self._options["deployment"] or Deployment.all_at_once()
+        deployment = self._update["deployment"] or Deployment.all_at_once()
         self._cfn_endpoint.deployment_config = render_deployment(deployment, self._alarms)
-        if self._alarms and self._options["verify_update"] is None:
+        if self._alarms and self._update["verify_update"] is None:
             verify_update(self, self._cfn_endpoint, self._cfn_endpoint_config)
 
     def retain_instance_counts(self) -> None:
@@ -217,43 +214,58 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
 
     # Creation.
 
-    def _statements(self) -> list[iam.PolicyStatement]:
-        options = self._options
+    def _make_resources(self, parts: EndpointParts) -> None:
+        """Create the models, the endpoint configuration, the endpoint, and its log group."""
+        host, resource = parts.host, parts.resource
+        name, key = resource["endpoint_name"], host["encryption_key"]
+        self._cfn_models = [self._make_model(each.container, host) for each in self._bound]
+        overrides = self._bound[0].overrides
+        pool_models = {position: self._make_model(each, host) for position, each in overrides.items()}
+        self._all_models = [*self._cfn_models, *pool_models.values()]
+        self._cfn_endpoint_config = make_endpoint_config(
+            self,
+            self._bound,
+            self._cfn_models,
+            pool_models,
+            requests=parts.requests,
+            metrics=resource["metrics_config"],
+            key=key,
+        )
+        self._cfn_endpoint = self._make_endpoint(name, adopts=parts.update["adopt_existing"], key=key)
+        if name is not None:
+            make_log_group(
+                self,
+                log_group_name(name),
+                retention=parts.log_retention,
+                removal_policy=resource["removal_policy"],
+                writer=self._cfn_endpoint,
+            )
+
+    def _make_role(self, parts: EndpointParts) -> ExecutionRole:
         containers = [part for each in self._bound for part in (each.container, *each.overrides.values())]
+        dumps = [each.settled.options["core_dump"] for each in self._bound]
         statements = [
             *(statement for each in containers for statement in each.location.read_statements),
             *(statement for each in containers for statement in each.image.pull_statements()),
             *observability_statements(self),
-            *host_statements(options),
+            *host_statements(parts.host),
+            *request_statements(parts.requests),
         ]
-        capture, asynchronous = options["data_capture"], options["async_inference"]
-        dumps = [each.settled.options["core_dump"] for each in self._bound]
-        statements += [] if capture is None else data_capture_statements(capture)
-        statements += [] if asynchronous is None else async_inference_statements(asynchronous)
-        if options["log_retention"] is not None and options["endpoint_name"] is not None:
-            statements.append(keep_log_group_statement(log_group_name(options["endpoint_name"])))
-        return [*statements, *(each for dump in dumps if dump for each in core_dump_statements(dump))]
+        name = parts.resource["endpoint_name"]
+        if parts.log_retention is not None and name is not None:
+            statements.append(keep_log_group_statement(log_group_name(name)))
+        statements += [each for dump in dumps if dump for each in core_dump_statements(dump)]
+        with removed_if_too_large(self):
+            return ExecutionRole.make(self, statements, parts.host["role"])
 
-    def _make_model(self, container: BoundContainer) -> sagemaker.CfnModel:
-        ids = network_ids(self._options, self._connections)
+    def _make_model(self, container: ModelContainer, host: HostOptions) -> sagemaker.CfnModel:
         return make_model(
             container,
             execution_role_arn=self._role.role_arn,
             permissions=self._execution.permissions,
-            enable_network_isolation=self._options["enable_network_isolation"],
-            vpc_config=None if ids is None else ids.of_model(),
+            enable_network_isolation=host["enable_network_isolation"],
+            network=network_ids(host, self._connections),
         )
-
-    def _make_log_group(self) -> None:
-        options = self._options
-        if options["endpoint_name"] is not None:
-            make_log_group(
-                self,
-                log_group_name(options["endpoint_name"]),
-                retention=options["log_retention"],
-                removal_policy=options["removal_policy"],
-                writer=self._cfn_endpoint,
-            )
 
     def _make_variants(self, settled: Sequence[SettledVariant]) -> None:
         self._scaling_guard = self._make_scaling_guard(settled)
@@ -266,10 +278,10 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
                 warn_at_synthesis(self, partial(_sequence_finding, variant, each))
 
     def _make_scaling_guard(self, settled: Sequence[SettledVariant]) -> ScalingGuard | None:
-        if not self._options["scaling_guard"]:
+        if not self._update["scaling_guard"]:
             return None
         instance_types = {each.variant_name: each.instance_types for each in settled}
-        adopts, endpoint = bool(self._options["adopt_existing"]), self._cfn_endpoint
+        adopts, endpoint = bool(self._update["adopt_existing"]), self._cfn_endpoint
         return ScalingGuard(
             self, "ScalingGuard", endpoint=endpoint, instance_types=instance_types, replaces_policies=adopts
         )
@@ -291,22 +303,18 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             initial_instance_count=settled.initial_instance_count,
             cfn_model=model,
             construct_name=settled.construct_name,
-            container_metrics=_container_metrics(settled),
+            container_metrics=settled.container_metrics,
         )
 
-    def _make_role(self) -> ExecutionRole:
-        with removed_if_too_large(self):
-            return ExecutionRole.make(self, self._statements(), self._options["role"])
-
     def _set_deployment(self) -> None:
-        deployment = self._options["deployment"]
+        deployment = self._update["deployment"]
         if deployment is not None:
             self._cfn_endpoint.deployment_config = render_deployment(deployment, [])
             if deployment.alarms:
                 self.add_rollback_alarms(*deployment.alarms)
 
     def _add_verification(self, recorded: str | None) -> None:
-        if self._options["verify_update"]:
+        if self._update["verify_update"]:
             verify_update(self, self._cfn_endpoint, self._cfn_endpoint_config)
         contents = self._contents
         if recorded is None or contents is None:
@@ -326,21 +334,12 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         scopes: dict[Finding, list[Construct]] = {}
         for each in self._bound:
             container = each.container
-            for finding in (*container.settled.findings, *container.sizing.findings):
+            for finding in (*container.findings, *container.sizing.findings):
                 scopes.setdefault(finding, []).append(container.scope)
         for finding, found_in in scopes.items():
             # A finding of several variants is annotated once, on the endpoint.
             annotate(found_in[0] if len(found_in) == 1 else self, [finding])
         annotate(self, findings)
-
-
-def _container_metrics(settled: SettledVariant) -> ContainerMetrics | None:
-    models = settled.container.models
-    if models.metrics_name is None:
-        return None
-    published = models.published_models
-    steps = tuple(each for each in published if not models.contents.is_ensemble(each))
-    return ContainerMetrics(models.metrics_name, settled.variant_name, published, steps)
 
 
 def _sequence_finding(variant: EndpointVariant, settled: SettledVariant) -> Finding | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, TypedDict, cast
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_logs as logs
@@ -13,7 +14,12 @@ from constructs_triton.cdk.endpoint.log_group import check_log_retention
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.options.data_capture import DataCapture
 from constructs_triton.cdk.options.deployment import Deployment, total_wait_seconds
-from constructs_triton.cdk.options.host_options import CreatedEndpointOptions, check_subnets_need_vpc
+from constructs_triton.cdk.options.host_options import (
+    HostOptions,
+    InstanceOptions,
+    ResourceOptions,
+    check_subnets_need_vpc,
+)
 from constructs_triton.cdk.options.instance_pool import INSTANCE_TYPE_EXAMPLE, check_instances
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import (
@@ -21,42 +27,28 @@ from constructs_triton.cdk.options.variant_options import (
     VariantOptions,
     check_variant_options,
 )
-from constructs_triton.cdk.repository.compression_type import CompressionType
-from constructs_triton.cdk.validation.properties import Property, check_options, with_defaults
+from constructs_triton.cdk.repository.placed_files import CompressionType
+from constructs_triton.cdk.validation.properties import Property, check_options, part_of, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 
-__all__ = ["EndpointOptions", "checked_options"]
+__all__ = [
+    "EndpointOptions",
+    "EndpointParts",
+    "FleetOptions",
+    "RequestOptions",
+    "UpdateOptions",
+    "checked_options",
+]
 
 #: The function waits for an update for about 45 minutes, and instances need time to start.
 _LONGEST_WAIT_SECONDS = 30 * 60
 _VARIANT_EXAMPLE = 'TritonVariant(variant_name="Green")'
 
 
-class EndpointOptions(VariantOptions, CreatedEndpointOptions, total=False):
-    """The properties of every endpoint besides its models."""
+class FleetOptions(VariantOptions, InstanceOptions, total=False):
+    """The instances of an endpoint: its variants, or those of its only variant."""
 
-    compression_type: Annotated[
-        CompressionType | None,
-        Property(
-            "How the models are stored in S3. ``CompressionType.NONE`` stores each file as an object: "
-            "nothing is packed or unpacked, and after a change only the changed files are uploaded. "
-            "Multi-model endpoints need archives.",
-            default_text="``CompressionType.GZIP``, one archive; models that are in S3 stay as they are",
-            example="CompressionType.NONE",
-        ),
-    ]
-    container_metrics: Annotated[
-        bool | None,
-        Property(
-            "Publishes Triton's own metrics in CloudWatch once a minute: queue and compute time, batch "
-            "sizes, waiting and failed requests of each model. A small model ``_metrics`` in the archive "
-            "prints them. They are custom metrics, which have a price. Not supported on multi-model "
-            "endpoints.",
-            default=False,
-            example="True",
-        ),
-    ]
     variant_name: Annotated[
         str | None,
         Property(
@@ -83,6 +75,11 @@ class EndpointOptions(VariantOptions, CreatedEndpointOptions, total=False):
             example=_VARIANT_EXAMPLE,
         ),
     ]
+
+
+class RequestOptions(TypedDict, total=False):
+    """What SageMaker does with the requests of an endpoint besides answering them."""
+
     data_capture: Annotated[
         DataCapture | None,
         Property("Writes requests and responses to S3.", example="DataCapture(bucket=bucket)"),
@@ -91,21 +88,17 @@ class EndpointOptions(VariantOptions, CreatedEndpointOptions, total=False):
         AsyncInferenceConfig | None,
         Property("Makes the endpoint asynchronous.", example="AsyncInferenceConfig(bucket=bucket)"),
     ]
+
+
+class UpdateOptions(TypedDict, total=False):
+    """How a deployment updates an endpoint, and what it verifies."""
+
     deployment: Annotated[
         Deployment | None,
         Property(
             "How an update replaces the fleet, and which alarms roll it back.",
             default_text="blue/green, all at once",
             example="Deployment.blue_green_canary()",
-        ),
-    ]
-    log_retention: Annotated[
-        logs.RetentionDays | None,
-        Property(
-            "How long CloudWatch keeps the logs of the containers. The log group is created before the "
-            "endpoint, so this needs an ``endpoint_name`` and an endpoint that does not exist yet.",
-            default_text="forever, in a log group that SageMaker creates",
-            example="logs.RetentionDays.ONE_MONTH",
         ),
     ]
     adopt_existing: Annotated[
@@ -152,8 +145,57 @@ class EndpointOptions(VariantOptions, CreatedEndpointOptions, total=False):
     ]
 
 
-def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) -> EndpointOptions:
-    """Check the properties of an endpoint and add the defaults.
+class EndpointOptions(FleetOptions, HostOptions, ResourceOptions, RequestOptions, UpdateOptions, total=False):
+    """The properties of every endpoint besides its models."""
+
+    compression_type: Annotated[
+        CompressionType | None,
+        Property(
+            "How the models are stored in S3. ``CompressionType.NONE`` stores each file as an object: "
+            "nothing is packed or unpacked, and after a change only the changed files are uploaded. "
+            "Multi-model endpoints need archives.",
+            default_text="``CompressionType.GZIP``, one archive; models that are in S3 stay as they are",
+            example="CompressionType.NONE",
+        ),
+    ]
+    container_metrics: Annotated[
+        bool | None,
+        Property(
+            "Publishes Triton's own metrics in CloudWatch once a minute: queue and compute time, batch "
+            "sizes, waiting and failed requests of each model. A small model ``_metrics`` in the archive "
+            "prints them. They are custom metrics, which have a price. Not supported on multi-model "
+            "endpoints.",
+            default=False,
+            example="True",
+        ),
+    ]
+    log_retention: Annotated[
+        logs.RetentionDays | None,
+        Property(
+            "How long CloudWatch keeps the logs of the containers. The log group is created before the "
+            "endpoint, so this needs an ``endpoint_name`` and an endpoint that does not exist yet.",
+            default_text="forever, in a log group that SageMaker creates",
+            example="logs.RetentionDays.ONE_MONTH",
+        ),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointParts:
+    """The checked properties of an endpoint, in parts: each function takes those that it needs."""
+
+    fleet: FleetOptions
+    host: HostOptions
+    resource: ResourceOptions
+    requests: RequestOptions
+    update: UpdateOptions
+    compression_type: CompressionType | None
+    container_metrics: bool | None
+    log_retention: logs.RetentionDays | None
+
+
+def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) -> EndpointParts:
+    """Check the properties of an endpoint, add the defaults and split them.
 
     ``others`` are the keyword arguments that the endpoint takes besides these properties.
 
@@ -178,7 +220,16 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
     check_subnets_need_vpc(options)
     check_log_retention("endpoint_name", options["endpoint_name"], options["log_retention"])
     _check_variants(options)
-    return options
+    return EndpointParts(
+        part_of(options, FleetOptions),
+        part_of(options, HostOptions),
+        part_of(options, ResourceOptions),
+        part_of(options, RequestOptions),
+        part_of(options, UpdateOptions),
+        options["compression_type"],
+        options["container_metrics"],
+        options["log_retention"],
+    )
 
 
 def _adopting(options: EndpointOptions) -> EndpointOptions:

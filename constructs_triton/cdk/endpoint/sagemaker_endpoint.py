@@ -14,7 +14,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.adoption.adopted_endpoint import EndpointAdoption
+from constructs_triton.cdk.endpoint.adopted_endpoint import EndpointAdoption
 from constructs_triton.cdk.endpoint.operating import operating_statements
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name

@@ -11,11 +11,11 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.options.removal import is_kept
-from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, contents_of
-from constructs_triton.cdk.validation.enum_values import check_spelling
+from constructs_triton.cdk.repository.placed_files import CompressionType
+from constructs_triton.cdk.validation.limit_checks import check_spelling
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type, shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
@@ -77,11 +77,7 @@ class ServedModels(ABC):
         """The models whose requests belong to sequences, as far as the models are known."""
 
     def check_scope(self, scope: Construct) -> None:  # noqa: B027 - an archive becomes an asset of any stack
-        """Check that an endpoint in ``scope`` can load the models.
-
-        Raises:
-            InvalidValueError: the models are in another account or Region.
-        """
+        """Check that an endpoint in ``scope`` can load the models."""
 
     @property
     def is_in_bucket(self) -> bool:
@@ -101,11 +97,7 @@ class ServedModels(ABC):
 
     @abstractmethod
     def check(self, target: Target) -> list[Finding]:
-        """Return warnings about the models for this endpoint.
-
-        Raises:
-            RepositoryError: Triton would not load the models.
-        """
+        """Return warnings about the models for this endpoint."""
 
     @abstractmethod
     def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> ServedModels:
@@ -216,9 +208,16 @@ class MultipleModels(ServedModels):
     repository: TritonModelRepository
     mode: Literal["single", "multi-model"] = "multi-model"
     model_cache_setting: str | None = None
+    compression_type: CompressionType | None = None
 
     def __post_init__(self) -> None:
         _check_repository(self.repository)
+        if self.compression_type is CompressionType.NONE:
+            # SageMaker API reference: ContainerDefinition, ModelDataSource.
+            raise InvalidValueError(
+                "compression_type: not supported on multi-model endpoints, which load archives only, got "
+                "CompressionType.NONE; remove it, or serve the model with TritonEndpoint"
+            )
         check_spelling("model_cache_setting", self.model_cache_setting, CACHE_SETTINGS)
 
     def check(self, target: Target) -> list[Finding]:
@@ -248,11 +247,7 @@ class MultipleModels(ServedModels):
 
 
 def check_kept_models(models: ServedModels, policy: RemovalPolicy | None) -> None:
-    """Check that the stack does not delete the models of an endpoint or a component that it keeps.
-
-    Raises:
-        InvalidValueError: the bucket is deleted with the stack.
-    """
+    """Check that the stack does not delete the models of an endpoint or a component that it keeps."""
     if is_kept(policy) and models.is_in_bucket and models.contents.prefix.is_deleted_with_stack:
         raise InvalidValueError(
             "removal_policy: RETAIN keeps the instances in service, but the repository deletes their models "

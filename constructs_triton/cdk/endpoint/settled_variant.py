@@ -10,8 +10,9 @@ from typing import cast
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.container import SettledContainer, settle_container
-from constructs_triton.cdk.endpoint.properties import EndpointOptions
+from constructs_triton.cdk.endpoint.properties import FleetOptions
 from constructs_triton.cdk.endpoint.served_models import ServedModels
+from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
 from constructs_triton.cdk.monitoring.publisher_variables import (
     check_publisher_variables,
     price_of_metrics,
@@ -27,7 +28,7 @@ from constructs_triton.cdk.options.instance_pool import (
     raise_of_pools,
 )
 from constructs_triton.cdk.options.variant_options import TritonVariant, VariantOptions
-from constructs_triton.cdk.validation.properties import declared_properties
+from constructs_triton.cdk.validation.properties import part_of
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, RepositoryError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
@@ -84,32 +85,35 @@ class SettledVariant:
         """A name for construct ids: the variant's name, or its position if the name is a token."""
         return self.variant_name if not is_token(self.variant_name) else f"Variant{self.position}"
 
+    @property
+    def container_metrics(self) -> ContainerMetrics | None:
+        """The metrics of Triton that it publishes; ``None`` if it does not."""
+        models = self.container.models
+        if models.metrics_name is None:
+            return None
+        published = models.published_models
+        steps = tuple(each for each in published if not models.contents.is_ensemble(each))
+        return ContainerMetrics(models.metrics_name, self.variant_name, published, steps)
 
-def settle_variants(scope: Construct, models: ServedModels, options: EndpointOptions) -> list[SettledVariant]:
-    """Return the production variants, followed by the shadow variant if there is one.
 
-    Raises:
-        InvalidValueError: SageMaker would refuse a value.
-        RepositoryError: Triton would not load the models of a variant.
-    """
-    shared = cast(
-        VariantOptions,
-        {name: value for name, value in options.items() if name in declared_properties(VariantOptions)},
-    )
-    if options["instance_pools"] is not None:
-        return [_pooled_variant(scope, models, options["instance_pools"], shared, options)]
-    instance_type = options["instance_type"]
-    is_isolated = options["enable_network_isolation"]
+def settle_variants(
+    scope: Construct, models: ServedModels, fleet: FleetOptions, *, is_isolated: bool | None
+) -> list[SettledVariant]:
+    """Return the production variants, followed by the shadow variant if there is one."""
+    shared = part_of(fleet, VariantOptions)
+    if fleet["instance_pools"] is not None:
+        return [_pooled_variant(scope, models, fleet["instance_pools"], fleet, is_isolated)]
+    instance_type = fleet["instance_type"]
     settle = partial(_settle, scope, models, instance_type, shared, is_isolated=is_isolated)
-    if options["variants"] is None:
-        name = cast(str, options["variant_name"])
+    if fleet["variants"] is None:
+        name = cast(str, fleet["variant_name"])
         only_type = cast(InstanceType, instance_type)  # None is only with variants that have their own
         container = _container(scope, models, only_type, shared, is_isolated, variant_name=name)
         found = [SettledVariant(name, container, shared)]
     else:
-        found = [replace(settle(each), position=index) for index, each in enumerate(options["variants"])]
-    if options["shadow_variant"] is not None:
-        found.append(replace(settle(options["shadow_variant"]), position=len(found), is_shadow=True))
+        found = [replace(settle(each), position=index) for index, each in enumerate(fleet["variants"])]
+    if fleet["shadow_variant"] is not None:
+        found.append(replace(settle(fleet["shadow_variant"]), position=len(found), is_shadow=True))
     return found
 
 
@@ -117,8 +121,8 @@ def _pooled_variant(
     scope: Construct,
     models: ServedModels,
     pools: Sequence[InstancePool],
-    shared: VariantOptions,
-    options: EndpointOptions,
+    fleet: FleetOptions,
+    is_isolated: bool | None,
 ) -> SettledVariant:
     if models.serves_many:
         # AWS documents pools for endpoints of one model, asynchronous ones and components.
@@ -129,7 +133,9 @@ def _pooled_variant(
     settled, errors = dict[InstanceType, SettledPool](), dict[InstanceType, ConstructsTritonError]()
     for pool in pools:
         try:
-            settled[pool.instance_type] = _settle_pool(scope, models, pools, pool, options)
+            settled[pool.instance_type] = _settle_pool(
+                scope, models, pools, pool, fleet, is_isolated=is_isolated
+            )
         except (InvalidValueError, RepositoryError) as error:
             errors[pool.instance_type] = error
     raise_of_pools(errors)
@@ -137,15 +143,15 @@ def _pooled_variant(
     findings = (
         *merged_findings({instance_type: each.findings for instance_type, each in containers.items()}),
         *ami_findings(
-            options.get("inference_ami_version", FOR_THE_IMAGE),
+            fleet.get("inference_ami_version", FOR_THE_IMAGE),
             {instance_type: each.inference_ami_version for instance_type, each in containers.items()},
         ),
         *pool_region_findings(scope),
     )
     primary = next(each for each in settled.values() if not each.has_own_models)
     container = replace(primary.container, findings=findings)
-    name = cast(str, options["variant_name"])
-    return SettledVariant(name, container, shared, pools=tuple(settled.values()))
+    name = cast(str, fleet["variant_name"])
+    return SettledVariant(name, container, part_of(fleet, VariantOptions), pools=tuple(settled.values()))
 
 
 def _settle_pool(
@@ -153,21 +159,16 @@ def _settle_pool(
     models: ServedModels,
     pools: Sequence[InstancePool],
     pool: InstancePool,
-    options: EndpointOptions,
+    fleet: FleetOptions,
+    *,
+    is_isolated: bool | None,
 ) -> SettledPool:
     sharing = [each.instance_type for each in pools if not has_own_models(each)]
     if has_own_models(pool):
         models, sharing = models.of_variant(pool.model_repository, pool.model), [pool.instance_type]
-    is_isolated = options["enable_network_isolation"]
-    name = cast(str, options["variant_name"])
+    name = cast(str, fleet["variant_name"])
     container = _container(
-        scope,
-        models,
-        pool.instance_type,
-        options,
-        is_isolated,
-        variant_name=name,
-        shared_with=sharing,
+        scope, models, pool.instance_type, fleet, is_isolated, variant_name=name, shared_with=sharing
     )
     return SettledPool(pool.instance_type, container, has_own_models(pool), pools.index(pool))
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from aws_cdk import Size
 
-from constructs_triton.cdk.options.container_options import ContainerOptions
+from constructs_triton.cdk.options.variant_options import ContainerOptions
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
-from constructs_triton.cdk.validation.durations import seconds
+from constructs_triton.cdk.validation.limit_checks import seconds
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity

@@ -8,13 +8,13 @@ from typing import Unpack
 
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer
+from constructs_triton.cdk.endpoint.endpoint_config import ModelContainer
 from constructs_triton.cdk.endpoint.resource_arn import arn_of, name_in_arn
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
-from constructs_triton.cdk.inference_component.component_models import component_models
 from constructs_triton.cdk.inference_component.component_pools import (
     SettledComponent,
     bind_component,
+    component_models,
     settle_on_host,
 )
 from constructs_triton.cdk.inference_component.created_component import (
@@ -29,7 +29,7 @@ from constructs_triton.cdk.inference_component.properties import (
 )
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
-from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cdk.validation.properties import takes_options
 from constructs_triton_core.findings import Finding
 
 __all__ = ["TritonInferenceComponent"]
@@ -54,7 +54,7 @@ class _TritonContainer:
     def sequence_models(self) -> tuple[str, ...]:
         return self.settled.container.models.sequence_models
 
-    def bind(self, scope: Construct) -> tuple[BoundContainer, dict[str, BoundContainer]]:
+    def bind(self, scope: Construct) -> tuple[ModelContainer, dict[str, ModelContainer]]:
         return bind_component(scope, self.settled, self.options)
 
 

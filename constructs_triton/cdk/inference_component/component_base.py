@@ -11,14 +11,16 @@ from aws_cdk import aws_iam as iam
 
 from constructs_triton.cdk.endpoint.log_group import component_log_group_name
 from constructs_triton.cdk.endpoint.operating import component_log_statement
-from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
-from constructs_triton.cdk.inference_component.endpoint_checks import is_elsewhere
+from constructs_triton.cdk.inference_component.component_endpoint_base import (
+    ComponentEndpointBase,
+    is_elsewhere,
+)
 from constructs_triton.cdk.metrics.component_metrics import ComponentMetrics
 from constructs_triton.cdk.monitoring.component_alarms import (
     ComponentAlarmThresholds,
     TritonComponentAlarms,
 )
-from constructs_triton.cdk.monitoring.component_dashboard import TritonComponentDashboard
+from constructs_triton.cdk.monitoring.dashboard import TritonComponentDashboard
 from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
 from constructs_triton.cdk.scaling.targets import check_capacity
 from constructs_triton_core.errors import InvalidValueError

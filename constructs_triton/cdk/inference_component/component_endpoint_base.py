@@ -1,20 +1,32 @@
-"""The methods of every component endpoint, new or imported."""
+"""The methods of every component endpoint, and checks of the endpoint that a component is added to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 import jsii
-from aws_cdk import Stack
+from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy, Resource, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
+from constructs import Construct
 
 from constructs_triton.cdk.endpoint.operating import component_log_statement
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import SageMakerEndpoint
 from constructs_triton.cdk.inference_component.component_host import ComponentHost
+from constructs_triton.cdk.options.removal import is_kept
+from constructs_triton.cdk.validation.property_types import shown
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.tokens import is_token
 
-__all__ = ["ComponentEndpointBase", "host_of"]
+__all__ = [
+    "ComponentEndpointBase",
+    "check_endpoint",
+    "check_environment",
+    "check_kept",
+    "host_of",
+    "is_elsewhere",
+]
 
 
 @jsii.implements(sagemaker_references.IEndpointRef)
@@ -52,3 +64,49 @@ class ComponentEndpointBase(SageMakerEndpoint):
 def host_of(endpoint: ComponentEndpointBase) -> ComponentHost:
     """Return what an endpoint gives to its components."""
     return endpoint._host
+
+
+def check_endpoint(endpoint: object) -> None:
+    """Check that components can be added to an endpoint."""
+    if isinstance(endpoint, ComponentEndpointBase):
+        return
+    reason = "serves a model" if hasattr(endpoint, "cfn_model") else "is not a component endpoint"
+    got = endpoint.node.path if hasattr(endpoint, "node") else shown(endpoint)
+    raise InvalidValueError(
+        f"endpoint: SageMaker creates components only on endpoints without a model, got {got}, which "
+        f"{reason}; create a TritonComponentEndpoint"
+    )
+
+
+def check_environment(scope: Construct, endpoint: ComponentEndpointBase) -> None:
+    """Check that an endpoint is in the account and Region of the stack of ``scope``; tokens pass."""
+    stack = Stack.of(scope)
+    if is_elsewhere(endpoint, stack):
+        raise InvalidValueError(
+            f"endpoint: must be in the account and Region of the component, {stack.account} and "
+            f"{stack.region}, got {endpoint.env.account} and {endpoint.env.region}; create it in a "
+            "stack of that account and Region"
+        )
+
+
+def check_kept(scope: Construct, endpoint: ComponentEndpointBase, policy: RemovalPolicy | None) -> None:
+    """Check that the stack does not delete the endpoint of a component that it keeps."""
+    resource = endpoint.node.default_child
+    if (
+        not is_kept(policy)
+        or Stack.of(scope) is not Stack.of(endpoint)
+        or not isinstance(resource, CfnResource)
+    ):
+        return
+    if resource.cfn_options.deletion_policy in (None, CfnDeletionPolicy.DELETE):
+        raise InvalidValueError(
+            f"removal_policy: RETAIN keeps the component, but its stack deletes {endpoint.node.path}, which "
+            "SageMaker refuses while the endpoint has components; set removal_policy=RemovalPolicy.RETAIN on "
+            "the endpoint too, or remove removal_policy here"
+        )
+
+
+def is_elsewhere(resource: Resource, stack: Stack) -> bool:
+    """Whether a resource is in another account or Region than a stack; tokens are not."""
+    there, here = (resource.env.account, resource.env.region), (stack.account, stack.region)
+    return any(a != b and not is_token(a) and not is_token(b) for a, b in zip(there, here, strict=True))

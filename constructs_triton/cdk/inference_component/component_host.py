@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from constructs_triton.cdk.endpoint.network import NetworkIds
 from constructs_triton.cdk.inference_component.host_instances import ComponentCopies, HostInstances, Shortage
 from constructs_triton.cdk.inference_component.shared_role import SharedRole
-from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
+from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment, batch_size
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import ami_findings
@@ -79,11 +79,7 @@ class ComponentHost:
 
     @property
     def instance_type(self) -> InstanceType:
-        """The type of the instances.
-
-        Raises:
-            InvalidValueError: it is not known.
-        """
+        """The type of the instances."""
         if self.known_type is None:
             raise InvalidValueError(
                 f"{self.path}: the instance type decides what fits, and is not known; set instance_type "
@@ -98,11 +94,7 @@ class ComponentHost:
 
     @property
     def role(self) -> SharedRole:
-        """The execution role, which the models of the components must have too.
-
-        Raises:
-            InvalidValueError: it is not known.
-        """
+        """The execution role, which the models of the components must have too."""
         if self.known_role is None:
             raise InvalidValueError(
                 f"{self.path}: a component's model must have the role of its endpoint, which is not known; "
@@ -156,11 +148,7 @@ class CreatedHost(ComponentHost):
         return next(filter(None, found), None)
 
     def check(self, component: ComponentCopies) -> None:
-        """Check that the copies of a further component fit beside those of the others.
-
-        Raises:
-            InvalidValueError: the instances at their maximum number do not have enough for all copies.
-        """
+        """Check that the copies of a further component fit beside those of the others."""
         shortage = self.shortage([*(each.initial for each in self.components), component])
         if shortage is not None:
             raise InvalidValueError(
@@ -175,11 +163,7 @@ class CreatedHost(ComponentHost):
         return self.given_ami is FOR_THE_IMAGE
 
     def check_triton(self) -> None:
-        """Check that the endpoint can have a component of Triton.
-
-        Raises:
-            InvalidValueError: the endpoint routes by the beginning of the body.
-        """
+        """Check that the endpoint can have a component of Triton."""
         if self.routes_by_prefix:
             raise InvalidValueError(
                 f"{self.path}: routing_strategy PREFIX_AWARE compares the beginnings of bodies, which are "
@@ -202,11 +186,7 @@ class CreatedHost(ComponentHost):
         return self._versions(self.images)[self.known_type]
 
     def check_image(self, image: TritonImage) -> None:
-        """Check that one AMI supports the image, and those of the other components, on all types.
-
-        Raises:
-            InvalidValueError: ``inference_ami_version`` has to be chosen.
-        """
+        """Check that one AMI supports the image, and those of the other components, on all types."""
         for _ in ami_findings(self.given_ami, self._versions([*self.images, image])):
             pass  # a warning is one of the endpoint
 

@@ -8,26 +8,83 @@ from dataclasses import dataclass, field, replace
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.container import SettledContainer
-from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer, bind_container
-from constructs_triton.cdk.endpoint.served_models import SingleModel
+from constructs_triton.cdk.endpoint.container import SettledContainer, settle_container
+from constructs_triton.cdk.endpoint.endpoint_config import ModelContainer, bind_container
+from constructs_triton.cdk.endpoint.served_models import SingleModel, check_kept_models
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.inference_component.component_host import ComponentHost
-from constructs_triton.cdk.inference_component.component_models import settle_component
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
 from constructs_triton.cdk.inference_component.properties import InferenceComponentOptions
-from constructs_triton.cdk.options.container_options import ContainerOptions
+from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import (
     InstancePool,
     has_own_models,
     merged_findings,
     raise_of_pools,
 )
+from constructs_triton.cdk.options.variant_options import ContainerOptions
+from constructs_triton.cdk.repository.model_repository import TritonModelRepository
+from constructs_triton.cdk.repository.placed_files import CompressionType
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, RepositoryError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
 
-__all__ = ["SettledComponent", "bind_component", "render_specifications", "settle_on_host"]
+__all__ = [
+    "SettledComponent",
+    "bind_component",
+    "component_models",
+    "render_specifications",
+    "settle_component",
+    "settle_on_host",
+]
+
+
+def component_models(
+    repository: TritonModelRepository,
+    model: str | None,
+    ensemble: str | None,
+    compression_type: CompressionType | None,
+) -> SingleModel:
+    """Return the model or the ensemble of a component.
+
+    Raises:
+        InvalidValueError: both are given, or the repository has no such model.
+    """
+    if model is not None and ensemble is not None:
+        raise InvalidValueError(
+            f'model: cannot be combined with ensemble, got "{model}" and "{ensemble}"; remove one of them'
+        )
+    if ensemble is not None:
+        return SingleModel.of_ensemble(repository, ensemble, compression_type)
+    return SingleModel.of_model(repository, model, compression_type)
+
+
+def settle_component(
+    scope: Construct,
+    models: SingleModel,
+    options: InferenceComponentOptions,
+    *,
+    image: TritonImage,
+    instance_type: InstanceType,
+    enable_network_isolation: bool | None,
+    shared_with: Sequence[InstanceType] = (),
+) -> SettledContainer:
+    """Check models, image and variables of a component as those of an endpoint's variant.
+
+    ``instance_type`` has the GPUs of one copy. ``shared_with`` are all types that load the same models.
+    """
+    check_kept_models(models, options["removal_policy"])
+    return settle_container(
+        scope,
+        models,
+        instance_type,
+        image=None if models.contents.is_model_package else image,
+        environment=options["environment"],
+        inference_ami_version=None,  # the endpoint chooses it for all components
+        enable_network_isolation=enable_network_isolation,
+        shared_with=shared_with,
+    )
+
 
 _Component = sagemaker.CfnInferenceComponent
 _Settled = tuple[ComputeRequirements, SettledContainer]
@@ -120,7 +177,7 @@ def _own_pools(pools: Sequence[InstancePool], types: Sequence[InstanceType]) -> 
 
 def bind_component(
     scope: Construct, settled: SettledComponent, options: ContainerOptions
-) -> tuple[BoundContainer, dict[str, BoundContainer]]:
+) -> tuple[ModelContainer, dict[str, ModelContainer]]:
     """Add what the container needs to the stack, and what types with their own models need, by type.
 
     The timeouts are the longest of all.

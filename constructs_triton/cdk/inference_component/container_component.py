@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Annotated, Required, Unpack
 
-from aws_cdk import Aws
+from aws_cdk import Aws, Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
@@ -17,26 +17,25 @@ from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
-from constructs_triton.cdk.inference_component.container_properties import (
-    ContainerComponentOptions,
-    checked_container_options,
-)
 from constructs_triton.cdk.inference_component.created_component import (
     ComponentPlace,
     CreatedInferenceComponent,
     checked_host,
 )
 from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
-from constructs_triton.cdk.options.image import ContainerImage
+from constructs_triton.cdk.inference_component.properties import CopyOptions, check_copies, check_given_copies
+from constructs_triton.cdk.inference_component.refused_properties import refuse_of_component
+from constructs_triton.cdk.options.environment import check_limits
 from constructs_triton.cdk.options.serving_image import (
     ServingImage,
     bind_serving_image,
     serving_image_findings,
 )
+from constructs_triton.cdk.options.variant_options import TEN_MINUTES
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
-from constructs_triton.cdk.repository.model_source import stored_models
-from constructs_triton.cdk.validation.durations import seconds
-from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cdk.repository.model_source import ModelSource, stored_models
+from constructs_triton.cdk.validation.limit_checks import seconds
+from constructs_triton.cdk.validation.properties import Property, check_options, takes_options, with_defaults
 from constructs_triton_core.cloud_assembly.endpoints import NOT_TRITON
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
@@ -44,7 +43,95 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["ContainerInferenceComponent"]
+__all__ = ["ContainerComponentOptions", "ContainerInferenceComponent", "checked_container_options"]
+
+_OF_TRITON = "SAGEMAKER_TRITON_"
+
+
+class ContainerComponentOptions(CopyOptions, total=False):
+    """The properties of a component whose container is not Triton."""
+
+    image: Required[
+        Annotated[
+            ServingImage,
+            Property(
+                "The container image, which answers ``/ping`` and ``/invocations`` on port 8080.",
+                example='ServingImage.from_registry("...", cuda_version="13.0")',
+            ),
+        ]
+    ]
+    model_data: Annotated[
+        ModelSource | None,
+        Property(
+            "What SageMaker copies to ``/opt/ml/model``: ``ModelSource.from_s3_prefix`` for files, or "
+            "``ModelSource.from_bucket`` for an archive. It is not read at synth.",
+            default_text="none: the image contains the model, or downloads it when it starts",
+            example='ModelSource.from_s3_prefix(bucket, "llama/")',
+        ),
+    ]
+    environment: Annotated[
+        Mapping[str, str] | None,
+        Property(
+            "Environment variables of the container. The template contains them as plain text.",
+            default_text="none",
+            example='{"SM_VLLM_MAX_MODEL_LEN": "8192"}',
+        ),
+    ]
+    container_startup_health_check_timeout: Annotated[
+        Duration | None,
+        Property(
+            "How long the container may take until its health check succeeds: 60 seconds to 1 hour. A "
+            "deployment of a container that does not start waits for it.",
+            default_text="1 hour, since the size of the model is not known at synth",
+            example=TEN_MINUTES,
+            limit=limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS,
+        ),
+    ]
+    model_data_download_timeout: Annotated[
+        Duration | None,
+        Property(
+            "How long the download of ``model_data`` may take: 60 seconds to 1 hour.",
+            default_text="1 hour",
+            example=TEN_MINUTES,
+            limit=limits.MODEL_DATA_DOWNLOAD_TIMEOUT_SECONDS,
+        ),
+    ]
+
+
+def checked_container_options(given: ContainerComponentOptions) -> ContainerComponentOptions:
+    """Check the properties of a component and add the defaults.
+
+    Raises:
+        TypeError: there is no such property.
+        InvalidValueError: a value is out of range, or components do not support the property.
+    """
+    refuse_of_component(given)
+    check_given_copies(given)
+    check_options("ContainerInferenceComponent()", given, ContainerComponentOptions, others=("endpoint",))
+    options = with_defaults(given, ContainerComponentOptions)
+    check_copies(options)
+    _check_environment(options["environment"] or {})
+    source = options["model_data"]
+    if source is not None and stored_models(source) is None:
+        raise InvalidValueError(
+            "model_data: must be one archive or files in S3; upload the folder with "
+            "`aws s3 sync FOLDER s3://BUCKET/PREFIX/`, and use ModelSource.from_s3_prefix"
+        )
+    return options
+
+
+def _check_environment(environment: Mapping[str, str]) -> None:
+    for name, value in environment.items():
+        if not isinstance(value, str):
+            raise InvalidValueError(
+                f'environment["{name}"]: must be a string, got {value!r}; write "{str(value).lower()}"'
+            )
+        if name.startswith(_OF_TRITON):
+            raise InvalidValueError(
+                f'environment["{name}"]: is a variable of Triton; remove it, or use TritonInferenceComponent'
+            )
+    check_limits(environment)
+
 
 _LONGEST = limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS.maximum
 
@@ -147,7 +234,7 @@ class _Container:
     def image(self) -> ServingImage:
         return self.options["image"]
 
-    def bind(self, scope: Construct) -> tuple[_BoundContainer, Mapping[str, ModelContainer]]:
+    def bind(self, scope: Construct) -> tuple[ModelContainer, Mapping[str, ModelContainer]]:
         source = self.options["model_data"]
         models = None if source is None else stored_models(source)
         location = ModelLocation("", ()) if models is None else models.locate("", scope)
@@ -157,27 +244,14 @@ class _Container:
             download = _LONGEST
         sizing = Sizing(None, download, _LONGEST if startup is None else startup)
         image = bind_serving_image(self.image, scope, self.instance_type)
-        return _BoundContainer(scope, image, location, sizing, self.options["environment"] or {}), {}
-
-
-@dataclass(frozen=True, slots=True)
-class _BoundContainer:
-    """The container in the stack."""
-
-    scope: Construct
-    image: ContainerImage
-    location: ModelLocation
-    sizing: Sizing
-    environment: Mapping[str, str]
-
-    def definition(self) -> sagemaker.CfnModel.ContainerDefinitionProperty:
-        url, is_compressed = self.location.url or None, self.location.is_compressed
-        return sagemaker.CfnModel.ContainerDefinitionProperty(
-            image=self.image.uri,
+        url, is_compressed = location.url or None, location.is_compressed
+        definition = sagemaker.CfnModel.ContainerDefinitionProperty(
+            image=image.uri,
             model_data_url=url if is_compressed else None,
             model_data_source=None if is_compressed or url is None else uncompressed_source(url),
-            environment=self.environment or None,
+            environment=self.options["environment"] or None,
         )
+        return ModelContainer(scope, image, location, sizing, definition), {}
 
 
 def _check_ami(place: ComponentPlace, image: ServingImage) -> None:

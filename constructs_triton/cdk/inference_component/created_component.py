@@ -23,16 +23,14 @@ from constructs_triton.cdk.endpoint.log_group import (
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import (
     ComponentEndpointBase,
+    check_endpoint,
+    check_environment,
+    check_kept,
     host_of,
 )
 from constructs_triton.cdk.inference_component.component_host import ComponentHost, PlacedComponent
 from constructs_triton.cdk.inference_component.component_pools import render_specifications
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
-from constructs_triton.cdk.inference_component.endpoint_checks import (
-    check_endpoint,
-    check_environment,
-    check_kept,
-)
 from constructs_triton.cdk.inference_component.host_instances import ComponentCopies
 from constructs_triton.cdk.inference_component.properties import CopyOptions
 from constructs_triton.cdk.options.component_deployment import (
@@ -104,11 +102,7 @@ class ComponentPlace:
         options: CopyOptions,
         requirements: ComputeRequirements,
     ) -> ComponentPlace:
-        """Check that the copies fit on the instances.
-
-        Raises:
-            InvalidValueError: they do not fit.
-        """
+        """Check that the copies fit on the instances."""
         host = host_of(endpoint)
         initial = ComponentCopies(id, requirements, options["copy_count"] or 1)
         host.check(initial)
@@ -207,13 +201,12 @@ class CreatedInferenceComponent(InferenceComponentBase):
         return [] if name is None else [_fixed_name(name)]
 
     def _make_model(self, container: ModelContainer, role: iam.IRole) -> sagemaker.CfnModel:
-        ids = self._host.network_ids
         return make_model(
             container,
             permissions=self._permissions,
             execution_role_arn=role.role_arn,
             enable_network_isolation=self._host.enable_network_isolation,
-            vpc_config=None if ids is None else ids.of_model(),
+            network=self._host.network_ids,
         )
 
     def _permit(self) -> RolePermissions | None:

@@ -7,11 +7,16 @@ from typing import Annotated, Literal, Required, cast
 from aws_cdk import Size
 
 from constructs_triton.cdk.inference_component.refused_properties import refuse_of_endpoint
-from constructs_triton.cdk.options.host_options import CreatedEndpointOptions, check_subnets_need_vpc
+from constructs_triton.cdk.options.host_options import (
+    HostOptions,
+    InstanceOptions,
+    ResourceOptions,
+    check_subnets_need_vpc,
+)
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import check_instances, has_own_models, instance_types_of
 from constructs_triton.cdk.options.removal import check_removal_policy
-from constructs_triton.cdk.validation.enum_values import check_spelling
+from constructs_triton.cdk.validation.limit_checks import check_spelling
 from constructs_triton.cdk.validation.properties import DERIVED, Property, check_options, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
@@ -24,7 +29,7 @@ ComponentRoutingStrategy = Literal["LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREF
 _STRATEGIES = ("LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREFIX_AWARE")
 
 
-class ComponentEndpointOptions(CreatedEndpointOptions, total=False):
+class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, total=False):
     """The properties of an endpoint whose instances inference components share."""
 
     min_instance_count: Required[

@@ -11,8 +11,8 @@ from constructs import Construct, IConstruct
 from constructs_triton.cdk.inference_component.component_host import CreatedHost
 from constructs_triton.cdk.inference_component.host_instances import ComponentCopies
 from constructs_triton.cdk.repository.model_repository import annotate
+from constructs_triton.cdk.scaling.checks import sequence_finding
 from constructs_triton.cdk.scaling.scalable_copy_count import reaches_zero
-from constructs_triton.cdk.scaling.sequence_warning import sequence_finding
 from constructs_triton_core.facts.inference_components import (
     cloudformation_regions,
     is_without_zero_instances,

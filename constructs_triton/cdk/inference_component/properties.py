@@ -12,11 +12,11 @@ from aws_cdk import aws_logs as logs
 from constructs_triton.cdk.endpoint.log_group import check_log_retention
 from constructs_triton.cdk.inference_component.refused_properties import refuse_of_component
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment
-from constructs_triton.cdk.options.container_options import ContainerOptions
 from constructs_triton.cdk.options.instance_pool import INSTANCE_POOL_EXAMPLE, InstancePool
 from constructs_triton.cdk.options.removal import check_removal_policy
-from constructs_triton.cdk.repository.compression_type import CompressionType
-from constructs_triton.cdk.validation.enum_values import check_spelling
+from constructs_triton.cdk.options.variant_options import ContainerOptions
+from constructs_triton.cdk.repository.placed_files import CompressionType
+from constructs_triton.cdk.validation.limit_checks import check_spelling
 from constructs_triton.cdk.validation.properties import Property, check_options, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
@@ -184,11 +184,7 @@ def check_given_copies(given: CopyOptions) -> None:
 
 
 def check_copies(options: CopyOptions) -> None:
-    """Check properties that depend on each other.
-
-    Raises:
-        InvalidValueError: SageMaker would refuse a value.
-    """
+    """Check properties that depend on each other."""
     _check_whole_imbalance(options["max_zone_imbalance"])
     name = options["inference_component_name"]
     check_log_retention("inference_component_name", name, options["log_retention"])

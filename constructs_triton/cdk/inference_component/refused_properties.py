@@ -113,20 +113,12 @@ _OF_COMPONENT: Mapping[str, tuple[str, str]] = {
 
 
 def refuse_of_endpoint(given: Mapping[str, object]) -> None:
-    """Raise for a property that component endpoints do not have.
-
-    Raises:
-        InvalidValueError: there is one; the message says what to use.
-    """
+    """Raise for a property that component endpoints do not have."""
     _refuse(given, _OF_ENDPOINT, "component endpoints")
 
 
 def refuse_of_component(given: Mapping[str, object]) -> None:
-    """Raise for a property that inference components do not have.
-
-    Raises:
-        InvalidValueError: there is one; the message says what to use.
-    """
+    """Raise for a property that inference components do not have."""
     _refuse(given, _OF_COMPONENT, "inference components")
 
 

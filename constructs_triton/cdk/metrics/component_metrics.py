@@ -11,7 +11,7 @@ from typing import Unpack
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-from constructs_triton.cdk.metrics.metric_options import (
+from constructs_triton.cdk.metrics.metric_definitions import (
     MetricOptions,
     number_metric,
     or_p99,

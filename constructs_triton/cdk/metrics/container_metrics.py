@@ -9,7 +9,7 @@ from typing import TypeVar
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-from constructs_triton.cdk.metrics.metric_options import publication_period
+from constructs_triton.cdk.metrics.metric_definitions import publication_period
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 

@@ -8,9 +8,9 @@ from typing import Unpack
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-from constructs_triton.cdk.metrics.metric_definitions import metric_definition
-from constructs_triton.cdk.metrics.metric_options import (
+from constructs_triton.cdk.metrics.metric_definitions import (
     MetricOptions,
+    metric_definition,
     number_metric,
     or_p99,
     published_metric,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from aws_cdk import Duration
 from aws_cdk import aws_sagemaker as sagemaker
 
-from constructs_triton.cdk.validation.durations import seconds
+from constructs_triton.cdk.validation.limit_checks import seconds
 from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["MetricsConfig", "render_metrics_config"]

@@ -11,7 +11,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.container import settle_container
-from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer, bind_container, make_model
+from constructs_triton.cdk.endpoint.endpoint_config import ModelContainer, bind_container, make_model
 from constructs_triton.cdk.endpoint.execution_role import (
     ExecutionRole,
     host_statements,
@@ -19,16 +19,16 @@ from constructs_triton.cdk.endpoint.execution_role import (
 )
 from constructs_triton.cdk.endpoint.network import check_network, make_connections, network_ids
 from constructs_triton.cdk.endpoint.sizing import Sizing
-from constructs_triton.cdk.inference_component.component_models import component_models
-from constructs_triton.cdk.options.container_options import ContainerOptions
+from constructs_triton.cdk.inference_component.component_pools import component_models
 from constructs_triton.cdk.options.environment import TritonEnvironment
 from constructs_triton.cdk.options.host_options import HostOptions, check_subnets_need_vpc
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.variant_options import ContainerOptions
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
 from constructs_triton.cdk.permissions.role_trust import check_account
-from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
+from constructs_triton.cdk.repository.placed_files import CompressionType
 from constructs_triton.cdk.validation.properties import check_options, with_defaults
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -121,19 +121,18 @@ class TritonModel(Construct):
         self._connections = make_connections(self, host)
         self._execution = self._make_role(bound, host)
         self._role = self._execution.role
-        ids = network_ids(host, self._connections)
         self._cfn_model = make_model(
             bound,
             execution_role_arn=self._role.role_arn,
             permissions=self._execution.permissions,
             enable_network_isolation=enable_network_isolation,
-            vpc_config=None if ids is None else ids.of_model(),
+            network=network_ids(host, self._connections),
         )
         if not location.is_compressed:
             findings.append(_UNCOMPRESSED)
         annotate(self, [*findings, *self._execution.findings()])
 
-    def _make_role(self, container: BoundContainer, host: HostOptions) -> ExecutionRole:
+    def _make_role(self, container: ModelContainer, host: HostOptions) -> ExecutionRole:
         statements = [
             *container.location.read_statements,
             *container.image.pull_statements(),

@@ -5,21 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Annotated
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.metrics.metrics import instance_count_metric, variant_metric
-from constructs_triton.cdk.monitoring.alarm_set import PERCENT, AlarmRule, error_rules, latency_rules
-from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
+from constructs_triton.cdk.monitoring.alarm_set import (
+    PERCENT,
+    AlarmRule,
+    SharedThresholds,
+    error_rules,
+    latency_rules,
+)
+from constructs_triton.cdk.monitoring.interfaces import ITritonEndpoint
 from constructs_triton.cdk.monitoring.monitored_endpoint import metric_units
+from constructs_triton.cdk.options.variant_options import TEN_MINUTES
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.targets import microseconds, not_multiplied, product
-from constructs_triton.cdk.validation.limit_checks import check_range
+from constructs_triton.cdk.validation.properties import DurationDefault, Property
 from constructs_triton_core.facts.limits import RangeLimit
 
-__all__ = ["AlarmThresholds", "default_thresholds", "endpoint_rules", "variant_rules"]
+__all__ = ["AlarmThresholds", "endpoint_rules", "variant_rules"]
 
 _Comparison = cloudwatch.ComparisonOperator
 _Missing = cloudwatch.TreatMissingData
@@ -27,71 +34,91 @@ _Missing = cloudwatch.TreatMissingData
 _WINDOW_SECONDS = RangeLimit(60, 7 * 86400, "seconds")
 
 
-class AlarmThresholds(TypedDict, total=False):
-    """Thresholds of the alarms. Set one to ``None`` to leave its alarm out.
+class AlarmThresholds(SharedThresholds, total=False):
+    """Thresholds of the alarms. Set one to ``None`` to leave its alarm out."""
 
-    ``error_rate_percent``
-        Maximum percentage, 0 to 100, of requests with a 5xx response, or without a 2xx response of the
-        container, in three of five minutes. Default: 1.
-    ``model_latency_objective``
-        Maximum 99th percentile of the container's response time, in three of five minutes. A duration.
-        Default: no alarm.
-    ``gpu_memory_percent``
-        Maximum percentage, 0 to 100, of each GPU's memory in use on any instance, for five minutes. No alarm
-        if the number of GPUs is unknown. Default: 90.
-    ``disk_percent``
-        Maximum percentage, 0 to 100, of the disk space in use on any instance, for five minutes. Default: 85.
-    ``model_cache_hit_percent``
-        Minimum percentage, 0 to 100, of a multi-model endpoint's requests whose model is already loaded, for
-        15 minutes. With fewer, models are unloaded to make room for each other. Default: 80.
-    ``model_loading_wait``
-        Maximum average time that requests of a multi-model endpoint wait for their model, for 15 minutes. A
-        duration. Default: 10 seconds.
-    ``at_max_capacity_for``
-        Time at the maximum instance count of scaling. A duration of 1 minute to 7 days. Default: 1 hour.
-    ``no_invocations_for``
-        Time without requests, while you pay for the instances. A duration of 1 minute to 7 days. Default: 1
-        day.
-    ``oldest_request_age``
-        Maximum age of the oldest request in the queue of an asynchronous endpoint, for five minutes. A
-        duration. Default: 1 hour.
-    ``queue_time``
-        Maximum average time that requests wait in the queue of any model, in three of five minutes. A
-        duration. Needs ``container_metrics=True``. Default: no alarm.
-    ``container_metrics_missing_for``
-        Time without Triton's metrics, of an endpoint with ``container_metrics=True``: the model that
-        publishes them may have ended, which nothing else shows. Not for asynchronous endpoints, which may
-        have no instances. A duration of 1 minute to 7 days. Default: 30 minutes.
-    """
-
-    error_rate_percent: float | None
-    model_latency_objective: Duration | None
-    gpu_memory_percent: float | None
-    disk_percent: float | None
-    model_cache_hit_percent: float | None
-    model_loading_wait: Duration | None
-    at_max_capacity_for: Duration | None
-    no_invocations_for: Duration | None
-    oldest_request_age: Duration | None
-    queue_time: Duration | None
-    container_metrics_missing_for: Duration | None
-
-
-def default_thresholds() -> AlarmThresholds:
-    """Return the default thresholds. A function, because creating a ``Duration`` starts the CDK's process."""
-    return {
-        "error_rate_percent": 1,
-        "model_latency_objective": None,
-        "gpu_memory_percent": 90,
-        "disk_percent": 85,
-        "model_cache_hit_percent": 80,
-        "model_loading_wait": Duration.seconds(10),
-        "at_max_capacity_for": Duration.hours(1),
-        "no_invocations_for": Duration.days(1),
-        "oldest_request_age": Duration.hours(1),
-        "queue_time": None,
-        "container_metrics_missing_for": Duration.minutes(30),
-    }
+    gpu_memory_percent: Annotated[
+        float | None,
+        Property(
+            "Maximum percentage, 0 to 100, of each GPU's memory in use on any instance, for five "
+            "minutes. No alarm if the number of GPUs is unknown.",
+            default=90,
+            limit=PERCENT,
+        ),
+    ]
+    disk_percent: Annotated[
+        float | None,
+        Property(
+            "Maximum percentage, 0 to 100, of the disk space in use on any instance, for five minutes.",
+            default=85,
+            limit=PERCENT,
+        ),
+    ]
+    model_cache_hit_percent: Annotated[
+        float | None,
+        Property(
+            "Minimum percentage, 0 to 100, of a multi-model endpoint's requests whose model is "
+            "already loaded, for 15 minutes. With fewer, models are unloaded to make room for each "
+            "other.",
+            default=80,
+            limit=PERCENT,
+        ),
+    ]
+    model_loading_wait: Annotated[
+        Duration | None,
+        Property(
+            "Maximum average time that requests of a multi-model endpoint wait for their model, for "
+            "15 minutes.",
+            default=DurationDefault(10, "seconds"),
+            example=TEN_MINUTES,
+        ),
+    ]
+    at_max_capacity_for: Annotated[
+        Duration | None,
+        Property(
+            "Time at the maximum instance count of scaling, 1 minute to 7 days.",
+            default=DurationDefault(1, "hours"),
+            example=TEN_MINUTES,
+            limit=_WINDOW_SECONDS,
+        ),
+    ]
+    no_invocations_for: Annotated[
+        Duration | None,
+        Property(
+            "Time without requests, while you pay for the instances, 1 minute to 7 days.",
+            default=DurationDefault(1, "days"),
+            example=TEN_MINUTES,
+            limit=_WINDOW_SECONDS,
+        ),
+    ]
+    oldest_request_age: Annotated[
+        Duration | None,
+        Property(
+            "Maximum age of the oldest request in the queue of an asynchronous endpoint, for five minutes.",
+            default=DurationDefault(1, "hours"),
+            example=TEN_MINUTES,
+        ),
+    ]
+    queue_time: Annotated[
+        Duration | None,
+        Property(
+            "Maximum average time that requests wait in the queue of any model, in three of five "
+            "minutes. Needs ``container_metrics=True``.",
+            default_text="no alarm",
+            example=TEN_MINUTES,
+        ),
+    ]
+    container_metrics_missing_for: Annotated[
+        Duration | None,
+        Property(
+            "Time without Triton's metrics, of an endpoint with ``container_metrics=True``, 1 minute "
+            "to 7 days: the model that publishes them may have ended, which nothing else shows. Not "
+            "for asynchronous endpoints, which may have no instances.",
+            default=DurationDefault(30, "minutes"),
+            example=TEN_MINUTES,
+            limit=_WINDOW_SECONDS,
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +185,6 @@ def _memory_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]
     gpus = metric_units(source.variant, "GPUMemoryUtilization")
     if percent is None or gpus is None:
         return
-    check_range("gpu_memory_percent", percent, PERCENT)
     yield AlarmRule(
         name="GpuMemory",
         description="GPU memory is almost full: models are unloaded, or fail to load.",
@@ -169,7 +195,6 @@ def _memory_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]
 
 def _disk_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
     if percent is not None:
-        check_range("disk_percent", percent, PERCENT)
         yield AlarmRule(
             name="Disk",
             description="The disk is almost full: models can no longer be downloaded.",
@@ -180,7 +205,6 @@ def _disk_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
 
 def _cache_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
     if percent is not None:
-        check_range("model_cache_hit_percent", percent, PERCENT)
         yield AlarmRule(
             name="ModelCacheHit",
             description="Too many requests find their model not loaded: memory is too small for the models.",
@@ -278,6 +302,5 @@ def _window(property: str, duration: Duration) -> tuple[Duration, int]:
     if duration.is_unresolved():
         raise not_multiplied(property)
     total = duration.to_seconds()
-    check_range(property, total, _WINDOW_SECONDS)
     seconds = 3600 if total >= 86400 else 300 if total >= 900 else 60
     return Duration.seconds(seconds), math.ceil(total / seconds)

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Annotated, TypedDict
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from constructs_triton.cdk.scaling.targets import microseconds, product
-from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
+from constructs_triton.cdk.validation.limit_checks import check_count, check_name
+from constructs_triton.cdk.validation.properties import Property
 from constructs_triton.cdk.validation.property_types import check_has, check_type
 from constructs_triton_core.facts.limits import RangeLimit, TextLimit
-from constructs_triton_core.keywords import check_known
 
 __all__ = [
     "PERCENT",
     "AlarmRule",
     "AlarmSet",
+    "SharedThresholds",
     "check_alarm_options",
-    "check_thresholds",
     "error_rules",
     "latency_rules",
 ]
@@ -32,6 +33,29 @@ PERCENT = RangeLimit(0, 100, "percent")
 # botocore, cloudwatch, PutMetricAlarm: ResourceList, AlarmName.
 _ACTIONS = RangeLimit(0, 5, "actions")
 _PREFIX = TextLimit(150, min_length=1)  # of 255, beside a variant's name and the alarm's own
+
+
+class SharedThresholds(TypedDict, total=False):
+    """The thresholds that endpoints and inference components have."""
+
+    error_rate_percent: Annotated[
+        float | None,
+        Property(
+            "Maximum percentage, 0 to 100, of requests with a 5xx response, or without a 2xx response of the "
+            "container, in three of five minutes.",
+            default=1,
+            limit=PERCENT,
+        ),
+    ]
+    model_latency_objective: Annotated[
+        Duration | None,
+        Property(
+            "Maximum 99th percentile of the container's response time, in three of five minutes.",
+            default_text="no alarm",
+            example="Duration.millis(300)",
+        ),
+    ]
+
 
 Metric = Callable[[str, str], cloudwatch.IMetric]
 """Returns a metric of a variant or a component by its name and its statistic."""
@@ -119,27 +143,12 @@ def check_alarm_options(actions: Sequence[cloudwatch.IAlarmAction], alarm_name_p
         check_name("alarm_name_prefix", alarm_name_prefix, _PREFIX)
 
 
-def check_thresholds(thresholds: Mapping[str, object], declared: type) -> None:
-    """Check the names of thresholds, and the types of those that are durations.
-
-    Raises:
-        TypeError: there is no such threshold.
-        InvalidValueError: a threshold is not a duration.
-    """
-    check_known(thresholds, declared.__annotations__, "add_alarms()")
-    for name, annotation in declared.__annotations__.items():
-        if "Duration" in str(annotation):
-            example = "Duration.millis(300)" if "latency" in name else "Duration.seconds(600)"
-            check_type(name, thresholds.get(name), (Duration, example))
-
-
 def error_rules(
     metric: Metric, percent: float | None, causes: Iterable[tuple[str, str, str]]
 ) -> Iterator[AlarmRule]:
     """Yield an alarm for each cause: the rule's name, the metric's name and the description."""
     if percent is None:
         return
-    check_range("error_rate_percent", percent, PERCENT)
     for name, metric_name, description in causes:
         yield AlarmRule(
             name=name,

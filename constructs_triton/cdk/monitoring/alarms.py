@@ -10,23 +10,19 @@ from constructs import Construct
 
 from constructs_triton.cdk.monitoring.alarm_rules import (
     AlarmThresholds,
-    default_thresholds,
     endpoint_rules,
     variant_rules,
 )
-from constructs_triton.cdk.monitoring.alarm_set import (
-    AlarmRule,
-    AlarmSet,
-    check_alarm_options,
-    check_thresholds,
-)
-from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
+from constructs_triton.cdk.monitoring.alarm_set import AlarmRule, AlarmSet, check_alarm_options
+from constructs_triton.cdk.monitoring.interfaces import ITritonEndpoint
 from constructs_triton.cdk.monitoring.monitored_endpoint import construct_names, literal_endpoint_name
+from constructs_triton.cdk.validation.properties import check_options, default_values, takes_options
 from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["AlarmThresholds", "TritonAlarms"]
 
 
+@takes_options(AlarmThresholds)
 class TritonAlarms(AlarmSet):
     """Alarms on errors, latency, memory, disk, model loading, capacity and idleness of an endpoint.
 
@@ -38,8 +34,8 @@ class TritonAlarms(AlarmSet):
     ``alarm_name_prefix``
         Prefix of the alarms' names, 1 to 150 characters. Default: CloudFormation generates the names.
 
-    The other properties are the thresholds of ``AlarmThresholds``, with their units and defaults. Set a
-    threshold to ``None`` to leave its alarm out.
+    The other properties are the thresholds of ``AlarmThresholds``. Set a threshold to ``None`` to leave its
+    alarm out.
 
     Raises:
         InvalidValueError: a threshold out of range, more than 5 actions, or a property of the wrong type.
@@ -56,11 +52,11 @@ class TritonAlarms(AlarmSet):
         **thresholds: Unpack[AlarmThresholds],
     ) -> None:
         check_alarm_options(actions, alarm_name_prefix)
-        check_thresholds(thresholds, AlarmThresholds)
+        check_options("add_alarms()", thresholds, AlarmThresholds)
         literal_name = literal_endpoint_name(endpoint)
         # A literal name does not refer to the endpoint's resource, so the endpoint may refer to the alarm.
         name = endpoint.endpoint_name if literal_name is None else literal_name
-        rules = dict(_rules(endpoint, name, {**default_thresholds(), **thresholds}))
+        rules = dict(_rules(endpoint, name, {**default_values(AlarmThresholds), **thresholds}))
         super().__init__(scope, id, rules, actions, alarm_name_prefix)
         self._has_literal_endpoint_name = literal_name is not None
 

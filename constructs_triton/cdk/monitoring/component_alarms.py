@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypedDict, Unpack
+from typing import Annotated, Unpack
 
-from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
@@ -13,13 +12,13 @@ from constructs_triton.cdk.monitoring.alarm_set import (
     PERCENT,
     AlarmRule,
     AlarmSet,
+    SharedThresholds,
     check_alarm_options,
-    check_thresholds,
     error_rules,
     latency_rules,
 )
-from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
-from constructs_triton.cdk.validation.limit_checks import check_range
+from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent
+from constructs_triton.cdk.validation.properties import Property, check_options, default_values, takes_options
 from constructs_triton_core.facts.limits import RangeLimit
 
 __all__ = ["ComponentAlarmThresholds", "TritonComponentAlarms"]
@@ -30,37 +29,29 @@ _ERROR_CAUSES = (
 )
 
 
-class ComponentAlarmThresholds(TypedDict, total=False):
-    """Thresholds of the alarms. Set one to ``None`` to leave its alarm out.
+class ComponentAlarmThresholds(SharedThresholds, total=False):
+    """Thresholds of the alarms. Set one to ``None`` to leave its alarm out."""
 
-    ``error_rate_percent``
-        Maximum percentage, 0 to 100, of requests with a 5xx response, or without a 2xx response of the
-        container, in three of five minutes. Default: 1.
-    ``model_latency_objective``
-        Maximum 99th percentile of the container's response time, in three of five minutes. A duration.
-        Default: no alarm.
-    ``gpu_memory_percent``
-        Maximum percentage, 0 to 100, of the memory of the reserved GPUs in use, for five minutes. Default:
-        90.
-    ``no_capacity_minutes``
-        Number of minutes of the last hour in which requests found no copy. A component that scales from zero
-        needs about ten to wake up. Default: 30.
-    """
-
-    error_rate_percent: float | None
-    model_latency_objective: Duration | None
-    gpu_memory_percent: float | None
-    no_capacity_minutes: float | None
-
-
-_DEFAULTS: ComponentAlarmThresholds = {
-    "error_rate_percent": 1,
-    "model_latency_objective": None,
-    "gpu_memory_percent": 90,
-    "no_capacity_minutes": 30,
-}
+    gpu_memory_percent: Annotated[
+        float | None,
+        Property(
+            "Maximum percentage, 0 to 100, of the memory of the reserved GPUs in use, for five minutes.",
+            default=90,
+            limit=PERCENT,
+        ),
+    ]
+    no_capacity_minutes: Annotated[
+        float | None,
+        Property(
+            "Number of minutes of the last hour in which requests found no copy, 1 to 60. A component "
+            "that scales from zero needs about ten to wake up.",
+            default=30,
+            limit=RangeLimit(1, 60, "minutes"),
+        ),
+    ]
 
 
+@takes_options(ComponentAlarmThresholds)
 class TritonComponentAlarms(AlarmSet):
     """Alarms on errors, latency, GPU memory and missing copies of an inference component.
 
@@ -89,9 +80,9 @@ class TritonComponentAlarms(AlarmSet):
         **thresholds: Unpack[ComponentAlarmThresholds],
     ) -> None:
         check_alarm_options(actions, alarm_name_prefix)
-        check_thresholds(thresholds, ComponentAlarmThresholds)
-        rules = {rule.name: rule for rule in _rules(component, {**_DEFAULTS, **thresholds})}
-        super().__init__(scope, id, rules, actions, alarm_name_prefix)
+        check_options("add_alarms()", thresholds, ComponentAlarmThresholds)
+        rules = _rules(component, {**default_values(ComponentAlarmThresholds), **thresholds})
+        super().__init__(scope, id, {each.name: each for each in rules}, actions, alarm_name_prefix)
 
 
 def _rules(component: IInferenceComponent, thresholds: ComponentAlarmThresholds) -> Iterator[AlarmRule]:
@@ -102,7 +93,6 @@ def _rules(component: IInferenceComponent, thresholds: ComponentAlarmThresholds)
     yield from latency_rules(metric, thresholds["model_latency_objective"])
     percent = thresholds["gpu_memory_percent"]
     if percent is not None and component.uses_gpus is not False:
-        check_range("gpu_memory_percent", percent, PERCENT)
         yield AlarmRule(
             name="GpuMemory",
             description="The memory of the component's GPUs is almost full.",
@@ -114,7 +104,6 @@ def _rules(component: IInferenceComponent, thresholds: ComponentAlarmThresholds)
 
 def _capacity_rules(component: IInferenceComponent, minutes: float | None) -> Iterator[AlarmRule]:
     if minutes is not None:
-        check_range("no_capacity_minutes", minutes, RangeLimit(1, 60, "minutes"))
         yield AlarmRule(
             name="NoCapacity",
             description="Requests find no copy of the component: it does not wake up, or has no instances.",

@@ -7,7 +7,7 @@ from typing import Protocol
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Node
 
-from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
+from constructs_triton.cdk.monitoring.interfaces import ITritonEndpoint
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
 from constructs_triton_core.tokens import is_token

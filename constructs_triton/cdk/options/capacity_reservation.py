@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aws_cdk import aws_sagemaker as sagemaker
 
-from constructs_triton.cdk.validation.enum_values import check_spelling
+from constructs_triton.cdk.validation.limit_checks import check_spelling
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 

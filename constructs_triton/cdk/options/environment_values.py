@@ -66,11 +66,7 @@ _CHOICES = {"ping_mode": ("ready", "live"), "inference_type": ("infer", "generat
 
 
 def check_values(environment: Any) -> None:
-    """Check all values of a ``TritonEnvironment``.
-
-    Raises:
-        InvalidValueError: the image would refuse a value.
-    """
+    """Check all values of a ``TritonEnvironment``."""
     for keyword in _SWITCHES:
         _check_switch(keyword, getattr(environment, keyword))
     for keyword, limit in _RANGES.items():

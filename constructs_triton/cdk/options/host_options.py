@@ -21,7 +21,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 
-__all__ = ["CreatedEndpointOptions", "HostOptions", "check_subnets_need_vpc"]
+__all__ = ["HostOptions", "InstanceOptions", "ResourceOptions", "check_subnets_need_vpc"]
 
 
 class HostOptions(TypedDict, total=False):
@@ -77,11 +77,7 @@ class HostOptions(TypedDict, total=False):
 
 
 def check_subnets_need_vpc(options: HostOptions) -> None:
-    """Check that subnets and security groups are given only with a VPC.
-
-    Raises:
-        InvalidValueError: there is no ``vpc``.
-    """
+    """Check that subnets and security groups are given only with a VPC."""
     subnets, groups = options["vpc_subnets"], options["security_groups"]
     if options["vpc"] is None and (subnets is not None or groups is not None):
         raise InvalidValueError(
@@ -89,8 +85,8 @@ def check_subnets_need_vpc(options: HostOptions) -> None:
         )
 
 
-class CreatedEndpointOptions(HostOptions, total=False):
-    """The properties that all endpoints of this app have."""
+class InstanceOptions(TypedDict, total=False):
+    """The instance type of an endpoint, or several in order of priority."""
 
     instance_type: Annotated[
         InstanceType | None,
@@ -109,6 +105,11 @@ class CreatedEndpointOptions(HostOptions, total=False):
             limit=limits.INSTANCE_POOLS,
         ),
     ]
+
+
+class ResourceOptions(TypedDict, total=False):
+    """Name, metrics and removal of an endpoint."""
+
     endpoint_name: Annotated[
         str | None,
         Property(

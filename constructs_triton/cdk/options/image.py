@@ -150,11 +150,7 @@ class TritonImage(ABC):
 
 
 def check_image(image: TritonImage, scope: Construct) -> None:
-    """Check an image before the endpoint is added to the stack of ``scope``.
-
-    Raises:
-        InvalidValueError: the image is not in the Region of the stack.
-    """
+    """Check an image before the endpoint is added to the stack of ``scope``."""
     if isinstance(image, DlcImage):
         region = Stack.of(scope).region
         if not is_token(region):

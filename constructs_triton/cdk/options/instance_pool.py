@@ -163,11 +163,7 @@ def _merged(group: Mapping[InstanceType, Finding], count: int) -> Finding:
 
 
 def raise_of_pools(errors: Mapping[InstanceType, ConstructsTritonError]) -> None:
-    """Raise one error for those of all types, if there are any.
-
-    Raises:
-        InvalidValueError: the errors, each after the types that it is about.
-    """
+    """Raise one error for those of all types, if there are any."""
     if not errors:
         return
     by_message: dict[str, list[str]] = {}

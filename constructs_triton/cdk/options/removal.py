@@ -14,11 +14,7 @@ __all__ = ["apply_removal_policy", "check_removal_policy", "is_kept"]
 
 
 def check_removal_policy(policy: RemovalPolicy | None, resources: str) -> None:
-    """Check the policy of ``resources``, which are named in the error.
-
-    Raises:
-        InvalidValueError: the policy is ``SNAPSHOT``.
-    """
+    """Check the policy of ``resources``, which are named in the error."""
     if policy is RemovalPolicy.SNAPSHOT:
         raise InvalidValueError(
             f"removal_policy: {resources} have no snapshots, got SNAPSHOT; use RETAIN or DESTROY"

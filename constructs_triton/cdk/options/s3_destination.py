@@ -71,11 +71,7 @@ class Destination:
 def check_places(
     owner: str, bucket: s3.IBucket, encryption_key: kms.IKey | None, previous: Sequence[kms.IKey]
 ) -> None:
-    """Check the types of a bucket and its keys.
-
-    Raises:
-        InvalidValueError: a name or an ARN is given in place of the bucket or a key.
-    """
+    """Check the types of a bucket and its keys."""
     check_has(f"{owner}.bucket", bucket, *BUCKET)
     check_has(f"{owner}.encryption_key", encryption_key, *KEY)
     check_previous_keys(previous, owner)

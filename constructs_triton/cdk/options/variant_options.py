@@ -1,20 +1,26 @@
-"""``TritonVariant`` and the properties that an endpoint and its variants share."""
+"""``TritonVariant``, and the properties that endpoints, variants and inference components share."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Unpack
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypedDict, Unpack
 
 from aws_cdk import Duration, Size
 
 from constructs_triton.cdk.options.capacity_reservation import CapacityReservationConfig
-from constructs_triton.cdk.options.container_options import TEN_MINUTES, ContainerOptions
 from constructs_triton.cdk.options.core_dump import CoreDump
+from constructs_triton.cdk.options.environment import TritonEnvironment
+from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import INSTANCE_TYPE_EXAMPLE
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
-from constructs_triton.cdk.validation.enum_values import check_spelling
-from constructs_triton.cdk.validation.limit_checks import check_name
-from constructs_triton.cdk.validation.properties import DERIVED, Property, check_options, given_options
-from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cdk.validation.limit_checks import check_name, check_spelling
+from constructs_triton.cdk.validation.properties import (
+    DERIVED,
+    Property,
+    check_options,
+    given_options,
+    takes_options,
+)
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
@@ -23,12 +29,58 @@ from triton_model_check.facts.inference_ami import InferenceAmi
 
 __all__ = [
     "STRATEGIES",
+    "TEN_MINUTES",
+    "ContainerOptions",
     "RoutingStrategy",
     "TritonVariant",
     "VariantOptions",
     "check_routing_strategy",
     "check_variant_options",
 ]
+
+TEN_MINUTES = "Duration.seconds(600)"  # the unit of the API
+
+
+class ContainerOptions(TypedDict, total=False):
+    """The image of a container, its variables, and how long it may take to start."""
+
+    image: Annotated[
+        TritonImage | None,
+        Property(
+            "The container image. The instance type decides between its GPU and its CPU version.",
+            default_text="``TritonImage.dlc()``; for a component, the image of its endpoint",
+            example='TritonImage.dlc("26.05")',
+        ),
+    ]
+    environment: Annotated[
+        TritonEnvironment | Mapping[str, str] | None,
+        Property(
+            "Environment variables of the container: a ``TritonEnvironment``, or a mapping of names to "
+            "strings. The variables of a variant are added to those of its endpoint and replace variables of "
+            "the same name.",
+            example="TritonEnvironment(thread_count=16)",
+        ),
+    ]
+    container_startup_health_check_timeout: Annotated[
+        Duration | None,
+        Property(
+            "How long the container may take until its health check succeeds: 60 seconds to 1 hour. A "
+            "deployment of a container that does not start waits for it.",
+            default_text="derived from the size of the models",
+            example=TEN_MINUTES,
+            limit=limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS,
+        ),
+    ]
+    model_data_download_timeout: Annotated[
+        Duration | None,
+        Property(
+            "How long the download of the models may take: 60 seconds to 1 hour.",
+            default_text="derived from the size of the archive",
+            example=TEN_MINUTES,
+            limit=limits.MODEL_DATA_DOWNLOAD_TIMEOUT_SECONDS,
+        ),
+    ]
+
 
 RoutingStrategy = Literal["LEAST_OUTSTANDING_REQUESTS", "RANDOM"]
 STRATEGIES = ("LEAST_OUTSTANDING_REQUESTS", "RANDOM")
@@ -165,20 +217,12 @@ class TritonVariant:
 
 
 def check_variant_options(options: VariantOptions) -> None:
-    """Check what types and limits alone do not say.
-
-    Raises:
-        InvalidValueError: SageMaker has no such routing strategy for Triton.
-    """
+    """Check what types and limits alone do not say."""
     check_routing_strategy(options.get("routing_strategy"))
 
 
 def check_routing_strategy(strategy: str | None) -> None:
-    """Check that Triton supports a routing strategy.
-
-    Raises:
-        InvalidValueError: SageMaker has no such routing strategy for Triton.
-    """
+    """Check that Triton supports a routing strategy."""
     if strategy in ("PREFIX_AWARE", "KV_AWARE"):
         raise InvalidValueError(
             f'routing_strategy: only containers for language models support it, got "{strategy}"; '

@@ -53,11 +53,7 @@ class DataUnderKeys:
         return self._statements(sid, sorted([*WRITE_ACTIONS, *more_actions]))
 
     def check_region(self, scope: Construct) -> None:
-        """Check that the keys are in the Region of the stack, where the CDK knows both.
-
-        Raises:
-            InvalidValueError: a key is in another Region.
-        """
+        """Check that the keys are in the Region of the stack, where the CDK knows both."""
         here = Stack.of(scope).region
         if is_token(here):
             return
@@ -83,21 +79,13 @@ class DataUnderKeys:
 
 
 def check_regions(scope: Construct, data: Iterable[DataUnderKeys]) -> None:
-    """Check that all keys are in the Region of the stack, where the CDK knows both.
-
-    Raises:
-        InvalidValueError: a key is in another Region.
-    """
+    """Check that all keys are in the Region of the stack, where the CDK knows both."""
     for each in data:
         each.check_region(scope)
 
 
 def check_previous_keys(keys: Sequence[kms.IKey], owner: str = "") -> None:
-    """Check the keys that data may still have.
-
-    Raises:
-        InvalidValueError: not a list of keys.
-    """
+    """Check the keys that data may still have."""
     name = f"{owner}.previous_encryption_keys" if owner else "previous_encryption_keys"
     check_type(name, keys, ((list, tuple), "[key]"))
     for number, key in enumerate(keys):

@@ -35,9 +35,6 @@ def check_account(scope: Construct, role: iam.IRole | None) -> None:
 
     SageMaker gets the role with ``iam:PassRole``, which works only inside of one account. Source: AWS re:Post
     knowledge center, "iam:PassRole" error.
-
-    Raises:
-        InvalidValueError: the role is in another account.
     """
     there, here = getattr(role, "principal_account", None), Stack.of(scope).account
     if role is None or there is None or there == here or is_token(there) or is_token(here):

@@ -7,7 +7,6 @@ from dataclasses import replace
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
-from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.loaded_models import (
     LoadedModels,
     LocalModels,
@@ -17,8 +16,8 @@ from constructs_triton.cdk.repository.loaded_models import (
 )
 from constructs_triton.cdk.repository.model_bucket import read_statements
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
-from constructs_triton.cdk.repository.placed_files import PlacedFiles, check_compression_type
-from constructs_triton.cdk.repository.repository_check import RepositoryCheck, kept_findings
+from constructs_triton.cdk.repository.placed_files import CompressionType, PlacedFiles, check_compression_type
+from constructs_triton.cdk.repository.properties import RepositoryCheck, kept_findings
 from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.findings import Finding
@@ -53,46 +52,26 @@ class RepositoryContents:
         return isinstance(self.catalog.source, PackagedModel)
 
     def is_ensemble(self, model_name: str) -> bool | None:
-        """Return whether a model is an ensemble; ``None`` if its configuration cannot be read.
-
-        Raises:
-            InvalidValueError: there is no such model.
-        """
+        """Return whether a model is an ensemble; ``None`` if its configuration cannot be read."""
         loaded, model = self.catalog.find(model_name)
         return loaded.repository.model(model).is_ensemble if isinstance(loaded, LocalModels) else None
 
     def folder_of(self, model_name: str) -> str:
-        """Return the folder of a model in its source.
-
-        Raises:
-            InvalidValueError: there is no such model.
-        """
+        """Return the folder of a model in its source."""
         return self.catalog.find(model_name)[1]
 
     def called_models(self, model_name: str) -> tuple[str, ...]:
-        """Return the models that Python models call when a model is served.
-
-        Raises:
-            InvalidValueError: there is no such model.
-        """
+        """Return the models that Python models call when a model is served."""
         loaded, model = self.catalog.find(model_name)
         return loaded.called_models(model)
 
     def packed_models(self, model_name: str) -> tuple[str, ...] | None:
-        """Return the models in the archive of a model; ``None`` if they are not known.
-
-        Raises:
-            InvalidValueError: there is no such model.
-        """
+        """Return the models in the archive of a model; ``None`` if they are not known."""
         loaded, model = self.catalog.find(model_name)
         return loaded.contents_of(model) if isinstance(loaded, LocalModels) else None
 
     def sequence_models(self, model_name: str | None = None) -> tuple[str, ...]:
-        """Return the models whose requests belong to sequences, of one model's archive or of all sources.
-
-        Raises:
-            InvalidValueError: there is no such model.
-        """
+        """Return the models whose requests belong to sequences, of one model's archive or of all sources."""
         if model_name is None:
             sources = [loaded for loaded in self.catalog.sources() if isinstance(loaded, LocalModels)]
             return tuple(name for loaded in sources for name in loaded.cached.sequence_models)
@@ -132,11 +111,7 @@ class RepositoryContents:
         return self._files.check(model_name, loaded, model)
 
     def check_publisher(self, model_name: str, compression_type: CompressionType | None) -> None:
-        """Check that the archive of a model can get the model that publishes Triton's metrics.
-
-        Raises:
-            InvalidValueError: nothing is packed at synth, or there is a model of that name.
-        """
+        """Check that the archive of a model can get the model that publishes Triton's metrics."""
         loaded, _ = self.catalog.find(model_name)
         if not isinstance(loaded, PackedModels) or check_compression_type(loaded, compression_type):
             kept = "uncompressed files" if isinstance(loaded, PackedModels) else loaded.description

@@ -18,7 +18,7 @@ from constructs_triton.cdk.repository.archive_assets import (
     StackAssets,
     label_of,
 )
-from constructs_triton.cdk.repository.model_keys import ModelKeys
+from constructs_triton.cdk.repository.model_bucket import ModelKeys
 from constructs_triton.cdk.repository.model_sync import ModelSyncFunction
 from constructs_triton.cdk.repository.sync_permissions import (
     deletion_statements,

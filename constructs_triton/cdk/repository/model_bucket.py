@@ -1,6 +1,9 @@
-"""The bucket of a repository, and the permissions of endpoints to read it."""
+"""The bucket of a repository, its KMS keys, and the permissions of endpoints to read it."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
@@ -8,9 +11,45 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from constructs_triton.cdk.repository.model_keys import ModelKeys
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
+from constructs_triton_functions.model_sync.properties import SyncProperties
 
-__all__ = ["create_bucket", "read_statements"]
+__all__ = ["ModelKeys", "create_bucket", "read_statements"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKeys:
+    """The keys that roles need to read models; ``current`` is ``None`` if it is not known or there is none.
+
+    ``creates_bucket`` is whether the bucket belongs to the repository.
+    """
+
+    current: kms.IKey | None
+    previous: Sequence[kms.IKey]
+    creates_bucket: bool
+
+    @property
+    def all(self) -> list[kms.IKey]:
+        """The current key first."""
+        return [*([] if self.current is None else [self.current]), *self.previous]
+
+    @property
+    def data(self) -> DataUnderKeys:
+        """The models with their keys."""
+        return DataUnderKeys("models", [("bucket", self.current)], self.previous)
+
+    def read_statements(self) -> list[iam.PolicyStatement]:
+        """Return the permission of an endpoint's role to decrypt models; none without a key."""
+        return self.data.read_statements("DecryptModels")
+
+    def with_keys(self, properties: SyncProperties) -> SyncProperties:
+        """Add the keys to the properties of a custom resource."""
+        return replace(
+            properties,
+            encryption_key=None if self.current is None else self.current.key_arn,
+            previous_encryption_keys=[key.key_arn for key in self.previous],
+            creates_bucket=self.creates_bucket,
+        )
 
 
 def create_bucket(

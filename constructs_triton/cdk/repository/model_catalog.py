@@ -34,11 +34,7 @@ class ModelCatalog:
         yield from self._named.values()
 
     def refuse_name(self, name: str) -> None:
-        """Check a name for a new model.
-
-        Raises:
-            InvalidValueError: the name is malformed, or a model has it.
-        """
+        """Check a name for a new model."""
         check_model_name("name", name)
         is_taken = name in self._named
         if isinstance(self.source, LocalModels):
@@ -51,11 +47,7 @@ class ModelCatalog:
         self._named[name] = loaded
 
     def find(self, model_name: str) -> tuple[LoadedModels, str]:
-        """Return the source of a model, and the name of its folder there.
-
-        Raises:
-            InvalidValueError: there is no such model.
-        """
+        """Return the source of a model, and the name of its folder there."""
         if model_name in self._named:
             loaded = self._named[model_name]
             return loaded, loaded.only_model(model_name)

@@ -23,10 +23,10 @@ from constructs_triton.cdk.repository.loaded_models import (
 from constructs_triton.cdk.repository.model_source import ModelSource, load_source
 from constructs_triton.cdk.repository.properties import (
     DEFAULT_PREFIX,
+    RepositoryCheck,
     check_source,
     refuse_with_archive_prefix,
 )
-from constructs_triton.cdk.repository.repository_check import RepositoryCheck
 from constructs_triton.cdk.repository.served_prefix import PrefixOptions
 from constructs_triton.cdk.repository.target_model import TargetModel, TargetModelNaming
 from constructs_triton.cdk.validation.property_types import check_type

@@ -15,7 +15,7 @@ from constructs_triton.cdk.custom_resources.function import ContinuedFunction, F
 from constructs_triton.cdk.permissions.role_permissions import MOST_CHARACTERS, RolePermissions, fits
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.archive_assets import LIST_LABEL, ArchiveAsset, StackAssets, label_of
-from constructs_triton.cdk.repository.model_keys import ModelKeys
+from constructs_triton.cdk.repository.model_bucket import ModelKeys
 from constructs_triton.cdk.repository.sync_permissions import (
     READ_ACTIONS,
     deletion_statements,

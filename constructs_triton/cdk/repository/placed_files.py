@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from constructs import Construct
 
 from constructs_triton.cdk.repository.archive_assets import asset_directory
-from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
 from constructs_triton.cdk.repository.file_sync import FileSync
 from constructs_triton.cdk.repository.loaded_models import (
@@ -27,7 +27,18 @@ from constructs_triton_functions.model_sync.properties import FILES_FOLDER
 from triton_model_check.model_repository.uncompressed.names import name_problems
 from triton_model_check.model_repository.uncompressed.staging import StagedModel, list_files, stage
 
-__all__ = ["PlacedFiles", "check_compression_type"]
+__all__ = ["CompressionType", "PlacedFiles", "check_compression_type"]
+
+
+class CompressionType(StrEnum):
+    """How the models of a single-model endpoint are stored in S3."""
+
+    GZIP = "Gzip"
+    """One ``.tar.gz`` archive, which SageMaker unpacks on each instance."""
+
+    NONE = "None"
+    """One object for each file. After a change, only the changed files are uploaded."""
+
 
 _DIGEST_FOLDER = "0" * 32 + "/"
 _LISTED_FILES = 5

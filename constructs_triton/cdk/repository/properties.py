@@ -2,27 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
 from constructs_triton.cdk.repository.model_source import ModelSource
 from constructs_triton.cdk.repository.target_model import TargetModelNaming
-from constructs_triton.cdk.validation.durations import whole_seconds
+from constructs_triton.cdk.validation.limit_checks import whole_seconds
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding
+from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_core.tokens import is_token
 from triton_model_check.model_repository.s3_keys import check_folder_prefix
 
 __all__ = [
     "DEFAULT_PREFIX",
+    "RepositoryCheck",
     "check_bucket",
     "check_prefix",
     "check_retention",
     "check_source",
+    "kept_findings",
     "known_naming",
     "refuse_with_archive_prefix",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryCheck:
+    """Whether a repository is checked, and which findings are accepted.
+
+    Create one with :meth:`on` or :meth:`off`.
+
+    Args:
+        is_enabled: Whether anything is checked.
+        acknowledged: Codes of findings that are neither raised nor shown.
+    """
+
+    is_enabled: bool = True
+    acknowledged: frozenset[str] = frozenset()
+
+    @classmethod
+    def on(cls, *, acknowledge: Iterable[str] = ()) -> RepositoryCheck:
+        """Check everything, except for findings that are acknowledged.
+
+        Args:
+            acknowledge: Codes of findings, as ``constructs-triton check`` prints them.
+
+        Raises:
+            InvalidValueError: an unknown code.
+        """
+        codes = frozenset([acknowledge] if isinstance(acknowledge, str) else acknowledge)
+        if codes:
+            _refuse_unknown(codes)
+        return cls(acknowledged=codes)
+
+    @classmethod
+    def off(cls) -> RepositoryCheck:
+        """Check nothing. Mistakes in the models are found when the endpoint starts."""
+        return cls(is_enabled=False)
+
+
+def kept_findings(check: RepositoryCheck, findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that are raised or shown."""
+    return [each for each in findings if check.is_enabled and each.code not in check.acknowledged]
+
+
+def _refuse_unknown(codes: frozenset[str]) -> None:
+    from triton_model_check.model_config.check_run import RULES
+
+    for code in sorted(codes - RULES.keys()):
+        hint = did_you_mean(code, RULES, "write a code that `constructs-triton check` prints")
+        raise InvalidValueError(f'acknowledge: no check has this code, got "{code}"; {hint}')
+
 
 DEFAULT_PREFIX = "models/"
 _DEFAULTS = {
@@ -34,11 +90,7 @@ _DEFAULTS = {
 
 
 def check_source(source: ModelSource | None) -> None:
-    """Check that the source is a ``ModelSource`` and not a path.
-
-    Raises:
-        InvalidValueError: another type.
-    """
+    """Check that the source is a ``ModelSource`` and not a path."""
     check_type("source", source, (ModelSource, 'ModelSource.from_directory("models")'))
 
 
@@ -67,11 +119,7 @@ def check_prefix(prefix: str) -> None:
 
 
 def check_bucket(bucket: s3.IBucket | None, encryption_key: kms.IKey | None, versioned: bool) -> None:
-    """Check the bucket, and the properties of the bucket that the construct creates.
-
-    Raises:
-        InvalidValueError: a wrong type, or ``encryption_key`` or ``versioned`` together with ``bucket``.
-    """
+    """Check the bucket, and the properties of the bucket that the construct creates."""
     check_has("bucket", bucket, *BUCKET)
     check_type("versioned", versioned, (bool, "True"))
     check_has("encryption_key", encryption_key, *KEY)
@@ -83,11 +131,7 @@ def check_bucket(bucket: s3.IBucket | None, encryption_key: kms.IKey | None, ver
 
 
 def check_retention(prune_after: Duration | None) -> None:
-    """Check that archives are not deleted while a deployment may still roll back to them.
-
-    Raises:
-        InvalidValueError: not a duration, or less than a day.
-    """
+    """Check that archives are not deleted while a deployment may still roll back to them."""
     check_type("prune_after", prune_after, (Duration, "Duration.days(30)"))
     if prune_after is None or is_token(prune_after):
         return
@@ -100,11 +144,7 @@ def check_retention(prune_after: Duration | None) -> None:
 
 
 def refuse_with_archive_prefix(**given: object) -> None:
-    """Check that no property of a prefix is set that a deployment would fill.
-
-    Raises:
-        InvalidValueError: a property is set.
-    """
+    """Check that no property of a prefix is set that a deployment would fill."""
     for name, value in given.items():
         if value is not None and value != _DEFAULTS.get(name):
             raise InvalidValueError(

@@ -14,9 +14,8 @@ from constructs import Construct
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_previous_keys
 from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets
 from constructs_triton.cdk.repository.loaded_models import ArchivePrefix, LocalModels
-from constructs_triton.cdk.repository.model_bucket import create_bucket
+from constructs_triton.cdk.repository.model_bucket import ModelKeys, create_bucket
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
-from constructs_triton.cdk.repository.model_keys import ModelKeys
 from constructs_triton.cdk.repository.model_sync import ModelSync, S3Archive
 from constructs_triton.cdk.repository.properties import (
     check_bucket,
@@ -96,11 +95,7 @@ class PrefixOptions:
         ]
 
     def checked(self) -> PrefixOptions:
-        """Check the properties, and return them with the naming as ``TargetModelNaming``.
-
-        Raises:
-            InvalidValueError: a property has the wrong type or value, or two of them exclude each other.
-        """
+        """Check the properties, and return them with the naming as ``TargetModelNaming``."""
         check_bucket(self.bucket, self.encryption_key, self.versioned)
         check_previous_keys(self.previous_encryption_keys)
         check_has("asset_encryption_key", self.asset_encryption_key, *KEY)
@@ -163,11 +158,7 @@ class ServedPrefix:
         )
 
     def refuse_pruning_for(self, reader: Construct) -> None:
-        """Check that no deployment deletes models that an endpoint of another stack may still serve.
-
-        Raises:
-            InvalidValueError: the repository has ``prune_after``, and ``reader`` is deployed separately.
-        """
+        """Check that no deployment deletes models that an endpoint of another stack may still serve."""
         here, there = _deployed_stack(reader), _deployed_stack(self._scope)
         if self._options.prune_after is not None and here is not there:
             raise InvalidValueError(

@@ -11,7 +11,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, in_own_account, via_s3
-from constructs_triton.cdk.repository.model_keys import ModelKeys
+from constructs_triton.cdk.repository.model_bucket import ModelKeys
 from constructs_triton_core.facts.encrypted_data import WRITE_ACTIONS
 
 __all__ = ["READ_ACTIONS", "deletion_statements", "find_statement", "place_statements", "read_statement"]

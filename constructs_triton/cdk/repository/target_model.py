@@ -73,9 +73,6 @@ def check_target_model(name: str, known: Mapping[str, TargetModel], ensembles: S
 
     ``known`` maps the models of the repository to their archives. ``ensembles`` are the models whose archives
     contain ``name`` as a step.
-
-    Raises:
-        InvalidValueError: no archive has this name, so the grant would allow nothing.
     """
     if is_token(name) or name in known or name in known.values() or _PATTERN.search(name):
         return
@@ -97,9 +94,6 @@ def refuse_collisions(target_models: Mapping[str, str]) -> None:
 
     A grant allows a model's name with any digest. The archive ``scorer-backbone.tar.gz`` of another model
     would match ``scorer-????????.tar.gz``.
-
-    Raises:
-        InvalidValueError: an archive matches the pattern of another model.
     """
     for name, target_model in target_models.items():
         owner = pattern_owner(target_model)

@@ -14,11 +14,11 @@ from constructs import Construct
 
 from constructs_triton.cdk.metrics.metric_definitions import metric_definition
 from constructs_triton.cdk.scaling.targets import check_capacity
-from constructs_triton.cdk.validation.durations import check_duration
-from constructs_triton.cdk.validation.limit_checks import check_name, check_range
+from constructs_triton.cdk.validation.limit_checks import check_duration, check_name, check_range
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY_NAME, RangeLimit
+from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "check_steps",
     "check_unguarded",
     "check_untracked",
+    "sequence_finding",
     "warn_of_unsettled_concurrency",
 ]
 
@@ -91,9 +92,6 @@ def check_published(metric_name: str, *, is_asynchronous: bool) -> None:
 
     CloudFormation would accept a policy on another metric, but it would never act. Source: SageMaker
     developer guide, "Alarms and logs for tracking metrics from asynchronous endpoints".
-
-    Raises:
-        InvalidValueError: the endpoint never publishes the metric.
     """
     is_of_queue = not metric_definition(metric_name).has_variant_dimension
     if is_of_queue == is_asynchronous:
@@ -125,9 +123,6 @@ def check_untracked(id: str, other: TrackedMetric | None) -> None:
     """Check that no other policy keeps the same metric at a target.
 
     Source: Application Auto Scaling user guide, "Target tracking scaling policies".
-
-    Raises:
-        InvalidValueError: ``other`` is such a policy.
     """
     if other is not None:
         raise InvalidValueError(
@@ -137,11 +132,7 @@ def check_untracked(id: str, other: TrackedMetric | None) -> None:
 
 
 def check_steps(steps: Sequence[appscaling.ScalingInterval]) -> None:
-    """Check the steps of a step scaling policy.
-
-    Raises:
-        InvalidValueError: fewer than two steps, or an entry of the wrong type.
-    """
+    """Check the steps of a step scaling policy."""
     check_type("scaling_steps", steps, ((list, tuple), "[ScalingInterval(change=1, lower=10), ...]"))
     for position, step in enumerate(steps):
         check_type(f"scaling_steps[{position}]", step, _STEP)
@@ -163,11 +154,7 @@ def _missing_step(steps: Sequence[appscaling.ScalingInterval]) -> str:
 
 
 def check_step_options(id: str, options: Mapping[str, object]) -> None:
-    """Check the types of a step policy's options.
-
-    Raises:
-        InvalidValueError: an option of the wrong type.
-    """
+    """Check the types of a step policy's options."""
     _check_types(id, options, _STEP_TYPES)
 
 
@@ -176,9 +163,6 @@ def check_unguarded(id: str, *, is_guarded: bool) -> None:
 
     The alarm of a step policy contains the policy's ARN. A policy that the guard registers again has another
     ARN, and after a rollback the alarm would still contain the old one.
-
-    Raises:
-        InvalidValueError: the endpoint has ``scaling_guard``.
     """
     if is_guarded:
         raise InvalidValueError(
@@ -220,11 +204,7 @@ def _check_stop(id: str, min_capacity: float | None) -> None:
 
 
 def check_schedule_times(id: str, times: Mapping[str, object]) -> None:
-    """Check the types of a schedule and of its start and end time.
-
-    Raises:
-        InvalidValueError: no schedule, or a value of the wrong type.
-    """
+    """Check the types of a schedule and of its start and end time."""
     if times.get("schedule") is None:
         raise InvalidValueError(f"{id}.schedule: is required; write {_SCHEDULE_TYPES['schedule'][1]}")
     _check_types(id, times, _SCHEDULE_TYPES)
@@ -238,3 +218,26 @@ def _check_types(id: str, options: Mapping[str, object], types: Mapping[str, Pro
 def warn_of_unsettled_concurrency(scaling: Construct) -> None:
     """Warn about concurrency scaling of a multi-model endpoint."""
     Annotations.of(scaling).add_warning_v2("constructs-triton:concurrency-of-many-models", _NOT_SETTLED)
+
+
+def sequence_finding(path: str, models: Sequence[str], count: float, unit: str) -> Finding | None:
+    """Return a warning if the requests of a sequence may reach several instances or copies.
+
+    Args:
+        path: The property that sets the number.
+        models: The models that keep sequences.
+        count: The largest number of instances or copies.
+        unit: What is counted.
+    """
+    if not models or is_token(count) or count <= 1:
+        return None
+    names = ", ".join(f'"{name}"' for name in models)
+    return Finding(
+        "sequence-on-several-instances",
+        Severity.WARNING,
+        path,
+        f"model {names} keeps the state of a sequence, but SageMaker sends each request to any of up to "
+        f"{count:g} {unit}",
+        "use one, or several variants of one instance and choose one by the sequence with TargetVariant, or "
+        "carry the state in the requests; acknowledge this if a sequence is one request",
+    )

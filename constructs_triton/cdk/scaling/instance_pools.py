@@ -12,7 +12,7 @@ from aws_cdk import Annotations
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from constructs_triton.cdk.metrics.metric_options import publication_period
+from constructs_triton.cdk.metrics.metric_definitions import publication_period
 from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
 from constructs_triton.cdk.scaling.targets import check_positive, not_multiplied
 from constructs_triton_core.errors import InvalidValueError
@@ -35,11 +35,7 @@ _MISSING_MINUTES = 5
 def check_loads(
     property: str, loads: Mapping[str, float], types: Sequence[InstanceType]
 ) -> Mapping[str, float]:
-    """Check the load that an instance of each type serves, and return it in the order of the types.
-
-    Raises:
-        InvalidValueError: a type without a load, another type, or a load that is not a number above 0.
-    """
+    """Check the load that an instance of each type serves, and return it in the order of the types."""
     names = [each.name for each in types]
     if len(names) == 1:
         raise InvalidValueError(
@@ -88,9 +84,6 @@ def check_same_units(metric_name: str, units: str, types: Sequence[InstanceType]
     """Check that all types have the same number of GPUs or vCPUs.
 
     ``units`` is ``"gpus"`` or ``"vcpus"``. The metric's range is 0 to 100 times this number.
-
-    Raises:
-        InvalidValueError: the numbers differ, so one target does not fit all types.
     """
     counts = {each.name: getattr(each, units) for each in types}
     if len({each for each in counts.values() if each is not None}) > 1:

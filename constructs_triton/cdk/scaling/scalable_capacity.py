@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Unpack
 
-from aws_cdk import TimeZone
+from aws_cdk import Stack, TimeZone
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from constructs_triton.cdk.scaling import checks, targets
-from constructs_triton.cdk.scaling.service_linked_role import service_linked_role
 from constructs_triton.cdk.scaling.target_tracking import (
     PublishedMetric,
     ScalingPolicyOptions,
@@ -20,7 +20,27 @@ from constructs_triton.cdk.scaling.target_tracking import (
 )
 from constructs_triton_core.facts.limits import RangeLimit
 
-__all__ = ["ScalableCapacity"]
+__all__ = ["SERVICE_NAME", "ScalableCapacity", "service_linked_role", "service_linked_role_arn"]
+
+SERVICE_NAME = "sagemaker.application-autoscaling.amazonaws.com"
+"""The service that the role is linked to, as ``iam:AWSServiceName`` names it."""
+
+_ROLE_NAME = "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
+
+
+def service_linked_role_arn(partition: str, account: str) -> str:
+    """Return the role's ARN.
+
+    Source: Application Auto Scaling user guide, "Service-linked roles for Application Auto Scaling".
+    """
+    return f"arn:{partition}:iam::{account}:role/aws-service-role/{SERVICE_NAME}/{_ROLE_NAME}"
+
+
+def service_linked_role(scope: Construct) -> iam.IRole:
+    """Return the role of the account that ``scope`` is deployed to."""
+    stack = Stack.of(scope)
+    arn = service_linked_role_arn(stack.partition, stack.account)
+    return iam.Role.from_role_arn(scope, "ServiceLinkedRole", arn, mutable=False)
 
 
 class ScalableCapacity(Construct):

@@ -12,7 +12,7 @@ from constructs import Construct
 from constructs_triton.cdk.metrics.component_metrics import component_metric
 from constructs_triton.cdk.scaling import targets
 from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
-from constructs_triton.cdk.scaling.scaling_from_zero import add_first_copy_policy
+from constructs_triton.cdk.scaling.stepped_scaling import add_first_copy_policy
 from constructs_triton.cdk.scaling.target_tracking import (
     ScalingPolicyOptions,
     check_options,

@@ -16,7 +16,7 @@ from constructs_triton.cdk.metrics.metrics import variant_metric
 from constructs_triton.cdk.scaling import checks, instance_pools, targets
 from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.custom_metric_scaling import CustomMetricScaling
-from constructs_triton.cdk.scaling.scaling_from_zero import add_first_instance_policy
+from constructs_triton.cdk.scaling.stepped_scaling import add_first_instance_policy
 from constructs_triton.cdk.scaling.target_tracking import (
     ScalingPolicyOptions,
     check_options,

@@ -68,11 +68,7 @@ def least_instances(*, is_asynchronous: bool) -> RangeLimit:
 
 
 def check_capacity(min_capacity: float, max_capacity: float, least: RangeLimit) -> None:
-    """Check the bounds of a number of instances or copies. ``least`` is the limit of the minimum.
-
-    Raises:
-        InvalidValueError: a bound is out of range, not a whole number, or the minimum is above the maximum.
-    """
+    """Check the bounds of a number of instances or copies. ``least`` is the limit of the minimum."""
     if min_capacity == 0 and least == MIN_CAPACITY_REAL_TIME:
         raise InvalidValueError(
             f"min_capacity: must be {MIN_CAPACITY_REAL_TIME} on a real-time endpoint, got 0; "
@@ -93,11 +89,7 @@ def check_capacity(min_capacity: float, max_capacity: float, least: RangeLimit) 
 
 
 def check_plan(plan: CapacityPlan, instance_types: Sequence[InstanceType]) -> None:
-    """Check that a plan was measured on the variant's only instance type.
-
-    Raises:
-        InvalidValueError: not a plan, a plan for another instance type, or several instance types.
-    """
+    """Check that a plan was measured on the variant's only instance type."""
     check_has("plan", plan, "target_invocations_per_minute", "cheapest(plan_all(...))")
     if len(instance_types) > 1:
         rates = ", ".join(f'"{each}": ...' for each in instance_types)
@@ -212,11 +204,7 @@ def microseconds(property: str, duration: Duration) -> float:
 
 
 def check_positive(property: str, value: float) -> None:
-    """Check that a number is above 0. CDK tokens pass.
-
-    Raises:
-        InvalidValueError: 0 or below, or not a number.
-    """
+    """Check that a number is above 0. CDK tokens pass."""
     check_range(property, value, RangeLimit(None, None))
     if not is_token(value) and not value > 0:
         raise InvalidValueError(f"{property}: must be above 0, got {value:g}; raise it")

@@ -1,17 +1,33 @@
-"""Checks of names, numbers and counts against the limits in ``facts/limits.py``. Tokens pass every check."""
+"""Checks of names, numbers, durations and values of a list against their limits. Tokens pass every check."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
+from difflib import SequenceMatcher
 from math import inf
 from numbers import Real
 
+from aws_cdk import Duration, Size, SizeRoundingBehavior
+
+from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit, TextLimit, plain_number
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.spelling import closest
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["check_count", "check_name", "check_range"]
+__all__ = [
+    "check_count",
+    "check_duration",
+    "check_name",
+    "check_range",
+    "check_spelling",
+    "seconds",
+    "unknown_value",
+    "whole_gibibytes",
+    "whole_seconds",
+]
 
 
 def check_name(property: str, value: str, limit: TextLimit) -> None:
@@ -36,11 +52,7 @@ def check_name(property: str, value: str, limit: TextLimit) -> None:
 
 
 def check_range(property: str, value: float, limit: RangeLimit) -> None:
-    """Check that a number is within a limit; its minimum and maximum are allowed. CDK tokens pass.
-
-    Raises:
-        InvalidValueError: not a number, or outside of the limit.
-    """
+    """Check that a number is within a limit; its minimum and maximum are allowed. CDK tokens pass."""
     if is_token(value):
         return
     _refuse_other_than_number(property, value)
@@ -54,11 +66,7 @@ def check_range(property: str, value: float, limit: RangeLimit) -> None:
 
 
 def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
-    """Check the number of entries of a collection. A list token passes.
-
-    Raises:
-        InvalidValueError: more or fewer entries than ``limit`` allows.
-    """
+    """Check the number of entries of a collection. A list token passes."""
     if is_token(values):
         return
     count, minimum, maximum = len(values), limit.minimum or 0, limit.maximum
@@ -107,3 +115,77 @@ def _bound(value: float, limit: RangeLimit) -> str:
 def _shown(value: str, longest: int = 80) -> str:
     """Return the value in quotes, shortened if it is very long."""
     return f'"{value}"' if len(value) <= longest else f'"{value[:longest]}..." ({len(value)} characters)'
+
+
+_DURATION: PropertyType = (Duration, "Duration.seconds(600)")
+
+
+def check_duration(property: str, value: Duration | None, limit: RangeLimit) -> None:
+    """Check a duration against a limit in seconds. ``None`` and CDK tokens pass."""
+    check_type(property, value, _DURATION)
+    if value is not None and not value.is_unresolved():
+        check_range(property, whole_seconds(property, value), limit)
+
+
+def whole_seconds(property: str, duration: Duration) -> float:
+    """Return a duration in seconds.
+
+    Raises:
+        InvalidValueError: it is not a whole number of seconds, which the CDK's own error does not locate.
+    """
+    return _whole(property, duration.to_seconds(integral=False), "seconds", "Duration.seconds")
+
+
+def whole_gibibytes(property: str, size: Size) -> float:
+    """Return a size in GiB.
+
+    Raises:
+        InvalidValueError: it is not a whole number of GiB, which the CDK's own error does not locate.
+    """
+    return _whole(property, size.to_gibibytes(rounding=SizeRoundingBehavior.NONE), "GiB", "Size.gibibytes")
+
+
+def _whole(property: str, value: float, unit: str, function: str) -> float:
+    if value != int(value):
+        raise InvalidValueError(
+            f"{property}: must be a whole number of {unit}, got {plain_number(value)}; "
+            f"write {function}({int(value) + 1})"
+        )
+    return value
+
+
+def seconds(duration: Duration | None) -> float | None:
+    """Return a duration in seconds; ``None`` for ``None``."""
+    return None if duration is None else duration.to_seconds()
+
+
+_SAME = 0.8
+
+
+def check_spelling(property: str, value: object, known: Sequence[str]) -> None:
+    """Check that a value is not a known one with a typing error. CDK tokens and other values pass."""
+    if value is None or is_token(value) or value in known:
+        return
+    words = ", ".join(f'"{each}"' for each in known)
+    if not isinstance(value, str):
+        raise InvalidValueError(f"{property}: must be one of {words}, got {value!r}; write one of them")
+    near = closest(value, known)
+    if near is not None and SequenceMatcher(None, value.lower(), near.lower()).ratio() >= _SAME:
+        raise InvalidValueError(f'{property}: must be one of {words}, got "{value}"; did you mean "{near}"?')
+
+
+def unknown_value(property: str, value: str | None, known: Sequence[str], source: str) -> list[Finding]:
+    """Return a warning if a value is none of those that the service had when this library was released."""
+    if value is None or is_token(value) or value in known:
+        return []
+    words = ", ".join(f'"{each}"' for each in known)
+    return [
+        Finding(
+            "enum-value-unknown",
+            Severity.WARNING,
+            property,
+            f'unknown value, got "{value}"; the known ones are {words}',
+            "use one of them, or acknowledge this if the value is newer than this library",
+            source=source,
+        )
+    ]

@@ -6,7 +6,9 @@ Checks, defaults, signatures and documentation of the constructs are all derived
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -14,8 +16,13 @@ from typing import Any, Literal, Required, TypeVar, Union, cast, get_args, get_o
 
 from aws_cdk import Duration, Size
 
-from constructs_triton.cdk.validation.durations import whole_gibibytes, whole_seconds
-from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
+from constructs_triton.cdk.validation.limit_checks import (
+    check_count,
+    check_name,
+    check_range,
+    whole_gibibytes,
+    whole_seconds,
+)
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit, TextLimit
@@ -25,13 +32,18 @@ from constructs_triton_core.tokens import is_token
 __all__ = [
     "DERIVED",
     "DeclaredProperty",
+    "DurationDefault",
     "Property",
     "check_options",
     "declared_properties",
+    "default_values",
     "given_options",
+    "part_of",
+    "takes_options",
     "with_defaults",
 ]
 
+PartT = TypeVar("PartT", bound=Mapping[str, Any])
 OptionsT = TypeVar("OptionsT", bound=Mapping[str, Any])
 
 
@@ -44,6 +56,21 @@ class _Derived(enum.Enum):
 
 DERIVED = _Derived.DERIVED
 """The default of a property that is computed from others; ``None`` is then a value with its own meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class DurationDefault:
+    """A default that is created when it is used, because a ``Duration`` starts the CDK's process."""
+
+    amount: int
+    unit: Literal["seconds", "minutes", "hours", "days"]
+
+    def create(self) -> Duration:
+        """Return the duration."""
+        return cast(Duration, getattr(Duration, self.unit)(self.amount))
+
+    def __repr__(self) -> str:
+        return f"Duration.{self.unit}({self.amount})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +107,7 @@ class DeclaredProperty:
     is_required: bool
 
     def check(self, value: object) -> None:
-        """Check type and limit; ``None`` and tokens pass.
-
-        Raises:
-            InvalidValueError: the value has the wrong type or is outside the limit.
-        """
+        """Check type and limit; ``None`` and tokens pass."""
         if value is None or is_token(value):
             return
         if isinstance(self.property.limit, TextLimit):
@@ -159,14 +182,25 @@ def given_options(given: OptionsT, options: type[OptionsT]) -> OptionsT:
     return cast(OptionsT, values)
 
 
+def part_of(given: Mapping[str, Any], part: type[PartT]) -> PartT:
+    """Return the properties that ``part`` declares."""
+    return cast(PartT, {name: given[name] for name in declared_properties(part) if name in given})
+
+
 def with_defaults(given: OptionsT, options: type[OptionsT]) -> OptionsT:
     """Return ``given`` together with the default of every other property, except derived ones."""
-    defaults = {
-        name: entry.property.default
-        for name, entry in declared_properties(options).items()
-        if entry.property.default is not DERIVED
+    return cast(OptionsT, {**default_values(options), **given_options(given, options)})
+
+
+def default_values(options: type[OptionsT]) -> OptionsT:
+    """Return the default of every property, except derived ones."""
+    defaults = {name: each.property.default for name, each in declared_properties(options).items()}
+    values = {
+        name: value.create() if isinstance(value, DurationDefault) else value
+        for name, value in defaults.items()
+        if value is not DERIVED
     }
-    return cast(OptionsT, {**defaults, **given_options(given, options)})
+    return cast(OptionsT, values)
 
 
 def _declared(name: str, hint: Any) -> DeclaredProperty:
@@ -194,3 +228,66 @@ def _check_entries(name: str, values: object, annotation: Any, example: str) -> 
         raise InvalidValueError(f'{name}: must be a list, got "{values}"; write [{example}]')
     for each in cast(Sequence[object], values):
         check_type(name, each, (annotation, example))
+
+
+ClassT = TypeVar("ClassT", bound=type)
+_LINE_LENGTH = 100
+
+
+class _InitSignature:
+    """Lets ``inspect.signature`` of a class be that of its ``__init__``, which jsii's metaclass hides."""
+
+    def __get__(self, instance: object, owner: type) -> inspect.Signature:
+        signature = inspect.signature(vars(owner).get("__init__") or getattr(owner, "__init__"))  # noqa: B009
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+def takes_options(options: type, *, has_defaults: bool = True) -> Callable[[ClassT], ClassT]:
+    """Document a class whose ``__init__`` has the parameter ``**options: Unpack[options]``.
+
+    ``help()`` and ``inspect.signature`` then show each property with its type, default and meaning.
+    ``has_defaults`` is whether a property that is not given has its declared default.
+    """
+
+    def decorate(cls: ClassT) -> ClassT:
+        init: Any = vars(cls)["__init__"]
+        own = inspect.signature(init, eval_str=True)
+        fixed = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        declared = declared_properties(options).values()
+        init.__signature__ = own.replace(
+            parameters=[*fixed, *(_parameter(each, has_defaults) for each in declared)]
+        )
+        init.__checks_keywords_itself__ = True  # a class may have a better hint for a property of another one
+        cls.__signature__ = _InitSignature()  # type: ignore[attr-defined] # read by inspect
+        cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{_property_list(options, has_defaults)}"
+        return cls
+
+    return decorate
+
+
+def _property_list(options: type, has_defaults: bool) -> str:
+    return "\n".join(_paragraph(each, has_defaults) for each in declared_properties(options).values())
+
+
+def _parameter(entry: DeclaredProperty, has_defaults: bool) -> inspect.Parameter:
+    default = entry.property.default if has_defaults or entry.property.default is DERIVED else None
+    if entry.is_required:
+        default = inspect.Parameter.empty
+    return inspect.Parameter(
+        entry.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=entry.annotation
+    )
+
+
+def _paragraph(entry: DeclaredProperty, has_defaults: bool) -> str:
+    default = _default(entry) if has_defaults else ""
+    body = textwrap.fill(f"{entry.property.documentation} {default}".rstrip(), _LINE_LENGTH)
+    return f"``{entry.name}``\n{textwrap.indent(body, '    ')}"
+
+
+def _default(entry: DeclaredProperty) -> str:
+    if entry.is_required:
+        return "Required."
+    default, text = entry.property.default, entry.property.default_text
+    if not text and default not in (None, DERIVED):
+        text = f'``"{default}"``' if isinstance(default, str) else f"``{default}``"
+    return f"Default: {text}." if text else ""

@@ -18,11 +18,7 @@ _TYPE_NAMES: dict[type, str] = {Sequence: "list", Mapping: "mapping"}
 
 
 def check_type(property: str, value: object, expected: PropertyType) -> None:
-    """Check the type of a property. ``None`` passes.
-
-    Raises:
-        InvalidValueError: a value of another type.
-    """
+    """Check the type of a property. ``None`` passes."""
     types, example = expected
     allowed = types if isinstance(types, tuple) else (types,)
     if value is None or any(_is_instance(value, each) for each in allowed):
@@ -77,9 +73,6 @@ def check_has(property: str, value: object, attribute: str, example: str) -> Non
     """Check that a value has the attribute of one of CDK's interfaces. ``None`` passes.
 
     The interfaces have no common Python class, so ``isinstance`` cannot check them.
-
-    Raises:
-        InvalidValueError: a value without the attribute.
     """
     if value is not None and not hasattr(value, attribute):
         raise InvalidValueError(

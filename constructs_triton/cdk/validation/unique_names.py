@@ -23,9 +23,6 @@ def check_unique_name(scope: Construct, id: str, name_property: str, name: str |
     Source: SageMaker API reference, CreateEndpoint: names are unique in an account and Region, and not
     case-sensitive. Stacks without an account and Region may be deployed to different ones, so names are
     compared within such a stack only.
-
-    Raises:
-        InvalidValueError: another construct has the name, perhaps in another case.
     """
     if name is None or is_token(name):
         return

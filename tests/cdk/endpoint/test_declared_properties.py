@@ -11,10 +11,14 @@ import pytest
 from aws_cdk import aws_ec2 as ec2
 
 from constructs_triton import (
+    AlarmThresholds,
+    ComponentAlarmThresholds,
     ComponentEndpointOptions,
     EndpointOptions,
     InferenceComponentOptions,
     InstanceType,
+    TritonAlarms,
+    TritonComponentAlarms,
     TritonComponentEndpoint,
     TritonEndpoint,
     TritonEnsembleEndpoint,
@@ -42,6 +46,12 @@ CLASSES: list[tuple[Any, type, set[str]]] = [
         TritonInferenceComponent,
         InferenceComponentOptions,
         {"scope", "id", "endpoint", "model_repository", "model", "ensemble"},
+    ),
+    (TritonAlarms, AlarmThresholds, {"scope", "id", "endpoint", "actions", "alarm_name_prefix"}),
+    (
+        TritonComponentAlarms,
+        ComponentAlarmThresholds,
+        {"scope", "id", "component", "actions", "alarm_name_prefix"},
     ),
 ]
 IDS = [each.__name__ for each, _, _ in CLASSES]
@@ -72,6 +82,9 @@ def test_signature_has_types_and_defaults() -> None:
     assert endpoint["initial_instance_count"].default == 1
     assert repr(endpoint["inference_ami_version"].default) == "<derived>"
     assert inspect.signature(TritonVariant).parameters["initial_instance_count"].default is None
+    assert (
+        repr(inspect.signature(TritonAlarms).parameters["no_invocations_for"].default) == "Duration.days(1)"
+    )
 
 
 def test_subclass_keeps_its_own_signature() -> None:

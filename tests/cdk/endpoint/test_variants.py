@@ -31,7 +31,7 @@ from constructs_triton import (
     TritonVariant,
 )
 from constructs_triton.cdk.endpoint.sizing import Sizing
-from constructs_triton.cdk.options.container_options import ContainerOptions
+from constructs_triton.cdk.options.variant_options import ContainerOptions
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.validation.properties import with_defaults
 from constructs_triton_core.errors import InvalidValueError, RepositoryError

@@ -10,7 +10,7 @@ from check_examples import EXAMPLES, Example, code_of, write
 
 from constructs_triton.cdk.repository.contents import check_source_models
 from constructs_triton.cdk.repository.loaded_models import PackedModels
-from constructs_triton.cdk.repository.repository_check import RepositoryCheck
+from constructs_triton.cdk.repository.properties import RepositoryCheck
 from constructs_triton.cli import main
 from constructs_triton_core.errors import RepositoryError
 from constructs_triton_core.findings import Severity

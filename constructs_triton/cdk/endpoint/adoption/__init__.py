@@ -1,1 +1,0 @@
-"""Endpoints that existed before the stack: the stack updates them, and never deletes them."""
