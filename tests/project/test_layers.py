@@ -104,6 +104,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "cli",
     ),
     "constructs_triton_tools": (
+        "declared_options",
         "assembly",
         "building",
         "operations",
