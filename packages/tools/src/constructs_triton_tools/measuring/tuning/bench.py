@@ -45,12 +45,8 @@ _KEPT = tuple(each.name for each in fields(StepResult) if each.name not in ("str
 class BenchStep:
     """A step of a candidate.
 
-    Args:
-        candidate: The candidate.
-        result: What was measured.
-        models: What the server counted of each model meanwhile.
-        load: Load average of the machine.
-        voids: Steps before it that were void, because the machine was busy.
+    ``models`` is what the server counted of each model meanwhile, ``load`` the load average of the machine,
+    and ``voids`` the steps before it that were void, because the machine was busy.
     """
 
     candidate: Candidate
@@ -64,16 +60,9 @@ class BenchStep:
 class Bench:
     """Measures candidates with the same requests.
 
-    Args:
-        servers: Starts the candidates.
-        journal: Has the results of earlier runs.
-        limits: When a rate is held.
-        seed: Start of the random arrivals.
-        compares_outputs: Whether a candidate must have the outputs of the present configuration.
-        is_stopped: Whether Ctrl-C was pressed: Python loses an interruption of a finalizer.
-        deadline: When the next measurement is one too many, on the clock of ``time.monotonic``.
-        show: Called twice a second while a step runs.
-        steps: Every step.
+    ``is_stopped`` returns whether Ctrl-C was pressed: Python loses an interruption of a finalizer. After
+    ``deadline``, on the clock of ``time.monotonic``, no measurement begins. ``show`` is called twice a second
+    while a step runs.
     """
 
     servers: CandidateServers

@@ -45,14 +45,8 @@ def measure_rounds(
 ) -> Iterator[Round]:
     """Measure the finalists in turns, and yield the rates of each complete round.
 
-    Args:
-        measure: Measures a candidate at a rate.
-        estimates: The candidates, and a rate near which the rate of each is searched.
-        latency_ms: The limit.
-        seconds: Length of a step.
-        rounds: Number of rounds.
-        seed: Start of the random orders.
-        report: Called with each rate.
+    ``estimates`` has the candidates, and a rate near which the rate of each is searched. ``report`` is called
+    with each rate.
     """
     near = dict(estimates)
     for number in range(rounds):

@@ -24,9 +24,7 @@ _SHORT_STEPS_OF_PRESENT = 14
 class Schedule:
     """The time of a search and of the comparison after it.
 
-    Args:
-        budget_seconds: Time of both together.
-        step_seconds: Length of a short step.
+    ``budget_seconds`` is the time of both together, and ``step_seconds`` the length of a short step.
     """
 
     budget_seconds: float

@@ -92,11 +92,7 @@ class BatchingFaultError(LocalEndpointError):
 class Tuning:
     """A search that is prepared: nothing is measured or written before ``run``.
 
-    Args:
-        repository: The model repository.
-        model: The model to serve. Default: the only top-level model.
-        options: How the search is run, and on which server.
-        requests: Inputs or encoded requests. Default: random values.
+    The parameters are those of ``tune``.
 
     Raises:
         InvalidValueError: an argument is out of range, the model cannot be tuned, or needs a stand-in that is

@@ -27,12 +27,7 @@ _REASON_LENGTH = 300
 
 @dataclass(frozen=True, slots=True)
 class RunningCandidate:
-    """A candidate that answers.
-
-    Args:
-        transport: Reaches its endpoint.
-        endpoint: Its endpoint.
-    """
+    """A candidate that answers."""
 
     transport: SageMakerTransport
     endpoint: LocalEndpoint
@@ -63,12 +58,8 @@ class RunningCandidate:
 class CandidateServers:
     """Starts candidates on this machine, and stops them.
 
-    Args:
-        repository: The repository whose copies run.
-        requests: The requests of the search, which also warm a candidate up.
-        folder: Folder of the copies, which exists as long as candidates run.
-        local: Options of ``LocalEndpoint``, such as ``engine`` and ``images``.
-        machine: This machine.
+    ``requests`` are those of the search, which also warm a candidate up. ``folder`` has the copies, and
+    exists as long as candidates run.
     """
 
     repository: TunedRepository
