@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.measuring.load_test.arrivals import due_times
+from constructs_triton_tools.measuring.load_test.open_loop import due_times
 from constructs_triton_tools.measuring.load_test.samples import Recording, Sample
 from constructs_triton_tools.measuring.load_test.search import (
     GENERATOR_WAS_BUSY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,19 @@ from typing import Any
 import aiohttp
 
 from constructs_triton_core.errors import ContainerExitError
+from constructs_triton_core.facts.limits import INVOCATION_TIMEOUT_SECONDS
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.model_statistics import ModelStatistics
 from constructs_triton_tools.local.readiness import wait_for_ping, wait_until_ready
 from constructs_triton_tools.local.running_container import Destination, RunningContainer
 from constructs_triton_tools.local.server.connection import ServerConnection
-from constructs_triton_tools.local.server.front_end_ports import private_addresses, reserve_port
+from constructs_triton_tools.local.server.front_end_ports import (
+    FrontEndPorts,
+    private_addresses,
+    reserve_port,
+)
 from constructs_triton_tools.local.server.http_front_end import HttpFrontEnd
-from constructs_triton_tools.local.server.installation import make_backends
+from constructs_triton_tools.local.server.installation import ModelPython, TritonInstallation, make_backends
 from constructs_triton_tools.local.server.known_hangs import make_loadable
 from constructs_triton_tools.local.server.local_model import fit_models
 from constructs_triton_tools.local.server.memory import fitted_environment, session_bytes
@@ -32,13 +37,13 @@ from constructs_triton_tools.local.server.server_log import (
     raise_if_stub_ended,
     read_log,
 )
-from constructs_triton_tools.local.server.server_settings import ServerSettings
 from constructs_triton_tools.local.server.supervisor_process import SupervisorProcess
 from constructs_triton_tools.local.server.unpacking import provide_models
 from constructs_triton_tools.local.sources.inference_type import report_inference_type
+from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
 from triton_model_check.model_config.target import Target
 
-__all__ = ["TritonServer"]
+__all__ = ["ServerSettings", "TritonServer"]
 
 #: The port that SageMaker calls in a container.
 _CONTAINER_PORT = 8080
@@ -46,6 +51,30 @@ _CONTAINER_PORT = 8080
 _GRACE_SECONDS = 5.0
 #: How long a server may take to answer its first ping, if the template sets no timeout.
 _STARTUP_TIMEOUT_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """The settings that all servers of a run share. ``report`` prints a line for the user."""
+
+    installation: TritonInstallation
+    python: ModelPython
+    report: Callable[[str], None]
+    startup_timeout_seconds: float | None = None
+    invocation_timeout_seconds: float = INVOCATION_TIMEOUT_SECONDS
+    #: Whether each server has a private /opt/ml, as in the container.
+    has_private_mounts: bool = False
+    #: Whether each server listens on a Unix socket in its folder instead of all network interfaces.
+    has_private_addresses: bool = False
+    #: Whether servers with network isolation run without a network.
+    has_network_isolation: bool = False
+    #: Whether models whose instance groups this machine cannot run are refused.
+    is_exact: bool = False
+    #: Replacements for backends that the server does not have; ``None`` for none.
+    stand_ins: StandIns | None = None
+    #: Folders of the whole run, which the supervisors delete when it ends.
+    run_folders: tuple[Path, ...] = ()
+    front_end_ports: FrontEndPorts = field(default_factory=FrontEndPorts)
 
 
 @dataclass(slots=True)

@@ -45,8 +45,7 @@ from constructs_triton_tools.measuring.tuning.racing import (
     TuneListener,
 )
 from constructs_triton_tools.measuring.tuning.results import write_tuning
-from constructs_triton_tools.measuring.tuning.rounds import Round, choose_finalists, measure_rounds
-from constructs_triton_tools.measuring.tuning.schedule import Schedule
+from constructs_triton_tools.measuring.tuning.rounds import Round, Schedule, choose_finalists, measure_rounds
 from constructs_triton_tools.measuring.tuning.servers import CandidateServers
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
