@@ -45,8 +45,12 @@ _KEPT = tuple(each.name for each in fields(StepResult) if each.name not in ("str
 class BenchStep:
     """A step of a candidate.
 
-    ``models`` is what the server counted of each model meanwhile, ``load`` the load average of the machine,
-    and ``voids`` the steps before it that were void, because the machine was busy.
+    Args:
+        candidate: The candidate.
+        result: What was measured.
+        models: What the server counted of each model meanwhile.
+        load: Load average of the machine.
+        voids: Steps before it that were void, because the machine was busy.
     """
 
     candidate: Candidate

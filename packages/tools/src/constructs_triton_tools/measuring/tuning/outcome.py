@@ -27,7 +27,11 @@ _FEWEST_ROUNDS = 2
 class Facts:
     """What a search is measured with, in words.
 
-    ``shares_cpus`` is true if the model runs on the CPUs of the load generator.
+    Args:
+        machine: The machine.
+        server: The Triton server.
+        data: The requests.
+        shares_cpus: Whether the model runs on the CPUs of the load generator.
     """
 
     machine: str
@@ -81,7 +85,11 @@ class TuneResult:
         return self.present in self.trials
 
     def rate(self, candidate: Candidate) -> float:
-        """Return the requests per second that a candidate holds: the mean of the rounds, or of the search."""
+        """Return the requests per second that a candidate holds: the mean of the rounds, or of the search.
+
+        Args:
+            candidate: A candidate that was tried.
+        """
         if self.comparisons and candidate in self.rounds[0]:
             return geometric_mean([found[candidate] for found in self.rounds])
         return self.trials[candidate].rate if candidate in self.trials else 0.0
