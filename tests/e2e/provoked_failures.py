@@ -14,8 +14,7 @@ from local_assembly import PYTHON_CONFIG, below, write_archive
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local.server.host_features import has_private_addresses, has_private_mounts
 from constructs_triton_tools.local.server.installation import find_installation, inspect_python
-from constructs_triton_tools.local.server.server import TritonServer
-from constructs_triton_tools.local.server.server_settings import ServerSettings
+from constructs_triton_tools.local.server.server import ServerSettings, TritonServer
 from constructs_triton_tools.local.sources.specs import ContainerSpec
 
 _MODEL = """

@@ -103,6 +103,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "cli",
     ),
     "constructs_triton_tools": (
+        "declared_options",
         "assembly",
         "building",
         "operations",
@@ -116,9 +117,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "model_statistics",
         "gateway_query",
         "sources",
+        "readiness",
         "running_container",
         "http_session",
-        "readiness",
         "interruptible",
         "stand_ins",
         "server",

@@ -12,8 +12,9 @@ import pytest
 
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.cli import local as command
+from constructs_triton_tools.declared_options import declared
 from constructs_triton_tools.local import LocalEndpoint
-from constructs_triton_tools.local.options import LocalRunOptions, RunOptions, run_options
+from constructs_triton_tools.local.options import LocalRunOptions, RunOptions
 
 DEFAULTS = {
     "action": "up",
@@ -127,7 +128,11 @@ def test_every_option_is_one_of_the_command() -> None:
         "port": 0,
         **expected,
     }
-    assert set(LocalRunOptions.__annotations__) == set(run_options()) <= {*RunOptions.__annotations__}
+    assert (
+        set(LocalRunOptions.__annotations__)
+        == set(declared(LocalRunOptions))
+        <= {*RunOptions.__annotations__}
+    )
 
 
 def test_an_unknown_option_is_an_error() -> None:
@@ -139,7 +144,7 @@ def test_an_unknown_option_is_an_error() -> None:
 def test_help_shows_each_option() -> None:
     """Signature and docstring have the options of the declaration."""
     shown = inspect.signature(LocalEndpoint.from_assembly).parameters
-    assert [*shown] == ["path", "stack", *run_options()]
+    assert [*shown] == ["path", "stack", *declared(LocalRunOptions)]
     text = inspect.getdoc(LocalEndpoint.from_assembly) or ""
     assert "    engine: Run the template's images in containers of this engine; needs no Linux." in text
     assert "have. Default: ``True``." in text

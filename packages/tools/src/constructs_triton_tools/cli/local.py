@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.model_index import ModelIndex, some_of
 from constructs_triton_core.program.argument_types import (
     add_called_models,
     called_models,
-    number,
-    pair_argument,
-    whole_number,
 )
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.local_run import status
 from constructs_triton_tools.cli.verify import add_concurrency
+from constructs_triton_tools.declared_options import add_option, declared, given
 from constructs_triton_tools.local.call_example import call_example, index_url, invocation_url
 from constructs_triton_tools.local.gateway.model_names import list_command
-from constructs_triton_tools.local.options import PAGE_PATH, Option, RunOptions, run_options
+from constructs_triton_tools.local.options import PAGE_PATH, LocalRunOptions, RunOptions
 from constructs_triton_tools.local.stand_ins.replaced_models import find_stand_ins
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
     from constructs_triton_tools.local.sources.specs import ContainerSpec
 
-__all__ = ["add_arguments", "add_run_option", "run"]
+__all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Ctrl-C stops everything, with exit code 130; SIGTERM does so with exit code 0.",
     )
     _add_sources(up)
-    for name in run_options():
-        add_run_option(up, name)
+    for name in declared(LocalRunOptions):
+        add_option(up, LocalRunOptions, name)
     _add_output_and_end(up)
     figures = actions.add_parser(
         "status",
@@ -77,41 +75,6 @@ def _add_sources(up: argparse.ArgumentParser) -> None:
                     help="when files below PATH change, start the endpoints again with the new files; the "
                          "previous models serve until the new ones are ready")
     # fmt: on
-
-
-def add_run_option(parser: argparse._ActionsContainer, name: str) -> None:
-    """Declare an option of ``LocalRunOptions``."""
-    annotation, option = run_options()[name]
-    parser.add_argument(option.flag, dest=name, **_form(annotation, option), help=_help(option))
-
-
-def _form(annotation: Any, option: Option) -> dict[str, Any]:
-    """Return argparse's words for an option of a type: how its value is written, read and kept."""
-    kinds = {get_origin(each) or each: each for each in get_args(annotation)}
-    if bool in kinds:
-        return {"action": "store_false" if _is_negative(option) else "store_true", "default": None}
-    if Literal in kinds:
-        return {"choices": get_args(kinds[Literal])}
-    if Mapping in kinds:
-        return {
-            "action": "append",
-            "type": pair_argument(option.metavar, option.example),
-            "metavar": option.metavar,
-        }
-    reader: Any = Path if Path in kinds else str
-    if int in kinds or float in kinds:
-        reader = whole_number(option.limit) if int in kinds else number(option.limit)
-    return {"type": reader, "metavar": option.metavar}
-
-
-def _help(option: Option) -> str:
-    text = f"do not {option.text}" if _is_negative(option) else option.text
-    text += "; may be repeated" if option.example else ""
-    return f"{text} (default: {option.default})" if option.default else text
-
-
-def _is_negative(option: Option) -> bool:
-    return option.flag.startswith("--no-")
 
 
 def _add_output_and_end(parser: argparse.ArgumentParser) -> None:
@@ -145,11 +108,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     _refuse_two_sources(arguments)
     _refuse_beside_engine(arguments)
-    given = {name: getattr(arguments, name) for name in run_options()}
-    if given["uses_stand_ins"] is False and given["stand_ins"]:
+    if arguments.uses_stand_ins is False and arguments.stand_ins:
         raise InvalidValueError("--stand-in: cannot be combined with --no-stand-ins; remove one of them")
-    given["stand_ins"] = find_stand_ins(dict(given["stand_ins"] or ()))
-    given["images"] = dict(given["images"] or ())
+    chosen = given(arguments, LocalRunOptions)
+    chosen["stand_ins"] = find_stand_ins(chosen.get("stand_ins", {}))
     options = RunOptions(
         source=arguments.source or Path("cdk.out"),
         aws_endpoint_url=arguments.aws_endpoint_url,
@@ -159,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
         calls=called_models(arguments),
         until_stdin_closes=arguments.until_stdin_closes,
         watches=arguments.watch,
-        **{name: value for name, value in given.items() if value is not None},
+        **chosen,
     )
     if arguments.verify is not None:
         return _run_and_verify(options, arguments.verify, arguments.concurrency)
@@ -190,7 +152,7 @@ def _refuse_beside_engine(arguments: argparse.Namespace) -> None:
         return
     for name in ("python", "tritonserver", "stand_ins", "uses_private_mounts", "allow_open_ports"):
         if getattr(arguments, name) is not None:
-            flag = run_options()[name][1].flag
+            flag = declared(LocalRunOptions)[name][1].flag
             raise InvalidValueError(
                 f"{flag}: applies to the Triton server of nvidia-pytriton only; remove it, or remove --engine"
             )

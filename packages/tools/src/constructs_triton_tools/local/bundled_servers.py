@@ -14,8 +14,7 @@ from constructs_triton_tools.local.server.host_features import (
 )
 from constructs_triton_tools.local.server.installation import ModelPython, find_installation, inspect_python
 from constructs_triton_tools.local.server.memory import available_bytes
-from constructs_triton_tools.local.server.server import TritonServer
-from constructs_triton_tools.local.server.server_settings import ServerSettings
+from constructs_triton_tools.local.server.server import ServerSettings, TritonServer
 from constructs_triton_tools.local.sources.specs import EndpointSpec, VariantSpec, label_of, variants_of
 from constructs_triton_tools.local.stand_ins.frameworks import PACKAGES
 from constructs_triton_tools.local.stand_ins.replaced_names import check_replaced_names

@@ -57,13 +57,7 @@ def index_url(url: str, endpoint: RunningEndpoint) -> str:
 
 
 def call_example(url: str, endpoint: RunningEndpoint, bucket_folder: Path | None = None) -> str:
-    """Return lines of Python that call an endpoint with boto3.
-
-    Args:
-        url: Address of the local run.
-        endpoint: The endpoint.
-        bucket_folder: The folder in place of S3. Default: there is none.
-    """
+    """Return lines of Python that call an endpoint with boto3."""
     spec = endpoint.spec
     client = _CLIENT.format(url=url, region=spec.region)
     if spec.asynchronous is None:

@@ -13,9 +13,10 @@ from typing import IO, Any, Protocol, Self, Unpack
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_core.processes.children import PIPE, Child, python_command
 from constructs_triton_core.processes.environments import own_environment
+from constructs_triton_tools.declared_options import takes
 from constructs_triton_tools.local.gateway_query import ask_gateway
 from constructs_triton_tools.local.model_statistics import ModelStatistics, parse_statistics, statistics_since
-from constructs_triton_tools.local.options import LocalRunOptions, command_line, takes_run_options
+from constructs_triton_tools.local.options import LocalRunOptions, command_line
 
 __all__ = ["LocalEndpoint", "Statistics", "SynthesizableApp", "read_statistics"]
 
@@ -63,7 +64,7 @@ class LocalEndpoint:
         self._messages: IO[bytes] | None = None
 
     @classmethod
-    @takes_run_options
+    @takes(LocalRunOptions)
     def from_assembly(
         cls, path: str | Path, *, stack: str | None = None, **options: Unpack[LocalRunOptions]
     ) -> Self:
@@ -89,7 +90,7 @@ class LocalEndpoint:
         return cls.from_assembly(app.synth().directory, stack=stack, **options)
 
     @classmethod
-    @takes_run_options
+    @takes(LocalRunOptions)
     def from_repository(
         cls,
         path: str | Path,
@@ -113,7 +114,7 @@ class LocalEndpoint:
         return cls._of([str(path), *_given("--model", model), *flags], options)
 
     @classmethod
-    @takes_run_options
+    @takes(LocalRunOptions)
     def from_aws(cls, aws_endpoint_url: str, **options: Unpack[LocalRunOptions]) -> Self:
         """Run the endpoints that are deployed at an AWS API, for example one on loopback in tests.
 

@@ -2,197 +2,84 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_type_hints
+from typing import Annotated, Literal, TypedDict
 
 from constructs_triton_core.facts.limits import INVOCATION_TIMEOUT_SECONDS, RangeLimit
-from constructs_triton_core.spelling import did_you_mean
+from constructs_triton_tools.declared_options import Option, declared, refuse_unknown
 
 __all__ = [
     "DEFAULT_WAKE_SECONDS",
     "PAGE_PATH",
     "LocalRunOptions",
-    "Option",
     "RunOptions",
     "command_line",
-    "run_options",
-    "takes_run_options",
 ]
 
 AnyPath = str | Path | None
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 #: SageMaker takes minutes. A few seconds let a client's retries be tested.
 DEFAULT_WAKE_SECONDS = 5.0
 #: The path of the web page of ``--ui``.
 PAGE_PATH = "/ui/"
-_ANY, _TIMEOUT = RangeLimit(None, None), RangeLimit(0.001, None, "seconds")
+_TIMEOUT = RangeLimit(0.001, None, "seconds")
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """What a declaration says about an option besides its name and its type.
-
-    Args:
-        flag: The option of ``local up``. A flag that begins with ``--no-`` sets ``False``.
-        metavar: What ``--help`` writes for the value.
-        text: What the option does, for ``help()`` and ``--help``, without the default.
-        default: The default, for people.
-        limit: The allowed range of a number.
-        example: A value of a mapping as users write it on the command line.
-    """
-
-    flag: str
-    metavar: str
-    text: str
-    default: str = ""
-    limit: RangeLimit = _ANY
-    example: str = ""
-
-
+# fmt: off
 class LocalRunOptions(TypedDict, total=False):
     """How endpoints run on this machine. ``None`` means the default."""
 
-    endpoint: Annotated[
-        str | None,
-        Option("--endpoint", "NAME", "run only this endpoint; for a repository or an archive, its name"),
-    ]
-    port: Annotated[
-        int | None,
-        Option(
-            "--port",
-            "PORT",
-            "port on 127.0.0.1, 0 for any free port",
-            "8080 for the command, 0 for LocalEndpoint",
-            RangeLimit(0, 65535),
-        ),
-    ]
-    python: Annotated[
-        AnyPath,
-        Option("--python", "PATH", "Python of the models, with their packages and NumPy below 2", "this one"),
-    ]
-    tritonserver: Annotated[
-        AnyPath,
-        Option("--tritonserver", "PATH", "server to run, such as one with other backends", "nvidia-pytriton"),
-    ]
-    stand_ins: Annotated[
-        Mapping[str, str | Path] | None,
-        Option(
-            "--stand-in",
-            "NAME=PATH",
-            "run an ONNX file, or a folder with a Python model.py, in the place of the model NAME, such as a "
-            "TensorRT plan; ARCHIVE.tar.gz/NAME chooses the archive of a multi-model endpoint",
-            example="resnet=resnet.onnx",
-        ),
-    ]
-    uses_stand_ins: Annotated[
-        bool | None,
-        Option(
-            "--no-stand-ins",
-            "",
-            "use the framework's own Python package for models whose backend the server does not have",
-        ),
-    ]
-    memory_limit_mib: Annotated[
-        int | None,
-        Option(
-            "--memory-limit",
-            "MIB",
-            "memory of each multi-model endpoint in MiB; above it, the least recently used model is unloaded",
-            "70 percent of the free memory, shared equally",
-            RangeLimit(1, None, "MiB"),
-        ),
-    ]
-    startup_timeout_seconds: Annotated[
-        float | None,
-        Option(
-            "--startup-timeout",
-            "SECONDS",
-            "how long a server may take to start",
-            "the template's timeout, else 120; with an engine 480",
-            _TIMEOUT,
-        ),
-    ]
-    invocation_timeout_seconds: Annotated[
-        float | None,
-        Option(
-            "--invocation-timeout",
-            "SECONDS",
-            "how long a container may take to answer; a response stream may take eight times as long",
-            f"{INVOCATION_TIMEOUT_SECONDS:g}, as on SageMaker",
-            _TIMEOUT,
-        ),
-    ]
-    wake_delay_seconds: Annotated[
-        float | None,
-        Option(
-            "--wake-delay",
-            "SECONDS",
-            "how long an inference component whose scaling starts at zero copies has no capacity after its "
-            "first call; 0 for not at all",
-            f"{DEFAULT_WAKE_SECONDS:g}; in AWS it takes minutes",
-            RangeLimit(0, None, "seconds"),
-        ),
-    ]
-    bucket_folder: Annotated[
-        AnyPath,
-        Option(
-            "--bucket-folder",
-            "DIR",
-            "folder in place of S3, with a subfolder per bucket, for asynchronous endpoints and archives of "
-            "multi-model endpoints",
-        ),
-    ]
-    engine: Annotated[
-        Literal["docker", "podman"] | None,
-        Option("--engine", "", "run the template's images in containers of this engine; needs no Linux"),
-    ]
-    images: Annotated[
-        Mapping[str, str] | None,
-        Option(
-            "--image",
-            "NAME=IMAGE",
-            "with an engine, the image for an endpoint, for ENDPOINT/VARIANT, for ENDPOINT/COMPONENT, or in "
-            "place of another image",
-            example="digits=my-triton:1",
-        ),
-    ]
-    is_exact: Annotated[
-        bool | None,
-        Option(
-            "--exact",
-            "",
-            "refuse models whose instance groups this machine cannot run, such as 4 instances on 2 CPUs, "
-            "instead of changing them, and do not set OMP_NUM_THREADS",
-        ),
-    ]
-    uses_private_mounts: Annotated[
-        bool | None,
-        Option(
-            "--no-private-mounts", "", "mount each server's models at /opt/ml where the platform allows it"
-        ),
-    ]
-    allow_open_ports: Annotated[
-        bool | None,
-        Option(
-            "--allow-open-ports",
-            "",
-            "if the platform has no private addresses, let the servers listen on all network interfaces; "
-            "anyone who can reach the machine can then load code into them",
-        ),
-    ]
-    ui: Annotated[
-        bool | None,
-        Option(
-            "--ui",
-            "",
-            "serve a web page below /ui/ that shows models, figures and logs, and calls the models",
-        ),
-    ]
+    endpoint: Annotated[str | None, Option(
+        "--endpoint", "NAME", "run only this endpoint; for a repository or an archive, its name")]
+    port: Annotated[int | None, Option(
+        "--port", "PORT", "port on 127.0.0.1, 0 for any free port",
+        "8080 for the command, 0 for LocalEndpoint", RangeLimit(0, 65535))]
+    python: Annotated[AnyPath, Option(
+        "--python", "PATH", "Python of the models, with their packages and NumPy below 2", "this one")]
+    tritonserver: Annotated[AnyPath, Option(
+        "--tritonserver", "PATH", "server to run, such as one with other backends", "nvidia-pytriton")]
+    stand_ins: Annotated[Mapping[str, str | Path] | None, Option(
+        "--stand-in", "NAME=PATH", "run an ONNX file, or a folder with a Python model.py, in the place of "
+        "the model NAME, such as a TensorRT plan; ARCHIVE.tar.gz/NAME chooses the archive of a multi-model "
+        "endpoint", example="resnet=resnet.onnx")]
+    uses_stand_ins: Annotated[bool | None, Option(
+        "--no-stand-ins", "", "use the framework's own Python package for models whose backend the server "
+        "does not have")]
+    memory_limit_mib: Annotated[int | None, Option(
+        "--memory-limit", "MIB", "memory of each multi-model endpoint in MiB; above it, the least recently "
+        "used model is unloaded", "70 percent of the free memory, shared equally",
+        RangeLimit(1, None, "MiB"))]
+    startup_timeout_seconds: Annotated[float | None, Option(
+        "--startup-timeout", "SECONDS", "how long a server may take to start",
+        "the template's timeout, else 120; with an engine 480", _TIMEOUT)]
+    invocation_timeout_seconds: Annotated[float | None, Option(
+        "--invocation-timeout", "SECONDS", "how long a container may take to answer; a response stream may "
+        "take eight times as long", f"{INVOCATION_TIMEOUT_SECONDS:g}, as on SageMaker", _TIMEOUT)]
+    wake_delay_seconds: Annotated[float | None, Option(
+        "--wake-delay", "SECONDS", "how long an inference component whose scaling starts at zero copies has "
+        "no capacity after its first call; 0 for not at all",
+        f"{DEFAULT_WAKE_SECONDS:g}; in AWS it takes minutes", RangeLimit(0, None, "seconds"))]
+    bucket_folder: Annotated[AnyPath, Option(
+        "--bucket-folder", "DIR", "folder in place of S3, with a subfolder per bucket, for asynchronous "
+        "endpoints and archives of multi-model endpoints")]
+    engine: Annotated[Literal["docker", "podman"] | None, Option(
+        "--engine", "", "run the template's images in containers of this engine; needs no Linux")]
+    images: Annotated[Mapping[str, str] | None, Option(
+        "--image", "NAME=IMAGE", "with an engine, the image for an endpoint, for ENDPOINT/VARIANT, for "
+        "ENDPOINT/COMPONENT, or in place of another image", example="digits=my-triton:1")]
+    is_exact: Annotated[bool | None, Option(
+        "--exact", "", "refuse models whose instance groups this machine cannot run, such as 4 instances on "
+        "2 CPUs, instead of changing them, and do not set OMP_NUM_THREADS")]
+    uses_private_mounts: Annotated[bool | None, Option(
+        "--no-private-mounts", "", "mount each server's models at /opt/ml where the platform allows it")]
+    allow_open_ports: Annotated[bool | None, Option(
+        "--allow-open-ports", "", "if the platform has no private addresses, let the servers listen on all "
+        "network interfaces; anyone who can reach the machine can then load code into them")]
+    ui: Annotated[bool | None, Option(
+        "--ui", "", "serve a web page below /ui/ that shows models, figures and logs, and calls the models")]
+# fmt: on
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,50 +118,18 @@ class RunOptions:
     ui: bool = False
 
 
-@cache
-def run_options() -> Mapping[str, tuple[Any, Option]]:
-    """Return the type and the declaration of each option of :class:`LocalRunOptions`, by name."""
-    hints = get_type_hints(LocalRunOptions, include_extras=True)
-    return {name: cast(tuple[Any, Option], get_args(hint)) for name, hint in hints.items()}
-
-
 def command_line(options: LocalRunOptions) -> Iterator[str]:
     """Yield the arguments of ``local up`` that mean the same as these options.
 
     Raises:
         TypeError: there is no option of that name.
     """
-    declared = run_options()
+    refuse_unknown("LocalEndpoint", options, LocalRunOptions)
     for name, value in options.items():
-        if name not in declared:
-            hint = did_you_mean(name, declared, f"the options are {', '.join(declared)}")
-            raise TypeError(f"LocalEndpoint got an unexpected keyword argument {name!r}; {hint}")
-        flag = declared[name][1].flag
+        flag = declared(LocalRunOptions)[name][1].flag
         if isinstance(value, Mapping):
             yield from (f"{flag}={key}={each}" for key, each in value.items())
         elif isinstance(value, bool):
             yield from [flag] if value is not flag.startswith("--no-") else []
         elif value is not None:
             yield f"{flag}={value}"
-
-
-def takes_run_options(function: FunctionT) -> FunctionT:
-    """Let ``help()`` show each option of a function with ``**options: Unpack[LocalRunOptions]``.
-
-    The section ``Args:`` is the last one of the function's docstring.
-    """
-    own = inspect.signature(function)
-    fixed = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, (annotation, _) in run_options().items()
-    ]
-    function.__signature__ = own.replace(parameters=[*fixed, *options])  # type: ignore[attr-defined]
-    lines = [f"    {name}: {_sentences(option)}" for name, (_, option) in run_options().items()]
-    function.__doc__ = "\n".join([inspect.getdoc(function) or "", *lines])
-    return function
-
-
-def _sentences(option: Option) -> str:
-    default = "``True``" if option.flag.startswith("--no-") else option.default
-    return f"{option.text[0].upper()}{option.text[1:]}.{default and f' Default: {default}.'}"

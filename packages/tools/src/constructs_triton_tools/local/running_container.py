@@ -1,14 +1,20 @@
-"""What the gateway needs from a running container, whatever runs it."""
+"""A running container, whatever runs it: what the gateway needs from it, and how it starts and stops."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import shutil
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import aiohttp
 
 from constructs_triton_tools.local.model_statistics import ModelStatistics
+from constructs_triton_tools.local.readiness import start_again
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
 __all__ = ["ContainerRunner", "Destination", "RunningContainer"]
@@ -21,46 +27,68 @@ class Destination(NamedTuple):
     url: str
 
 
-class RunningContainer(Protocol):
-    """The container of one variant or component: the bundled server, or an image that an engine runs.
+class ContainerSettings(Protocol):
+    """What all containers of a run share, whatever runs them."""
 
-    ``directory`` is a private folder that is deleted with the container. ``generation`` counts the starts.
-    ``stand_ins`` are the models that a stand-in runs, with what runs each of them.
-    """
+    @property
+    def report(self) -> Callable[[str], None]:
+        """Prints a line for the user."""
+
+
+@dataclass(slots=True)
+class RunningContainer(ABC):
+    """The container of one variant or component: the bundled server, or an image that an engine runs."""
 
     label: str
     container: ContainerSpec
-    directory: Path
-    is_ready: bool
-    generation: int
-    stand_ins: dict[str, str]
+    settings: ContainerSettings
+    #: A private folder, which is deleted with the container.
+    directory: Path = field(init=False, default=Path())
+    port: int = field(init=False, default=0)
+    is_ready: bool = field(init=False, default=False)
+    #: Number of starts. Models that were loaded into an earlier process are not loaded any more.
+    generation: int = field(init=False, default=0)
+    #: Models that a stand-in runs, and what runs each of them.
+    stand_ins: dict[str, str] = field(init=False, default_factory=dict)
+    _watch: asyncio.Task[None] | None = field(init=False, default=None)
 
     @property
     def url(self) -> str:
         """The start of the URL of each request that is sent with ``session``."""
+        return f"http://127.0.0.1:{self.port}"
 
     @property
+    @abstractmethod
     def session(self) -> aiohttp.ClientSession:
-        """The HTTP session that reaches the container."""
+        """The HTTP session that reaches the container, from ``start`` to ``stop``."""
 
     @property
     def invocations(self) -> Destination:
         """Where a container of one model receives requests: ``/invocations``, or what answers like it."""
+        return Destination(self.session, f"{self.url}/invocations")
 
     @property
+    @abstractmethod
     def models_directory(self) -> Path:
         """The folder on this machine that the container sees as ``/opt/ml/models``."""
 
     @property
     def log(self) -> Path:
-        """The file with the container's output."""
+        """The container's output, which SageMaker writes to the container's log stream."""
+        return self.directory / "server.log"
 
     def report(self, line: str) -> None:
         """Print a line for the user."""
+        self.settings.report(line)
 
+    def _note(self, line: str) -> None:
+        self.report(f"{self.label}: {line}")
+
+    @abstractmethod
     def identity(self) -> Mapping[str, object]:
-        """What identifies the container to the operating system or the engine."""
+        """Return what identifies the container to the operating system or the engine."""
 
+    @abstractmethod
     def prepare_target_model(self, model: Path, target_model: str) -> None:
         """Fit a model of a multi-model container, which is unpacked in ``model``, to this machine.
 
@@ -69,12 +97,15 @@ class RunningContainer(Protocol):
             MissingDependencyError: a package that the model needs is not installed.
         """
 
+    @abstractmethod
     def load_url(self, directory: Path) -> str:
         """Return the ``url`` that loads the model in the folder ``model`` of ``directory``."""
 
+    @abstractmethod
     def memory_bytes(self) -> int:
         """Return how much memory the container's processes use."""
 
+    @abstractmethod
     async def statistics(self) -> tuple[ModelStatistics, ...]:
         """Return what the server has counted of each model since the model was loaded.
 
@@ -83,14 +114,57 @@ class RunningContainer(Protocol):
         """
 
     async def start(self) -> None:
-        """Start the container and wait until ``/ping`` answers 200.
+        """Unpack the models, start the container, and wait until ``/ping`` answers 200.
 
         Raises:
-            LocalEndpointError: it does not start.
+            ContainerExitError: it does not start. The message contains the errors of its log.
         """
+        self.directory = Path(tempfile.mkdtemp(prefix="constructs-triton-"))
+        try:
+            await self._open()
+            await self._start_process()
+        except BaseException:
+            await self.stop()
+            raise
+        self._watch = asyncio.create_task(self._restart_when_ended())
 
     async def stop(self) -> None:
         """Stop the container and delete what it leaves on this machine."""
+        self.is_ready = False
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+        await self._close()
+        if self.directory.name:  # exists if the process that deletes it was killed
+            await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
+
+    async def _restart_when_ended(self) -> None:
+        """Start the container again when it has ended, as SageMaker does."""
+        while True:
+            code = await self._end()
+            self.is_ready = False
+            await self._clean_up(code)
+            await start_again(self._start_process, self.settings.report)
+
+    @abstractmethod
+    async def _open(self) -> None:
+        """Unpack the models, and start what stays until ``stop``."""
+
+    @abstractmethod
+    async def _close(self) -> None:
+        """End the container, and what ``_open`` has started."""
+
+    @abstractmethod
+    async def _start_process(self) -> None:
+        """Start the container once, and wait until it is ready."""
+
+    @abstractmethod
+    async def _end(self) -> object:
+        """Wait until the container ends; return its exit code, if it is known."""
+
+    @abstractmethod
+    async def _clean_up(self, code: object) -> None:
+        """Report that the container has ended, and remove what is left of it."""
 
 
 class ContainerRunner(Protocol):

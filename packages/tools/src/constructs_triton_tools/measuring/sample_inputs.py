@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from triton_model_check.model_config.folder import ModelFolder
 
-__all__ = ["Sample", "python_call", "sample_inputs", "unknown_tensor"]
+__all__ = ["Sample", "python_call", "sample_inputs", "sample_model", "unknown_tensor"]
 
 # The largest random whole number. Larger ones may be out of range where a model uses them as indices.
 _LARGEST_INTEGER = 9
@@ -57,6 +57,13 @@ def sample_inputs(
             "not a folder; set it to your model repository, or send your own tensors with --input"
         )
     folder = _folder(ModelRepository.from_directory(repository), model, likely)
+    return sample_model(folder, shapes, is_random=is_random, seed=seed)
+
+
+def sample_model(
+    folder: ModelFolder, shapes: Mapping[str, Sequence[int]], *, is_random: bool, seed: int | None = None
+) -> dict[str, Sample]:
+    """Return a value for each required input of a model, as ``sample_inputs`` does."""
     config = complete(folder).config
     if not config.input:
         raise InvalidValueError(

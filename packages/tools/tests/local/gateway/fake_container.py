@@ -16,8 +16,7 @@ from aiohttp.test_utils import TestServer
 
 from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
 from constructs_triton_tools.local.server.installation import ModelPython, TritonInstallation
-from constructs_triton_tools.local.server.server import TritonServer
-from constructs_triton_tools.local.server.server_settings import ServerSettings
+from constructs_triton_tools.local.server.server import ServerSettings, TritonServer
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec
 
 _Parameters = ParamSpec("_Parameters")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constructs_triton_tools.local.gateway.traffic import ShadowShare, TrafficShare
+from constructs_triton_tools.local.gateway.running_endpoint import ShadowShare, TrafficShare
 from constructs_triton_tools.local.sources.specs import ContainerSpec, VariantSpec
 
 CONTAINER = ContainerSpec("model", "image", "s3://bucket/key")

@@ -53,7 +53,6 @@ server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 {bind}
 server.listen(16)
 channel.send(b"listening")
-{after}
 select.select([server], [], [])
 connection, _ = socket.socket(fileno=os.dup(server.fileno())).accept()
 connection.sendall(connection.recv(100).upper())
@@ -64,9 +63,9 @@ BIND = f'server.bind(("0.0.0.0", {PORT}))'
 class Child:
     """A program under the filter, and the answers to its binds."""
 
-    def __init__(self, folder: Path, before: str = "", after: str = "", bind: str = BIND) -> None:
+    def __init__(self, folder: Path, before: str = "", bind: str = BIND) -> None:
         self._channel, theirs = socket.socketpair()
-        text = PROGRAM.format(before=before, after=after, bind=bind)
+        text = PROGRAM.format(before=before, bind=bind)
         number = str(theirs.fileno())
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-c", text, private_address.__file__, number],
@@ -122,36 +121,61 @@ def test_the_servers_bind_becomes_a_unix_socket(tmp_path: Path) -> None:
     assert child.finish() == (0, "", "")
 
 
-@needs_seccomp
-@pytest.mark.parametrize("address", [("0.0.0.0", 0), ("127.0.0.1", 0), ("127.0.0.1", PORT)], ids=str)
-def test_other_binds_of_the_server_are_unchanged(tmp_path: Path, address: tuple[str, int]) -> None:
-    """Another port or another host stays a TCP socket that can be reached."""
-    before = f"""
-other = socket.create_server({address!r})
-print(socket.create_connection(other.getsockname()).getpeername()[0])
-other.close()
-"""
-    child = Child(tmp_path, before)
-    child.answer_until_listening()
-    assert call(tmp_path / SOCKET_NAME) == b"PING"
-    assert child.finish() == (0, "127.0.0.1\n", "")
-
-
-@needs_seccomp
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_the_server_cannot_listen_on_all_interfaces(tmp_path: Path, when: str) -> None:
-    """Another front end, or the same one again, gets an error whether it binds before or after this one."""
-    port = PORT + 1 if when == "before" else PORT
-    other = f"""
+#: Tries to bind another socket, and prints the error.
+REFUSED = """
 try:
     socket.socket().bind(("0.0.0.0", {port}))
 except PermissionError as error:
     print(error.strerror)
 """
-    child = Child(tmp_path, before=other) if when == "before" else Child(tmp_path, bind=BIND + other)
+#: Another socket that can be reached over TCP.
+REACHED = """
+other = socket.create_server({address!r})
+print(socket.create_connection(other.getsockname()).getpeername()[0])
+other.close()
+"""
+OF_ANOTHER_PROCESS = f"""
+if os.fork() == 0:
+    other = socket.socket()
+    other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    other.bind(("0.0.0.0", {PORT}))
+    print(other.getsockname())
+    sys.exit()
+os.wait()
+"""
+OF_A_THREAD = f"""
+thread = threading.Thread(target=server.bind, args=[("0.0.0.0", {PORT})])
+thread.start()
+thread.join()
+"""
+
+
+@needs_seccomp
+@pytest.mark.parametrize(
+    ("before", "bind", "printed"),
+    [
+        # Another port or another host stays a TCP socket.
+        *((REACHED.format(address=(host, 0)), BIND, "127.0.0.1\n") for host in ("0.0.0.0", "127.0.0.1")),
+        (REACHED.format(address=("127.0.0.1", PORT)), BIND, "127.0.0.1\n"),
+        # So does the bind of a model's process to the server's address and port.
+        (OF_ANOTHER_PROCESS, BIND, f"('0.0.0.0', {PORT})\n"),
+        # Another front end, or the same one again, gets an error before and after this one.
+        (REFUSED.format(port=PORT + 1), BIND, "Permission denied\n"),
+        ("", BIND + REFUSED.format(port=PORT), "Permission denied\n"),
+        # The front end is recognized by the process, not by the thread that calls.
+        ("", OF_A_THREAD, ""),
+        # A signal may interrupt the call after the socket was replaced; the server then binds again.
+        ("", f"{BIND}\n{BIND}", ""),
+    ],
+)
+def test_only_the_bind_of_the_front_end_is_replaced(
+    tmp_path: Path, before: str, bind: str, printed: str
+) -> None:
+    """The server answers at the socket file, whatever else it, its threads and its models bind."""
+    child = Child(tmp_path, before, bind=bind)
     child.answer_until_listening()
     assert call(tmp_path / SOCKET_NAME) == b"PING"
-    assert child.finish() == (0, "Permission denied\n", "")
+    assert child.finish() == (0, printed, "")
 
 
 @needs_seccomp
@@ -164,57 +188,10 @@ def test_without_the_right_to_read_the_first_bind_is_the_front_ends(
         raise PermissionError
 
     monkeypatch.setattr(PrivateAddress, "_read_address", refuse)
-    other = """
-try:
-    socket.socket().bind(("0.0.0.0", 0))
-except PermissionError as error:
-    print(error.strerror)
-"""
-    child = Child(tmp_path, bind=BIND + other)
+    child = Child(tmp_path, bind=BIND + REFUSED.format(port=0))
     child.answer_until_listening()
     assert call(tmp_path / SOCKET_NAME) == b"PING"
     assert child.finish() == (0, "Permission denied\n", "")
-
-
-@needs_seccomp
-def test_the_bind_of_another_process_is_unchanged(tmp_path: Path) -> None:
-    """A model's process that binds the server's address and port gets a TCP socket."""
-    before = f"""
-if os.fork() == 0:
-    other = socket.socket()
-    other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    other.bind(("0.0.0.0", {PORT}))
-    print(other.getsockname())
-    sys.exit()
-os.wait()
-"""
-    child = Child(tmp_path, before)
-    child.answer_until_listening()
-    assert call(tmp_path / SOCKET_NAME) == b"PING"
-    assert child.finish() == (0, f"('0.0.0.0', {PORT})\n", "")
-
-
-@needs_seccomp
-def test_a_thread_of_the_server_may_bind(tmp_path: Path) -> None:
-    """The front end is recognized by the process, not by the thread that calls."""
-    bind = f"""
-thread = threading.Thread(target=server.bind, args=[("0.0.0.0", {PORT})])
-thread.start()
-thread.join()
-"""
-    child = Child(tmp_path, bind=bind)
-    child.answer_until_listening()
-    assert call(tmp_path / SOCKET_NAME) == b"PING"
-    assert child.finish()[0] == 0
-
-
-@needs_seccomp
-def test_a_repeated_bind_succeeds(tmp_path: Path) -> None:
-    """A signal may interrupt the call after the socket was replaced; the server then binds again."""
-    child = Child(tmp_path, bind=f"{BIND}\n{BIND}")
-    child.answer_until_listening()
-    assert call(tmp_path / SOCKET_NAME) == b"PING"
-    assert child.finish() == (0, "", "")
 
 
 @needs_seccomp
@@ -344,29 +321,25 @@ class Kernel:
         return 0
 
 
-def install(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> int:
+@pytest.mark.parametrize(
+    ("answers", "error", "given_up"),
+    [
+        ([(7, errno.EACCES)], "", 0),
+        ([(-1, errno.EINVAL)], "Invalid argument", 0),
+        ([(-1, errno.EACCES), (7, 0)], "", 1),
+    ],
+    ids=["accepted", "another error", "EACCES"],
+)
+def test_rights_are_given_up_only_if_the_kernel_asks(
+    monkeypatch: pytest.MonkeyPatch, answers: list[tuple[int, int]], error: str, given_up: int
+) -> None:
+    """Only after EACCES the process sets no_new_privs, once; an accepted filter is installed once."""
+    kernel = Kernel(*answers)
     monkeypatch.setattr(private_address, "_libc", kernel)
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    return private_address._install_filter()
-
-
-def test_a_process_keeps_its_rights_if_the_kernel_does_not_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A filter that is accepted is installed once, even if an earlier call failed with EACCES."""
-    kernel = Kernel((7, errno.EACCES))
-    assert install(kernel, monkeypatch) == 7
-    assert kernel.prctl_calls == 0
-
-
-def test_another_error_of_the_kernel_is_raised_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only EACCES asks for giving up rights; after another error the process keeps them."""
-    kernel = Kernel((-1, errno.EINVAL))
-    with pytest.raises(OSError, match="seccomp: Invalid argument"):
-        install(kernel, monkeypatch)
-    assert kernel.prctl_calls == 0
-
-
-def test_rights_are_given_up_if_the_kernel_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After EACCES the process sets no_new_privs once and installs the filter."""
-    kernel = Kernel((-1, errno.EACCES), (7, 0))
-    assert install(kernel, monkeypatch) == 7
-    assert kernel.prctl_calls == 1
+    if error:
+        with pytest.raises(OSError, match=f"seccomp: {error}"):
+            private_address._install_filter()
+    else:
+        assert private_address._install_filter() == 7
+    assert kernel.prctl_calls == given_up

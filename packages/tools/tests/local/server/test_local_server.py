@@ -16,8 +16,7 @@ from local_network import free_port
 
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local.server.front_end_ports import FrontEndPorts
-from constructs_triton_tools.local.server.server import TritonServer
-from constructs_triton_tools.local.server.server_settings import ServerSettings
+from constructs_triton_tools.local.server.server import ServerSettings, TritonServer
 from constructs_triton_tools.local.sources.specs import ContainerSpec
 
 

@@ -8,8 +8,7 @@ from random import Random
 import pytest
 from virtual_time import run
 
-from constructs_triton_tools.measuring.load_test.arrivals import due_times
-from constructs_triton_tools.measuring.load_test.open_loop import OpenLoop, Send
+from constructs_triton_tools.measuring.load_test.open_loop import OpenLoop, Send, due_times
 from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest
 from constructs_triton_tools.measuring.load_test.step import Limits, StepResult, StepSettings, evaluate
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
+from math import inf
 from random import Random
 from typing import Any
 
 import pytest
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.measuring.load_test.arrivals import due_times
+from constructs_triton_tools.measuring.load_test.open_loop import due_times
 from constructs_triton_tools.measuring.load_test.samples import Recording, Sample
 from constructs_triton_tools.measuring.load_test.search import (
     GENERATOR_WAS_BUSY,
@@ -112,20 +113,43 @@ def test_numbers_of_open_requests_are_whole(most: int, confirmed: int, measured:
     assert (search.best.rate if search.best else 0) == confirmed
 
 
-def test_rates_double_and_are_bisected() -> None:
-    """The last rate but one is the confirmation, three times as long; the last is the lowest miss again."""
-    search, rates = search_with(lambda rate, _: "held" if rate <= 50 else "not held")
-    assert rates == [4, 8, 16, 32, 64, 48, 56, 52, 48, 52]
-    assert search.best is not None
-    assert (search.best.rate, search.best.seconds) == (48, 30)
+def _holds(
+    most: float, miss: str = "not held", confirmed: float | None = None
+) -> Callable[[float, float], str]:
+    """An endpoint that holds rates up to ``most``, in long steps up to ``confirmed``."""
+    long = most if confirmed is None else confirmed
+    return lambda rate, times: "held" if rate <= (most if times == 1 else long) else miss
 
 
-def test_rates_below_the_first_are_tried() -> None:
-    """An endpoint that does not hold the first rate is measured at half of it."""
-    search, rates = search_with(lambda rate, _: "held" if rate <= 1 else "not held")
-    assert rates[:3] == [4, 2, 1]
+@pytest.mark.parametrize(
+    ("verdict", "maximum", "best", "measured"),
+    [
+        # Rates double and are bisected. Then comes the confirmation, and the lowest miss again.
+        (_holds(50), inf, 48, [4, 8, 16, 32, 64, 48, 56, 52, 48, 52]),
+        # A rate that only a short step holds is lowered, also below the rates of the search.
+        (
+            _holds(50, confirmed=42),
+            inf,
+            48 / 1.1**2,
+            [4, 8, 16, 32, 64, 48, 56, 52, 48, 48 / 1.1, 48 / 1.1**2, 48 / 1.1],
+        ),
+        # Three attempts that are all void count as not held.
+        (_holds(50, "void"), inf, 48, [4, 8, 16, 32, *[64] * 3, 48, *[56] * 3, *[52] * 3, 48]),
+        # The first rate is halved until one is held.
+        (_holds(1), inf, 1, [4, 2, 1, 1.5, 1.25, 1.125, 1.0625, 1, 1.0625]),
+        # The highest rate to try is measured exactly, and confirmed.
+        (_holds(inf), 20, 20, [4, 8, 16, 20, 20]),
+    ],
+)
+def test_rates_of_a_search(
+    verdict: Callable[[float, float], str], maximum: float, best: float, measured: list[float]
+) -> None:
+    """The confirmed rate is the result, and was measured three times as long."""
+    search, rates = search_with(verdict, maximum=maximum)
+    assert rates == pytest.approx(measured)
     assert search.best is not None
-    assert search.best.rate == 1
+    assert search.best.rate == pytest.approx(best)
+    assert search.best.seconds == 30
 
 
 def test_search_ends_where_nothing_is_held() -> None:
@@ -164,24 +188,6 @@ def test_rate_is_a_lower_bound_unless_a_higher_one_was_not_held(verdicts: str, r
     steps = [each.split(" ", 1) for each in verdicts.split(", ")]
     held = HeldSteps.of(result(float(rate), verdict) for rate, verdict in steps)
     assert held.lower_bound_reason == reason
-
-
-def test_search_ends_where_the_generator_is_the_bottleneck() -> None:
-    """A rate whose attempts are all void counts as not held."""
-    search, rates = search_with(lambda rate, _: "held" if rate <= 50 else "void")
-    assert rates.count(64) == 3
-    assert search.best is not None
-    assert search.best.rate == 48
-
-
-def test_confirmation_goes_down_until_a_rate_is_held() -> None:
-    """A rate that only a short step holds is lowered, also below the rates of the search."""
-    search, rates = search_with(
-        lambda rate, times: "held" if rate <= (50 if times == 1 else 42) else "not held"
-    )
-    assert search.best is not None
-    assert search.best.rate == pytest.approx(48 / 1.1 / 1.1)
-    assert rates[-4:] == pytest.approx([48, 48 / 1.1, 48 / 1.1 / 1.1, 48 / 1.1])
 
 
 @pytest.mark.parametrize("disturbed", [3, 4, 8, 9])
@@ -260,12 +266,6 @@ def test_the_longest_step_of_a_rate_is_written() -> None:
     """A confirmation is worth more than the short steps before and after it."""
     steps = [result(8), result(8, times=3), result(8), result(9, "not held")]
     assert HeldSteps.of(steps).steps == [steps[1]]
-
-
-def test_maximum_ends_the_search() -> None:
-    """The highest rate to try is measured exactly, and confirmed."""
-    _, rates = search_with(lambda *_: "held", maximum=20)
-    assert rates == [4, 8, 16, 20, 20]
 
 
 @pytest.mark.parametrize(

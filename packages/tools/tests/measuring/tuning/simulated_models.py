@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from constructs_triton_tools.measuring.load_test.arrivals import due_times
+from constructs_triton_tools.measuring.load_test.open_loop import due_times
 from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
 from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError, MeasuredStep
 

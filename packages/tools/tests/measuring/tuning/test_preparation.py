@@ -11,7 +11,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.tuning.candidates import ModelSettings
 from constructs_triton_tools.measuring.tuning.machine import Machine
 from constructs_triton_tools.measuring.tuning.preparation import (
-    TuneOptions,
     draw_requests,
     find_only_model,
     find_spaces,
@@ -19,7 +18,6 @@ from constructs_triton_tools.measuring.tuning.preparation import (
 from triton_model_check.model_repository import ModelRepository
 
 MACHINE = Machine(4, "a CPU", ())
-OPTIONS = TuneOptions(latency_ms=100)
 
 
 def test_every_step_of_an_ensemble_is_searched(tmp_path: Path) -> None:
@@ -27,7 +25,7 @@ def test_every_step_of_an_ensemble_is_searched(tmp_path: Path) -> None:
     write_ensemble(tmp_path / "models")
     found = ModelRepository.from_directory(tmp_path / "models")
     assert find_only_model(found) == "chain"
-    repository, spaces = find_spaces(found, "chain", OPTIONS, MACHINE)
+    repository, spaces = find_spaces(found, "chain", MACHINE, latency_ms=100, parameters={})
     assert dict(repository.present.models) == dict.fromkeys(["first", "last", "slow"], ModelSettings())
     assert {space.least_batch for space in spaces.values()} == {64}
     assert {space.most_instances for space in spaces.values()} == {4}
@@ -36,9 +34,9 @@ def test_every_step_of_an_ensemble_is_searched(tmp_path: Path) -> None:
 def test_drawn_requests_are_distinct_and_repeat_with_the_seed(tmp_path: Path) -> None:
     """There are 32 distinct requests; the same seed gives the same, another one others."""
     write_model(tmp_path / "models", "device")
+    found = ModelRepository.from_directory(tmp_path / "models")
     first, again, other = (
-        [each.body for each in draw_requests(tmp_path / "models", "m", options)]
-        for options in (OPTIONS, OPTIONS, TuneOptions(latency_ms=100, seed=100))
+        [each.body for each in draw_requests(found, "m", seed, {})] for seed in (0, 0, 100)
     )
     assert len({*first}) == 32
     assert first == again

@@ -49,11 +49,8 @@ def build(
 
     With a current lock file and the archive in the cache, uv is not called and nothing is downloaded.
 
-    Args:
-        requirements: What it contains.
-        target: What it is for.
-        options: Options of uv about indexes. Default: those of the lock file.
-        update: Whether to choose the newest versions, and not those of the lock file.
+    ``options`` are those of uv about indexes. Default: those of the lock file. With ``update``, the newest
+    versions are chosen, and not those of the lock file.
 
     Raises:
         InvalidValueError: packages cannot be resolved or downloaded, or a file cannot be written.
@@ -125,11 +122,7 @@ def _lines(requirements: Requirements, target: EnvironmentTarget) -> tuple[str, 
 def build_locked(lock: EnvironmentLock, target: EnvironmentTarget, folder: Path, place: str) -> Path:
     """Download the packages of a lock file, and return their archive in the cache.
 
-    Args:
-        lock: The packages.
-        target: What they are for.
-        folder: Folder that relative paths in the requirements start at.
-        place: The file of the requirements in messages.
+    ``folder`` is where relative paths in the requirements start, and ``place`` their file in messages.
 
     Raises:
         InvalidValueError: a package cannot be downloaded, or the cache cannot be written.

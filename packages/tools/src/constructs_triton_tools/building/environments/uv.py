@@ -113,14 +113,9 @@ def resolve(
 ) -> str:
     """Choose a version of every package, and return them with hashes.
 
-    Args:
-        lines: Requirements and options of a requirements.txt.
-        constraints: Requirements that limit versions.
-        target: What the packages are for.
-        options: Options of uv about indexes.
-        folder: Where relative paths start.
-        place: The file of the requirements in messages.
-        preferred: Earlier result, whose versions are kept where they still fit. Default: none.
+    ``constraints`` are requirements that limit versions. ``preferred`` is an earlier result, whose versions
+    are kept where they still fit. ``folder`` is where relative paths start, and ``place`` the file of the
+    requirements in messages.
 
     Raises:
         InvalidValueError: there are no such versions, or an index cannot be reached.

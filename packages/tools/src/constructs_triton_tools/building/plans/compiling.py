@@ -35,10 +35,8 @@ Origin = Literal["this machine", "the bucket", "a job"]
 class CompiledPlan:
     """A plan, and where it comes from.
 
-    Args:
-        built: The files.
-        origin: Where it was found; ``"a job"`` has built it now.
-        seconds: How long the instance of the job ran; ``None`` without a job, or if it is not known.
+    ``origin`` is where it was found; ``"a job"`` has built it now. ``seconds`` is how long the instance of
+    the job ran; ``None`` without a job, or if it is not known.
     """
 
     built: BuiltPlan

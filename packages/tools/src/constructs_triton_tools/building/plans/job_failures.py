@@ -130,9 +130,7 @@ _FAILURES = (
 def explain_failure(texts: Iterable[str], request: JobRequest) -> str:
     """Return cause and fix of a failure, or where to look if it is not known.
 
-    Args:
-        texts: What SageMaker, the script and the log say, the most specific first.
-        request: The job.
+    ``texts`` are what SageMaker, the script and the log say, the most specific first.
     """
     values = {
         "instance": request.build.gpu.name,

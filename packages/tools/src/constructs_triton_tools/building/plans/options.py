@@ -41,10 +41,8 @@ class BuildOptions:
     def arguments(self, tensorrt: str | None, gpu: InstanceType, image: str) -> Iterator[str]:
         """Yield the arguments.
 
-        Args:
-            tensorrt: Beginning of the version of the image's TensorRT; ``None`` if it is not known.
-            gpu: A type with the GPU.
-            image: The image, for messages.
+        ``tensorrt`` is the beginning of the version of the image's TensorRT; ``None`` if it is not known.
+        ``gpu`` is a type with the GPU, and ``image`` is for messages.
 
         Raises:
             InvalidValueError: this TensorRT or GPU does not have an option.

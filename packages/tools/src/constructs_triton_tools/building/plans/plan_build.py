@@ -78,9 +78,7 @@ def group_by_gpu(names: Iterable[str], build_on: str | None) -> dict[InstanceTyp
     A plan serves all types with the same type of GPU, so the smallest of them builds it. The same compute
     capability is not enough: TensorRT warns about the plan of an L4 on an L40S.
 
-    Args:
-        names: Instance types of endpoints.
-        build_on: Instance type of the job, in place of the smallest.
+    ``build_on`` is the instance type of the job, in place of the smallest.
 
     Raises:
         InvalidValueError: a type has no NVIDIA GPU, is not known, or differs from ``build_on``.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,13 +21,12 @@ from constructs_triton_tools.local.containers.run_arguments import CONTAINER_POR
 from constructs_triton_tools.local.http_session import open_session, read_statistics
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.model_statistics import ModelStatistics
-from constructs_triton_tools.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
-from constructs_triton_tools.local.running_container import Destination
+from constructs_triton_tools.local.readiness import finish, wait_for_ping, wait_until_ready
+from constructs_triton_tools.local.running_container import RunningContainer
 from constructs_triton_tools.local.server.local_model import prepare_models
 from constructs_triton_tools.local.server.server_log import explain_failure
 from constructs_triton_tools.local.server.unpacking import provide_models
 from constructs_triton_tools.local.sources.inference_type import report_inference_type
-from constructs_triton_tools.local.sources.specs import ContainerSpec
 
 __all__ = ["EngineSettings", "TritonContainer"]
 
@@ -57,29 +54,19 @@ class EngineSettings:
 
 
 @dataclass(slots=True)
-class TritonContainer:
+class TritonContainer(RunningContainer):
     """One container of docker or podman, with a folder for its models and its log."""
 
-    label: str
-    container: ContainerSpec
     settings: EngineSettings
     image: str
     shm_bytes: int
     startup_timeout_seconds: float
-    directory: Path = field(init=False, default=Path())
-    port: int = field(init=False, default=0)
-    is_ready: bool = field(init=False, default=False)
-    #: Number of starts. Models that were loaded into an earlier container are not loaded any more.
-    generation: int = field(init=False, default=0)
-    #: An image has all backends.
-    stand_ins: dict[str, str] = field(init=False, default_factory=dict)
     _session: aiohttp.ClientSession | None = field(init=False, default=None)
     _relay: ExecRelay | None = field(init=False, default=None)
     _http_relay: ExecRelay | None = field(init=False, default=None)
     _http_port: int = field(init=False, default=0)
     _remover: AsyncChild | None = field(init=False, default=None)
     _logs: AsyncChild | None = field(init=False, default=None)
-    _watch: asyncio.Task[None] | None = field(init=False, default=None)
 
     @property
     def name(self) -> str:
@@ -87,34 +74,15 @@ class TritonContainer:
         return self.directory.name
 
     @property
-    def url(self) -> str:
-        """The start of the URL of each request that is sent with ``session``."""
-        return f"http://127.0.0.1:{self.port}"
-
-    @property
     def session(self) -> aiohttp.ClientSession:
-        """The HTTP session that reaches the container, from ``start`` to ``stop``."""
+        """The HTTP session that reaches the container."""
         assert self._session is not None
         return self._session
-
-    @property
-    def invocations(self) -> Destination:
-        """The container's ``/invocations``."""
-        return Destination(self.session, f"{self.url}/invocations")
 
     @property
     def models_directory(self) -> Path:
         """The folder that a multi-model container sees as ``/opt/ml/models``."""
         return self.directory / "models"
-
-    @property
-    def log(self) -> Path:
-        """The container's output, which SageMaker writes to the container's log stream."""
-        return self.directory / "server.log"
-
-    def report(self, line: str) -> None:
-        """Print a line for the user."""
-        self.settings.report(line)
 
     def identity(self) -> Mapping[str, object]:
         """Return the engine and the container's name."""
@@ -143,31 +111,15 @@ class TritonContainer:
             self._http_port = await self._http_relay.start()
         return await read_statistics(self.session, f"http://127.0.0.1:{self._http_port}/v2")
 
-    async def start(self) -> None:
-        """Unpack the models, start the container, and wait until ``/ping`` answers 200.
+    async def _open(self) -> None:
+        self.directory = self.directory.resolve()
+        await self._start_remover()
+        await run_in_thread(self._prepare)
+        limit = _RELAY_CONNECTIONS if self.container.is_isolated else 0
+        connector = aiohttp.TCPConnector(limit=limit)
+        self._session = open_session(connector, self.settings.invocation_timeout_seconds)
 
-        Raises:
-            ContainerExitError: it does not start. The message contains the errors of its log.
-        """
-        self.directory = Path(tempfile.mkdtemp(prefix="constructs-triton-")).resolve()
-        try:
-            await self._start_remover()
-            await run_in_thread(self._prepare)
-            limit = _RELAY_CONNECTIONS if self.container.is_isolated else 0
-            connector = aiohttp.TCPConnector(limit=limit)
-            self._session = open_session(connector, self.settings.invocation_timeout_seconds)
-            await self._start_container()
-        except BaseException:
-            await self.stop()
-            raise
-        self._watch = asyncio.create_task(self._restart_when_ended())
-
-    async def stop(self) -> None:
-        """Remove the container and its folder."""
-        self.is_ready = False
-        if self._watch is not None:
-            self._watch.cancel()
-            await asyncio.gather(self._watch, return_exceptions=True)
+    async def _close(self) -> None:
         if self._remover is not None:
             assert self._remover.stdin is not None
             await self._tell_remover("run goes on")
@@ -178,8 +130,6 @@ class TritonContainer:
             await self._session.close()
         for relay in filter(None, (self._relay, self._http_relay)):
             await relay.close()
-        if self.directory.name:  # exists if the remover was killed
-            await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
 
     async def _start_remover(self) -> None:
         folders = map(str, (self.directory, *self.settings.run_folders))
@@ -205,15 +155,13 @@ class TritonContainer:
         if not self.container.is_multi_model:
             provide_models(self.container, self._single_model)
             prepare_models(self._single_model, self.settings.report, is_exact=self.settings.is_exact)
-        report_inference_type(
-            self.container, self.image, self._single_model, lambda note: self.report(f"{self.label}: {note}")
-        )
+        report_inference_type(self.container, self.image, self._single_model, self._note)
 
     @property
     def _single_model(self) -> Path:
         return self.directory / "model"
 
-    async def _start_container(self) -> None:
+    async def _start_process(self) -> None:
         await self._tell_remover("started")
         # The engine finishes what it began, so a cancelled start waits: else the container would stay.
         try:
@@ -301,12 +249,7 @@ class TritonContainer:
         await self._end_logs()
         await self._tell_remover("removed")
 
-    async def _restart_when_ended(self) -> None:
-        """Replace the container when it has ended, as SageMaker does."""
-        while True:
-            code = await self._end()
-            self.is_ready = False
-            how = f"with exit code {code}" if code else "because it was removed"
-            self.report(f"{self.label}: the container ended {how}; starting another one")
-            await self._remove()
-            await start_again(self._start_container, self.settings.report)
+    async def _clean_up(self, code: object) -> None:
+        how = f"with exit code {code}" if code else "because it was removed"
+        self._note(f"the container ended {how}; starting another one")
+        await self._remove()

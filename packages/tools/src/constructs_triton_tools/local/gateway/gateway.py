@@ -40,11 +40,11 @@ from constructs_triton_tools.local.gateway.relay import (
     relay_as_events,
     while_connected,
 )
-from constructs_triton_tools.local.gateway.request_checks import refuse_foreign_requests
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.gateway.runtime_errors import (
     RuntimeApiError,
     model_error,
+    refuse_foreign_requests,
     validation_error,
 )
 

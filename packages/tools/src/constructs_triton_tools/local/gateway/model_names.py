@@ -45,10 +45,7 @@ def _index_file(container: ContainerSpec) -> Path | None:
 def which_archives(container: ContainerSpec, archives: Sequence[str], folder: Path) -> str:
     """Return a sentence that says which archives can be called.
 
-    Args:
-        container: The container.
-        archives: The archives on this machine.
-        folder: The folder in place of the S3 prefix.
+    ``archives`` are those on this machine, and ``folder`` is the one in place of the S3 prefix.
     """
     if container.fetch_archive is not None:
         return f"Its archives are those below {container.model_data_url}"

@@ -13,11 +13,10 @@ from constructs_triton_tools.local.gateway.inference_components import (
 )
 from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 from constructs_triton_tools.local.gateway.runtime_errors import validation_error
-from constructs_triton_tools.local.gateway.traffic import ShadowShare, TrafficShare
 from constructs_triton_tools.local.running_container import RunningContainer
-from constructs_triton_tools.local.sources.specs import EndpointSpec
+from constructs_triton_tools.local.sources.specs import EndpointSpec, VariantSpec
 
-__all__ = ["RunningEndpoint"]
+__all__ = ["RunningEndpoint", "ShadowShare", "TrafficShare"]
 
 
 async def _statistics(server: RunningContainer) -> dict[str, Any]:
@@ -76,3 +75,42 @@ class RunningEndpoint:
     def shadows_of_next(self) -> tuple[LocalVariant, ...]:
         """Return the shadow variants that receive a copy of the next request."""
         return tuple(shadow for shadow, share in self._shadows if share.takes_next())
+
+
+class TrafficShare:
+    """Chooses variants by smooth weighted round robin.
+
+    Over any sequence of requests each variant's share is as close to its weight as whole requests allow. A
+    variant with weight 0 receives only requests that name it in ``TargetVariant``.
+    """
+
+    def __init__(self, variants: Sequence[VariantSpec]) -> None:
+        self._weights = {variant.name: variant.weight for variant in variants}
+        self._credits = dict.fromkeys(self._weights, 0.0)
+
+    def next(self) -> str:
+        """Return the variant for the next request; the first one if all weights are 0."""
+        total = sum(self._weights.values())
+        for name, weight in self._weights.items():
+            self._credits[name] += weight
+        chosen = max(
+            self._credits, key=lambda name: self._credits[name] if self._weights[name] else -total - 1
+        )
+        self._credits[chosen] -= total
+        return chosen
+
+
+class ShadowShare:
+    """Chooses the requests that a shadow variant receives: its weight relative to production's."""
+
+    def __init__(self, production: VariantSpec, shadow: VariantSpec) -> None:
+        self._fraction = min(1.0, shadow.weight / production.weight) if production.weight else 0.0
+        self._credit = 0.0
+
+    def takes_next(self) -> bool:
+        """Return whether the next request is copied."""
+        self._credit += self._fraction
+        if self._credit < 1.0:
+            return False
+        self._credit -= 1.0
+        return True

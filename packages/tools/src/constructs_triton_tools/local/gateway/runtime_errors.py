@@ -7,13 +7,22 @@ the error's name) and messages that the service has been seen to send.
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from uuid import uuid4
 
 from aiohttp import web
 
+from constructs_triton_core.untrusted.web_pages import foreign_header
 from constructs_triton_tools.local.sources.specs import EndpointSpec
 
-__all__ = ["RuntimeApiError", "model_error", "model_not_ready", "service_unavailable", "validation_error"]
+__all__ = [
+    "RuntimeApiError",
+    "model_error",
+    "model_not_ready",
+    "refuse_foreign_requests",
+    "service_unavailable",
+    "validation_error",
+]
 
 #: The longest message that the service model allows, in characters.
 _MESSAGE_LIMIT = 2048
@@ -79,3 +88,19 @@ def model_error(
         OriginalMessage=text[:_MESSAGE_LIMIT],
         LogStreamArn=f"arn:aws:logs:{endpoint.region}:{endpoint.account}:log-group:{group}",
     )
+
+
+_HEADERS = ("Host", "Origin", "Sec-Fetch-Site")
+
+
+@web.middleware
+async def refuse_foreign_requests(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Answer 403 unless the host, and the origin if there is one, are loopback."""
+    headers = (request.headers.getall(name, []) for name in _HEADERS)
+    wrong = foreign_header(*headers)
+    if wrong is not None:
+        message = f"{wrong}; call the address that `local up` prints"
+        return RuntimeApiError(403, "AccessDeniedException", message).response()
+    return await handler(request)

@@ -59,10 +59,8 @@ def fault_of(status: int, error: bytes, *, is_multi_model: bool) -> Fault:
     A ``TritonError`` with ``INVALID_ARG`` blames the request, if the container passes its code on. Any other
     error that the catalogue does not know is the model's own.
 
-    Args:
-        status: Status of the gateway's response, at least 400.
-        error: Body of the response.
-        is_multi_model: Whether a multi-model container answered, which has one status for all errors.
+    ``error`` is the body of the response, whose ``status`` is at least 400. A multi-model container has one
+    status for all errors.
     """
     original = original_status(error)
     message = original_message(error)

@@ -18,7 +18,7 @@ from aiohttp import web
 from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.local.gateway.listener import HOST, listen, serving
-from constructs_triton_tools.local.gateway.request_checks import refuse_foreign_requests
+from constructs_triton_tools.local.gateway.runtime_errors import refuse_foreign_requests
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.options import PAGE_PATH
 from constructs_triton_tools.local.page.page_files import PageFiles, secure

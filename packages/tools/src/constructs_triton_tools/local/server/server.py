@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import socket
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,14 +13,19 @@ from typing import Any
 import aiohttp
 
 from constructs_triton_core.errors import ContainerExitError
+from constructs_triton_core.facts.limits import INVOCATION_TIMEOUT_SECONDS
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.model_statistics import ModelStatistics
-from constructs_triton_tools.local.readiness import start_again, wait_for_ping, wait_until_ready
-from constructs_triton_tools.local.running_container import Destination
+from constructs_triton_tools.local.readiness import wait_for_ping, wait_until_ready
+from constructs_triton_tools.local.running_container import Destination, RunningContainer
 from constructs_triton_tools.local.server.connection import ServerConnection
-from constructs_triton_tools.local.server.front_end_ports import private_addresses, reserve_port
+from constructs_triton_tools.local.server.front_end_ports import (
+    FrontEndPorts,
+    private_addresses,
+    reserve_port,
+)
 from constructs_triton_tools.local.server.http_front_end import HttpFrontEnd
-from constructs_triton_tools.local.server.installation import make_backends
+from constructs_triton_tools.local.server.installation import ModelPython, TritonInstallation, make_backends
 from constructs_triton_tools.local.server.known_hangs import make_loadable
 from constructs_triton_tools.local.server.local_model import fit_models
 from constructs_triton_tools.local.server.memory import fitted_environment, session_bytes
@@ -34,14 +37,13 @@ from constructs_triton_tools.local.server.server_log import (
     raise_if_stub_ended,
     read_log,
 )
-from constructs_triton_tools.local.server.server_settings import ServerSettings
 from constructs_triton_tools.local.server.supervisor_process import SupervisorProcess
 from constructs_triton_tools.local.server.unpacking import provide_models
 from constructs_triton_tools.local.sources.inference_type import report_inference_type
-from constructs_triton_tools.local.sources.specs import ContainerSpec
+from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
 from triton_model_check.model_config.target import Target
 
-__all__ = ["TritonServer"]
+__all__ = ["ServerSettings", "TritonServer"]
 
 #: The port that SageMaker calls in a container.
 _CONTAINER_PORT = 8080
@@ -51,23 +53,39 @@ _GRACE_SECONDS = 5.0
 _STARTUP_TIMEOUT_SECONDS = 120.0
 
 
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """The settings that all servers of a run share. ``report`` prints a line for the user."""
+
+    installation: TritonInstallation
+    python: ModelPython
+    report: Callable[[str], None]
+    startup_timeout_seconds: float | None = None
+    invocation_timeout_seconds: float = INVOCATION_TIMEOUT_SECONDS
+    #: Whether each server has a private /opt/ml, as in the container.
+    has_private_mounts: bool = False
+    #: Whether each server listens on a Unix socket in its folder instead of all network interfaces.
+    has_private_addresses: bool = False
+    #: Whether servers with network isolation run without a network.
+    has_network_isolation: bool = False
+    #: Whether models whose instance groups this machine cannot run are refused.
+    is_exact: bool = False
+    #: Replacements for backends that the server does not have; ``None`` for none.
+    stand_ins: StandIns | None = None
+    #: Folders of the whole run, which the supervisors delete when it ends.
+    run_folders: tuple[Path, ...] = ()
+    front_end_ports: FrontEndPorts = field(default_factory=FrontEndPorts)
+
+
 @dataclass(slots=True)
-class TritonServer:
+class TritonServer(RunningContainer):
     """One container: a tritonserver in a private folder, started by a supervisor process."""
 
-    label: str
-    container: ContainerSpec
     settings: ServerSettings
     startup_timeout_seconds: float = _STARTUP_TIMEOUT_SECONDS
-    directory: Path = field(init=False, default=Path())
     port: int = field(init=False, default=_CONTAINER_PORT)
-    is_ready: bool = field(init=False, default=False)
-    #: Number of starts. Models that were loaded into an earlier process are not loaded any more.
-    generation: int = field(init=False, default=0)
     #: The server's process id, which is also the id of its session and process group.
     process_id: int = field(init=False, default=0)
-    #: Models that a stand-in runs, and what runs each of them.
-    stand_ins: dict[str, str] = field(init=False, default_factory=dict)
     #: Environment variables that adapt the server to this machine; the template overrides them.
     _fitted: dict[str, str] = field(init=False, default_factory=dict)
     #: Reserves ``port`` for this server if it listens on all interfaces.
@@ -76,19 +94,13 @@ class TritonServer:
     _http: HttpFrontEnd = field(init=False)
     _invocations: Destination | None = field(init=False, default=None)
     _supervisor: SupervisorProcess | None = field(init=False, default=None)
-    _watch: asyncio.Task[None] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._http = HttpFrontEnd.of(self.container, self.settings.invocation_timeout_seconds)
 
     @property
-    def url(self) -> str:
-        """The start of the URL of each request that is sent with ``session``."""
-        return f"http://127.0.0.1:{self.port}"
-
-    @property
     def session(self) -> aiohttp.ClientSession:
-        """The HTTP session that reaches this server, from ``start`` to ``stop``."""
+        """The HTTP session that reaches this server."""
         assert self._connection is not None
         return self._connection.session
 
@@ -107,13 +119,6 @@ class TritonServer:
         """The folder in place of ``/opt/ml/models`` of a multi-model container."""
         return self.container_directory / "models"
 
-    def report(self, line: str) -> None:
-        """Print a line for the user."""
-        self.settings.report(line)
-
-    def _note(self, line: str) -> None:
-        self.report(f"{self.label}: {line}")
-
     def identity(self) -> Mapping[str, object]:
         """Return the id of the server's process."""
         return {"process_id": self.process_id}
@@ -123,12 +128,7 @@ class TritonServer:
         return session_bytes(self.process_id)
 
     def prepare_target_model(self, model: Path, target_model: str) -> None:
-        """Fit an unpacked model of a multi-model container to this machine.
-
-        Raises:
-            LocalEndpointError: the server would wait forever, or lacks a backend without a stand-in.
-            MissingDependencyError: a stand-in's package is not installed.
-        """
+        """Fit an unpacked model to this machine and to the backends of the server."""
         # Servers since 25.09 answer this, while the bundled server would wait forever.
         make_loadable(model, Target(mode="multi-model"), self.settings.python, self._note)
         self.prepare_models(model, "", target_model)
@@ -149,11 +149,6 @@ class TritonServer:
         return str(CONTAINER_FOLDER / path.relative_to(self.container_directory))
 
     @property
-    def log(self) -> Path:
-        """The server's output, which SageMaker writes to the container's log stream."""
-        return self.directory / "server.log"
-
-    @property
     def shm_prefix(self) -> str:
         """The prefix of the names of this server's shared-memory regions."""
         return f"triton_{self.directory.name}"
@@ -162,42 +157,23 @@ class TritonServer:
         """Return what the server has counted of each model."""
         return await self._http.statistics()
 
-    async def start(self) -> None:
-        """Unpack the models, start the server, and wait until ``/ping`` answers 200.
-
-        Raises:
-            ContainerExitError: it does not start. The message contains the errors of its log.
-        """
-        self.directory = Path(tempfile.mkdtemp(prefix="constructs-triton-"))
-        try:
-            self.connect()
-            await self._start_supervisor()
-            await run_in_thread(self._prepare)
-            await self._start_process()
-        except BaseException:
-            await self.stop()
-            raise
-        self._watch = asyncio.create_task(self._restart_when_ended())
+    async def _open(self) -> None:
+        self.connect()
+        await self._start_supervisor()
+        await run_in_thread(self._prepare)
 
     def connect(self) -> None:
         """Open ``session``; the server may start later."""
         folder = self.directory if self.settings.has_private_addresses else None
         self._connection = ServerConnection(folder, self.settings.invocation_timeout_seconds)
 
-    async def stop(self) -> None:
-        """Stop the server and its child processes, and delete its folder and shared memory."""
-        self.is_ready = False
-        if self._watch is not None:
-            self._watch.cancel()
-            await asyncio.gather(self._watch, return_exceptions=True)
+    async def _close(self) -> None:
         await self._http.close()  # first: the server waits seconds for an open connection before it ends
         if self._supervisor is not None:
             await self._supervisor.close()
         if self._connection is not None:
             await self._connection.close()
         self._release_port()
-        if self.directory.name:  # exists if the supervisor was killed
-            await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
 
     async def _start_supervisor(self) -> None:
         folders = self.directory, *self.settings.run_folders
@@ -251,7 +227,7 @@ class TritonServer:
         ping = wait_for_ping(
             self.session, self.url, lambda: raise_if_stub_ended(self.label, read_log(self.log))
         )
-        why = await wait_until_ready(ping, supervisor.read_event("ended"), timeout)
+        why = await wait_until_ready(ping, self._end(), timeout)
         if why is not None:
             log = explain_failure(read_log(self.log), self.container.image)
             raise ContainerExitError(f"{self.label}: the Triton server {why}\n{log}")
@@ -315,14 +291,12 @@ class TritonServer:
         mode = {"SAGEMAKER_MULTI_MODEL": "true"} if self.container.is_multi_model else {}
         return {**self._fitted, **self.container.environment, **port, **mode}
 
-    async def _restart_when_ended(self) -> None:
-        """Start the server again when it has ended, as SageMaker does with a container."""
-        while True:
-            assert self._supervisor is not None
-            code = await self._supervisor.read_event("ended")
-            self.is_ready = False
-            if code is None:
-                await self._start_supervisor()
-            how = "together with its supervisor" if code is None else f"with exit code {code}"
-            self._note(f"the Triton server ended {how}; starting it again")
-            await start_again(self._start_process, self.settings.report)
+    async def _end(self) -> object:
+        assert self._supervisor is not None
+        return await self._supervisor.read_event("ended")
+
+    async def _clean_up(self, code: object) -> None:
+        if code is None:
+            await self._start_supervisor()
+        how = "together with its supervisor" if code is None else f"with exit code {code}"
+        self._note(f"the Triton server ended {how}; starting it again")

@@ -39,11 +39,6 @@ print(json.dumps([sys.version_info[:2], folders, packages]))
 def replace_environments(repository: Path, python: Path, report: Callable[[str], None]) -> None:
     """Replace the environments of unpacked models that ``constructs-triton env build`` has built.
 
-    Args:
-        repository: The unpacked models.
-        python: Python of the models.
-        report: Prints a line for the user.
-
     Raises:
         InvalidValueError: packages cannot be resolved for this Python, or downloaded.
         LocalEndpointError: ``python`` does not run.

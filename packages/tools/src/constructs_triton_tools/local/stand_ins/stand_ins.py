@@ -8,8 +8,9 @@ Source: triton core, TritonModel::GetBackendRuntimeLibraryName.
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,10 +22,14 @@ from constructs_triton_tools.local.stand_ins.frameworks import (
     why_unsupported,
 )
 from constructs_triton_tools.local.stand_ins.replaced_models import put_in_place
-from constructs_triton_tools.local.stand_ins.tree_formats import image_version_of, tree_notices
+from triton_model_check.facts.tree_formats import unsupported_xgboost
+from triton_model_check.model_config.backends import infer_backend
 from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model_config.loaded_files import describe_file, file_to_load
+from triton_model_check.model_files.model_file import ModelFile
+from triton_model_check.model_files.trees import FIRST_UNPUBLISHED_XGBOOST
 
-__all__ = ["StandIns"]
+__all__ = ["StandIns", "image_version_of", "tree_notices"]
 
 _CODE = Path(__file__).with_name("served")
 #: The name under which the code is imported. The Python backend's own folder is in ``sys.path``.
@@ -129,3 +134,37 @@ class StandIns:
         report(f"{model.name}: backend {backend} is replaced by {self.describe(model, backend)} on the CPU")
         for notice in tree_notices(model, self.image_version):
             report(f"{model.name}: {notice}")
+
+
+_TAG = re.compile(r":(\d\d\.\d\d)-py3")
+
+
+def image_version_of(image: str) -> str | None:
+    """Return the Triton release in the tag of an image's URI, or ``None`` if the tag has none."""
+    found = _TAG.search(image)
+    return found[1] if found else None
+
+
+def tree_notices(model: ModelFolder, image_version: str | None) -> Iterator[str]:
+    """Yield a line for each XGBoost file that the image of the endpoint does not read, or may not read."""
+    for file in _files(model):
+        version = file.versions.get("xgboost")
+        if version is None:
+            continue
+        written = f"{file.path.name} was written by XGBoost {version}, which the stand-in reads"
+        major, _, minor = version.partition(".")
+        reads = image_version and unsupported_xgboost(
+            image_version, file.model_type, (int(major), int(minor))
+        )
+        if reads:
+            yield f"{written}, but image {image_version} supports {reads}"
+        elif int(major) >= FIRST_UNPUBLISHED_XGBOOST:
+            yield f"{written}; which images read it is not published"
+
+
+def _files(model: ModelFolder) -> Iterator[ModelFile]:
+    file = file_to_load(infer_backend(model), model.config)
+    if file is None or file.format != "tree":
+        return
+    for name in model.version_directories:
+        yield describe_file(file, model.directory / name, model.config, None, None)

@@ -60,10 +60,7 @@ def held_confidence(over: int, requests: int, percentile: float) -> float:
     the one that is not allowed any more. 59 requests without one over the limit give 0.95 for a 95th
     percentile.
 
-    Args:
-        over: Requests over the limit, and failed ones.
-        requests: All requests.
-        percentile: The percentile, 50 to 99.
+    ``over`` are the requests over the limit, with failed ones.
     """
     return 1 - probability_of_at_most(over, requests, 1 - percentile / 100)
 
@@ -71,10 +68,7 @@ def held_confidence(over: int, requests: int, percentile: float) -> float:
 def missed_confidence(over: int, requests: int, percentile: float) -> float:
     """Return how sure it is that the percentile of all requests is over the limit, 0 to 1.
 
-    Args:
-        over: Requests over the limit, and failed ones.
-        requests: All requests.
-        percentile: The percentile, 50 to 99.
+    ``over`` are the requests over the limit, with failed ones.
     """
     return probability_of_at_most(over - 1, requests, 1 - percentile / 100)
 
@@ -85,11 +79,8 @@ def decide(over: int, requests: int, percentile: float, *, error: float = 0.01) 
     For tests that end early: ask after each 50 requests. Each question can be wrong, so the default is
     stricter than the usual 0.05.
 
-    Args:
-        over: Requests over the limit, and failed ones.
-        requests: Requests so far.
-        percentile: The percentile, 50 to 99.
-        error: Highest probability of a wrong decision.
+    ``over`` are the requests over the limit, with failed ones, and ``error`` is the highest probability of a
+    wrong decision.
     """
     if held_confidence(over, requests, percentile) >= 1 - error:
         return Decision.HELD

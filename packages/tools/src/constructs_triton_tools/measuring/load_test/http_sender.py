@@ -105,9 +105,7 @@ class HttpSender:
 
         An error within the stream has status 200 and a message.
 
-        Args:
-            request: The request.
-            note: Called for each event with the time of the event loop at which it arrived, and its tokens.
+        ``note`` is called for each event with the time of the event loop at which it arrived, and its tokens.
         """
         aiohttp = import_aiohttp()
         from constructs_triton_tools.measuring.load_test.stream_reader import StreamReader

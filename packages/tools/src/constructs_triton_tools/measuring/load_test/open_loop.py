@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, count, takewhile
 from random import Random
 from typing import Any
 
-from constructs_triton_tools.measuring.load_test.arrivals import due_times
 from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest
 from constructs_triton_tools.measuring.load_test.samples import OK, Recording, Sample, StreamTimes
 from constructs_triton_tools.measuring.load_test.step import StepSettings
 
-__all__ = ["IsDecided", "LiveFigures", "NoteEvent", "OpenLoop", "Send", "SendStream"]
+__all__ = ["IsDecided", "LiveFigures", "NoteEvent", "OpenLoop", "Send", "SendStream", "due_times"]
 
 #: Sends one request and returns its HTTP status (0: no response) and, after an error, a message.
 Send = Callable[[PreparedRequest], Coroutine[Any, Any, tuple[int, str]]]
@@ -211,3 +210,17 @@ class OpenLoop:
         self.live.in_flight = len(self._tasks)
         first = sample.stream.first if sample.stream else None
         self.live.recent.append(sample.latency if first is None else first)
+
+
+def due_times(rate: float, seconds: float, rng: Random, *, constant: bool = False) -> Iterator[float]:
+    """Yield the times of requests in seconds from the start, in order.
+
+    Gaps are random with the mean ``1 / rate``, as those of independent callers (a Poisson process), or all of
+    the same length.
+    """
+    if constant:
+        yield from takewhile(lambda time: time < seconds, (number / rate for number in count(1)))
+        return
+    time = 0.0
+    while (time := time + rng.expovariate(rate)) < seconds:
+        yield time

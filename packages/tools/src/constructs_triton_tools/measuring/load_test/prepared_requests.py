@@ -30,12 +30,8 @@ class SigningScope:
 class PreparedRequest:
     """A request to send.
 
-    Args:
-        url: Full address.
-        headers: Headers without the signature.
-        body: The encoded request.
-        scope: Region and service of the signature; ``None`` if the request is not signed.
-        weight: Share of the mix, relative to the other requests.
+    ``headers`` are without the signature. ``scope`` is the Region and the service of the signature; ``None``
+    if the request is not signed.
     """
 
     url: str
@@ -57,11 +53,7 @@ def prepare(
     boto3 resolves the address, writes the parameters of InvokeEndpoint as headers, and decides whether the
     request is signed.
 
-    Args:
-        transport: Transport of the endpoint; nothing is sent over it.
-        invocation: The request.
-        weight: Share of the mix, relative to the other requests.
-        is_stream: Whether to call InvokeEndpointWithResponseStream in place of InvokeEndpoint.
+    Nothing is sent over ``transport``.
 
     Raises:
         InvalidValueError: an option is not a parameter of InvokeEndpoint, or ``weight`` is not positive.

@@ -92,13 +92,6 @@ def write_results(
     ``HeldSteps`` selects the steps. In the last row, ``is_lower_bound`` is ``true`` if the endpoint may hold
     a higher rate.
 
-    Args:
-        path: Path of the CSV file that planning reads.
-        metadata: What was measured.
-        steps: Results of the steps.
-        append: Whether to add the rows to an existing file instead of replacing it.
-        started: Time in the column ``started``. Default: now, in UTC.
-
     Raises:
         InvalidValueError: the file cannot be written, or has other columns than the rows to append.
     """

@@ -184,14 +184,7 @@ class StepResult:
 def evaluate(
     rate: float, settings: StepSettings, limits: Limits, recordings: Sequence[Recording]
 ) -> StepResult:
-    """Merge what the processes recorded, and decide what it means.
-
-    Args:
-        rate: Requests per second that were planned, or requests that were kept open.
-        settings: How the step was run.
-        limits: When the rate is held.
-        recordings: What each process recorded.
-    """
+    """Merge what the processes recorded, and decide what it means."""
     samples = [sample for recording in recordings for sample in recording.samples]
     good = [sample for sample in samples if sample.is_good]
     failed = [sample for sample in samples if not sample.is_good and not sample.is_closed]

@@ -76,9 +76,7 @@ class StepRunner:
     def measure(self, rate: float, settings: StepSettings) -> StepResult:
         """Send requests at one rate, or keep a number of them open, and return what was measured.
 
-        Args:
-            rate: Requests per second, or requests to keep open if ``settings`` are ``by_concurrency``.
-            settings: How the step is run.
+        With ``by_concurrency``, ``rate`` is the number of requests to keep open.
         """
         # Each step draws its own arrivals; the same test draws the same ones again.
         settings = replace(settings, seed=settings.seed + 1000 * self._steps)

@@ -25,10 +25,7 @@ EVENTS, TOKENS = "events", "tokens"
 class StreamLimits:
     """When a stream is fast enough. The defaults are no limits.
 
-    Args:
-        first_token_ms: Highest time to the first token, in milliseconds.
-        between_tokens_ms: Highest mean time between the tokens of a stream, in milliseconds.
-        latency_ms: Highest time of a whole stream, in milliseconds.
+    ``between_tokens_ms`` is a mean for each stream, and ``latency_ms`` the time of a whole stream.
 
     Raises:
         InvalidValueError: a limit is not positive.
@@ -106,12 +103,7 @@ def compute_figures(
 
     A stream that was closed before its end counts with what arrived of it.
 
-    Args:
-        recordings: What each process recorded.
-        seconds: How long requests were measured.
-        limits: Limits for the goodput.
-        percentile: Percentile of the times.
-        concurrency: Planned number of streams at a time. ``None`` computes it.
+    ``concurrency`` is the planned number of streams at a time; ``None`` computes it.
     """
     samples = [each for recording in recordings for each in recording.samples if each.stream]
     seen = [each for each in samples if each.is_good or each.is_closed]

@@ -34,9 +34,7 @@ def describe_target(transport: SageMakerTransport, *, variant: str | None = None
     Calls DescribeEndpoint, DescribeEndpointConfig and DescribeScalableTargets. A call that is denied becomes
     a note.
 
-    Args:
-        transport: Transport of the endpoint.
-        variant: Variant that answers all requests. Default: all variants share them.
+    ``variant`` answers all requests. Default: all variants share them.
 
     Raises:
         InvalidValueError: the endpoint is not in service, or has no such variant.
@@ -67,10 +65,7 @@ def find_stand_ins(endpoint_url: str, endpoint: str, *, variant: str | None = No
 
     The result is empty if a program other than ``local up`` answers at the URL.
 
-    Args:
-        endpoint_url: URL of the local run.
-        endpoint: Name of the endpoint.
-        variant: Variant or inference component that answers all requests. Default: all.
+    ``variant`` is the variant or inference component that answers all requests. Default: all.
     """
     try:
         servers = ask_gateway(endpoint_url, "/stand-ins").get(endpoint, {})

@@ -37,11 +37,7 @@ def plot_load_test(
     Of streams, draw the times to the first token and between tokens, against the rate or the open streams.
     Of several steps at one rate the last one is drawn.
 
-    Args:
-        steps: Results of a load test.
-        path: File to write; its ending decides the format, such as ``.svg`` or ``.png``.
-        limits: Latency limit to draw.
-        title: What was tested.
+    The ending of ``path`` decides the format, such as ``.svg`` or ``.png``.
 
     Raises:
         InvalidValueError: there are no answered steps, or the file cannot be written.

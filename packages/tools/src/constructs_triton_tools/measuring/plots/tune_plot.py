@@ -36,9 +36,7 @@ _DARKEST = 0.75
 def plot_tuning(result: TuneResult, path: str | PathLike[str]) -> None:
     """Draw a search as three panels.
 
-    Args:
-        result: Result of the search.
-        path: File to write; its ending decides the format, such as ``.svg`` or ``.png``.
+    The ending of ``path`` decides the format, such as ``.svg`` or ``.png``.
 
     Raises:
         InvalidValueError: the file cannot be written.

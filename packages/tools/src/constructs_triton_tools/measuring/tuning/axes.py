@@ -21,10 +21,7 @@ def search(
 ) -> None:
     """Search the settings of each model, and of several models a second time.
 
-    Args:
-        race: The race, after its beginning.
-        spaces: The limits by model.
-        order: Returns the models before each pass, the longest queue first. Default: those of ``spaces``.
+    ``order`` returns the models before each pass, the longest queue first. Default: those of ``spaces``.
     """
     for _ in range(_PASSES if len(spaces) > 1 else 1):
         before = race.best

@@ -17,7 +17,6 @@ from constructs_triton_tools.measuring.load_test.step_runner import Show, StepRu
 from constructs_triton_tools.measuring.tuning.candidates import Candidate
 from constructs_triton_tools.measuring.tuning.journal import Journal
 from constructs_triton_tools.measuring.tuning.outputs import Expected, compare_outputs, record_outputs
-from constructs_triton_tools.measuring.tuning.preparation import TuneOptions
 from constructs_triton_tools.measuring.tuning.racing import (
     CandidateRefusedError,
     MeasuredStep,
@@ -65,27 +64,21 @@ class BenchStep:
 class Bench:
     """Measures candidates with the same requests.
 
-    Args:
-        servers: Starts the candidates, and has the options of the search.
-        journal: Has the results of earlier runs.
-        is_stopped: Whether Ctrl-C was pressed: Python loses an interruption of a finalizer.
-        deadline: When the next measurement is one too many, on the clock of ``time.monotonic``.
-        show: Called twice a second while a step runs.
-        steps: Every step.
+    ``is_stopped`` returns whether Ctrl-C was pressed: Python loses an interruption of a finalizer. After
+    ``deadline``, on the clock of ``time.monotonic``, no measurement begins. ``show`` is called twice a second
+    while a step runs.
     """
 
     servers: CandidateServers
     journal: Journal
+    limits: Limits
+    seed: int = 0
+    compares_outputs: bool = True
     is_stopped: Callable[[], bool] = bool
     deadline: float = float("inf")
     show: Show | None = None
     steps: list[BenchStep] = field(default_factory=list)
     _expected: list[Expected] = field(default_factory=list)
-
-    @property
-    def options(self) -> TuneOptions:
-        """How the search is run."""
-        return self.servers.options
 
     def measure(self, candidate: Candidate, rate: float, seconds: float) -> MeasuredStep:
         """Measure a candidate at a rate, after its outputs were compared.
@@ -136,22 +129,21 @@ class Bench:
 
     def _is_disturbed(self, result: StepResult) -> bool:
         """Whether the machine was too busy to send on time, in a step that missed the limit."""
-        is_late = result.late_p99_ms > _LATE_SHARE * self.options.latency_ms
+        is_late = result.late_p99_ms > _LATE_SHARE * self.limits.latency_ms
         return is_late and result.verdict is Verdict.NOT_HELD and not result.errors
 
     def _run(
         self, running: RunningCandidate, candidate: Candidate, rate: float, seconds: float
     ) -> StepResult:
-        limits = self.options.limits
         prepared = [prepare(running.transport, request) for request in self.servers.requests]
-        runner = StepRunner(prepared, limits, show=self.show, is_decided=MissDetector(limits))
-        in_flight = ceil(_IN_FLIGHT * rate * self.options.latency_ms / 1000)
+        runner = StepRunner(prepared, self.limits, show=self.show, is_decided=MissDetector(self.limits))
+        in_flight = ceil(_IN_FLIGHT * rate * self.limits.latency_ms / 1000)
         settings = StepSettings(
             seconds=max(1.0, round(seconds, 1)),
             warm_up_seconds=LEAD_SECONDS,
             max_in_flight=max(_LEAST_IN_FLIGHT, in_flight),
             # The steps of each candidate have the same random arrivals, in the same order.
-            seed=self.options.seed + sum(step.candidate == candidate for step in self.steps),
+            seed=self.seed + sum(step.candidate == candidate for step in self.steps),
         )
         return runner.measure(rate, settings)
 
@@ -177,7 +169,7 @@ class Bench:
     def _start_and_compare(self, candidate: Candidate) -> dict[str, Any]:
         self._refuse_after_deadline()
         requests = self.servers.requests
-        if self.options.compares_outputs and not self._expected:
+        if self.compares_outputs and not self._expected:
             running = self.servers.get(self.servers.repository.present)
             self._expected = record_outputs(running.transport, requests)
         try:

@@ -25,9 +25,7 @@ _MOST_BYTES = 64 << 20
 class Journal:
     """The results of a search by question; equal questions are counted.
 
-    Args:
-        path: File with one JSON value per line.
-        inputs: What the results depend on, by a name for people.
+    ``inputs`` are what the results depend on, by a name for people.
 
     Raises:
         InvalidValueError: the file belongs to other inputs, or is not a journal.

@@ -11,15 +11,17 @@ from typing import Unpack
 
 from constructs_triton_client import Invocation
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
+from constructs_triton_tools.declared_options import complete, part, takes
 from constructs_triton_tools.local.options import LocalRunOptions
+from constructs_triton_tools.measuring.load_test.step import Limits
 from constructs_triton_tools.measuring.tuning.bench import Bench
 from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
 from constructs_triton_tools.measuring.tuning.comparison import Comparison, compare_rounds
 from constructs_triton_tools.measuring.tuning.journal import Journal
 from constructs_triton_tools.measuring.tuning.machine import check_backends, read_machine
+from constructs_triton_tools.measuring.tuning.options import ComparisonOptions
 from constructs_triton_tools.measuring.tuning.preparation import (
     Inputs,
-    TuneOptions,
     draw_requests,
     encode_inputs,
     find_only_model,
@@ -50,39 +52,19 @@ class _TwoRepositories(TunedRepository):
             super().copy(candidate, target)
 
 
+@takes(ComparisonOptions)
 def compare_repositories(
     first: str | Path,
     second: str | Path,
     *,
-    latency_ms: float,
     model: str | None = None,
     requests: Sequence[Inputs | Invocation] | None = None,
-    percentile: float = 95,
     rounds: int = 5,
-    step_seconds: float = 8.0,
-    accept_stand_in: bool = False,
-    compares_outputs: bool = True,
-    seed: int = 0,
-    **local: Unpack[LocalRunOptions],
+    **options: Unpack[ComparisonOptions],
 ) -> Comparison:
     """Compare the rates that a model holds in two repositories, in turns, on this machine.
 
     The repositories have a model of the same name, for example with another ``config.pbtxt`` or other code.
-
-    Args:
-        first: Repository with the present configuration.
-        second: Repository with the other configuration.
-        latency_ms: Highest latency in milliseconds, counted from when a request was due.
-        model: The model to serve. Default: the only top-level model.
-        requests: Inputs by name for each request, with the batch dimension. Default: random values.
-        percentile: Percentile of the latency that must be within the limit, 50 to 99.
-        rounds: Number of rounds, at least 2. Each measures both configurations, in random order.
-        step_seconds: Length of a step; a round has about six.
-        accept_stand_in: Whether to measure a framework's Python package in place of a backend that is not
-            installed.
-        compares_outputs: Whether the second must have the outputs of the first.
-        seed: Start of the random arrivals and values.
-        **local: Options of :meth:`LocalEndpoint.from_repository`, such as ``engine`` and ``images``.
 
     Returns:
         How many times the rate of the first the second has, with an interval; its ``verdict`` is "faster",
@@ -91,7 +73,16 @@ def compare_repositories(
     Raises:
         InvalidValueError: an argument is out of range, or a configuration holds no rate within the limit.
         LocalEndpointError: a model does not start, its outputs differ, or the machine is too busy.
+
+    Args:
+        first: Repository with the present configuration.
+        second: Repository with the other configuration.
+        model: The model to serve. Default: the only top-level model.
+        requests: Inputs by name for each request, with the batch dimension. Default: random values.
+        rounds: Number of rounds, at least 2. Each measures both configurations, in random order.
     """
+    chosen = complete("compare_repositories()", options, ComparisonOptions)
+    local = part(chosen, LocalRunOptions)
     if rounds < 2:
         raise InvalidValueError(f"rounds: must be at least 2, got {rounds}; use 5")
     found, second_found = (ModelRepository.from_directory(each) for each in (first, second))
@@ -100,56 +91,51 @@ def compare_repositories(
     first_placed, second_placed = map(with_environments, (found, second_found))
     repository = _TwoRepositories(first_placed, name, _FIRST, TunedRepository(second_placed, name, _SECOND))
     with tempfile.TemporaryDirectory() as folder:
-        options = TuneOptions(
-            latency_ms=latency_ms,
-            percentile=percentile,
-            output=Path(folder),
-            step_seconds=step_seconds,
-            accept_stand_in=accept_stand_in,
-            compares_outputs=compares_outputs,
-            seed=seed,
-        )
         for each in (repository, repository.second):
-            check_backends(each, local, accept_stand_in=accept_stand_in)
-        drawn = requests or draw_requests(Path(first), name, options)
+            check_backends(each, local, accept_stand_in=chosen["accept_stand_in"])
+        drawn = requests or draw_requests(found, name, chosen["seed"], {})
         invocations = [encode_inputs(each) for each in drawn]
-        with (
-            closing(Journal(options.output / "journal.jsonl", {})) as journal,
-            closing(CandidateServers(repository, invocations, options, local, read_machine())) as servers,
-        ):
+        servers = CandidateServers(repository, invocations, Path(folder, "running"), local, read_machine())
+        with closing(Journal(Path(folder, "journal.jsonl"), {})) as journal, closing(servers):
             servers.keep((_FIRST, _SECOND))
-            bench = Bench(servers, journal)
+            bench = Bench(
+                servers,
+                journal,
+                Limits(latency_ms=chosen["latency_ms"], percentile=chosen["percentile"]),
+                seed=chosen["seed"],
+                compares_outputs=chosen["compares_outputs"],
+            )
             try:
-                return _compare(bench, rounds)
+                return _compare(bench, rounds, chosen["step_seconds"])
             except (CandidateRefusedError, SearchStoppedError) as error:
                 raise LocalEndpointError(f"{name}: {error}") from None
 
 
-def _compare(bench: Bench, rounds: int) -> Comparison:
-    options, rate, estimates = bench.options, bench.measure_alone() / 2, {}
+def _compare(bench: Bench, rounds: int, step_seconds: float) -> Comparison:
+    rate, estimates = bench.measure_alone() / 2, {}
     for each in (_FIRST, _SECOND):
-        estimates[each] = rate = _estimate(bench, each, rate)
+        estimates[each] = rate = _estimate(bench, each, rate, step_seconds / 2)
     found = list(
         measure_rounds(
             bench.measure,
             estimates,
-            latency_ms=options.latency_ms,
-            seconds=options.step_seconds,
+            latency_ms=bench.limits.latency_ms,
+            seconds=step_seconds,
             rounds=rounds,
-            seed=options.seed,
+            seed=bench.seed,
         )
     )
     return compare_rounds([each[_FIRST] for each in found], [each[_SECOND] for each in found])
 
 
-def _estimate(bench: Bench, candidate: Candidate, first_rate: float) -> float:
-    race = Race(bench.measure, candidate, bench.options.step_seconds / 2)
+def _estimate(bench: Bench, candidate: Candidate, first_rate: float, step_seconds: float) -> float:
+    race = Race(bench.measure, candidate, step_seconds)
     race.begin(first_rate)
     rate = race.trials[candidate].rate
     if not rate:
         which = "first" if candidate == _FIRST else "second"
         raise InvalidValueError(
             f"latency_ms: the {which} configuration holds no rate within the limit, got "
-            f"{bench.options.latency_ms:g}; raise it"
+            f"{bench.limits.latency_ms:g}; raise it"
         )
     return rate

@@ -26,13 +26,7 @@ _QUERY_SECONDS = 20
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine that runs the candidates.
-
-    Args:
-        cpus: Number of CPUs.
-        cpu: Name of the CPU.
-        gpus: Name of each GPU.
-    """
+    """The machine that runs the candidates."""
 
     cpus: int
     cpu: str

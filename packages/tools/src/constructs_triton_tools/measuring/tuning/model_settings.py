@@ -25,10 +25,7 @@ _MOST_INSTANCES = 8
 def read_settings(folder: ModelFolder, gpu_count: int, parameters: Collection[str] = ()) -> ModelSettings:
     """Return the settings of a model as the server completes them.
 
-    Args:
-        folder: The model.
-        gpu_count: GPUs of the machine.
-        parameters: Further parameters of the backend to read.
+    ``parameters`` are further parameters of the backend to read.
 
     Raises:
         InvalidValueError: a search cannot tune this model.
@@ -70,12 +67,7 @@ def find_space(
 ) -> SearchSpace:
     """Return within which limits a model is searched.
 
-    Args:
-        folder: The model.
-        latency_ms: The limit; delays are a part of it.
-        cpus: CPUs of the machine; a model on CPUs gets at most one instance for each.
-        gpu_count: GPUs of the machine.
-        parameters: Values to try of parameters of the backend.
+    Delays are a part of the latency's limit. A model on CPUs gets at most one instance for each.
     """
     config = complete(folder, Target(gpu_count=gpu_count)).config
     is_on_gpu = any(group.kind == group.KIND_GPU for group in config.instance_group)
@@ -106,10 +98,7 @@ def write_settings(config: Any, present: ModelSettings, settings: ModelSettings)
 
     What the settings leave as it is at present stays as it is written.
 
-    Args:
-        config: Message of the present configuration, as it is written.
-        present: Its settings.
-        settings: The settings to write.
+    ``config`` is the message of the present configuration, as it is written.
     """
     written = type(config)()
     written.CopyFrom(config)

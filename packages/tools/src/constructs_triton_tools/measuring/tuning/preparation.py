@@ -1,17 +1,15 @@
-"""What a search needs to know before it measures: options, models, limits and data."""
+"""What a search needs to know before it measures: models, limits and data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_client import Invocation
 from constructs_triton_client.wire import encode_request
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.measuring.load_test.step import Limits
-from constructs_triton_tools.measuring.sample_inputs import sample_inputs
+from constructs_triton_tools.measuring.sample_inputs import sample_model
 from constructs_triton_tools.measuring.tuning.candidates import Candidate, SearchSpace
 from constructs_triton_tools.measuring.tuning.machine import Machine
 from constructs_triton_tools.measuring.tuning.model_settings import find_space, read_settings
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Inputs",
-    "TuneOptions",
     "draw_requests",
     "encode_inputs",
     "find_only_model",
@@ -35,37 +32,6 @@ __all__ = [
 ]
 
 Inputs = Mapping[str, "NDArray[Any]"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TuneOptions:
-    """How a search is run; see ``tune``."""
-
-    latency_ms: float
-    percentile: float = 95
-    budget_minutes: float = 20
-    output: Path = Path("tuned")
-    step_seconds: float = 4.0
-    parameters: Mapping[str, Sequence[str]] | None = None
-    calls: Mapping[str, Sequence[str]] | None = None
-    shapes: Mapping[str, Sequence[int]] | None = None
-    accept_stand_in: bool = False
-    compares_outputs: bool = True
-    seed: int = 0
-
-    @property
-    def limits(self) -> Limits:
-        """When a rate is held."""
-        return Limits(latency_ms=self.latency_ms, percentile=self.percentile)
-
-    def __post_init__(self) -> None:
-        _ = self.limits  # checks the latency and the percentile
-        if not 1 <= self.step_seconds <= 600:
-            raise InvalidValueError(f"step_seconds: must be from 1 to 600, got {self.step_seconds:g}; use 4")
-        if not 1 <= self.budget_minutes <= 7 * 24 * 60:
-            raise InvalidValueError(
-                f"budget_minutes: must be at least 1 and at most a week, got {self.budget_minutes:g}; use 20"
-            )
 
 
 def find_only_model(repository: ModelRepository) -> str:
@@ -84,7 +50,12 @@ def find_only_model(repository: ModelRepository) -> str:
 
 
 def find_spaces(
-    found: ModelRepository, model: str, options: TuneOptions, machine: Machine
+    found: ModelRepository,
+    model: str,
+    machine: Machine,
+    *,
+    latency_ms: float,
+    parameters: Mapping[str, Sequence[str]],
 ) -> tuple[TunedRepository, dict[str, SearchSpace]]:
     """Return the model with its present settings and those of all models that it needs, and their limits.
 
@@ -92,14 +63,14 @@ def find_spaces(
         InvalidValueError: a search cannot tune one of the models.
     """
     found.model(model)
-    gpus, parameters = len(machine.gpus), options.parameters or {}
+    gpus = len(machine.gpus)
     folders = [found.models[name] for name in found.closure(model)]
     searched = [folder for folder in folders if not folder.is_ensemble]
     present = Candidate(tuple((each.name, read_settings(each, gpus, parameters)) for each in searched))
     least = _batches_of_ensembles(folders)
     spaces = {
         each.name: replace(
-            find_space(each, options.latency_ms, cpus=machine.cpus, gpu_count=gpus, parameters=parameters),
+            find_space(each, latency_ms, cpus=machine.cpus, gpu_count=gpus, parameters=parameters),
             least_batch=least.get(each.name, 1),
         )
         for each in searched
@@ -118,15 +89,16 @@ def _batches_of_ensembles(folders: Sequence[ModelFolder]) -> dict[str, int]:
     return found
 
 
-def draw_requests(repository: Path, model: str, options: TuneOptions) -> Iterator[Invocation]:
+def draw_requests(
+    repository: ModelRepository, model: str, seed: int, shapes: Mapping[str, Sequence[int]]
+) -> Iterator[Invocation]:
     """Yield requests with random values for every input of a model.
 
     Raises:
         InvalidValueError: the inputs of the model are not known.
     """
     for number in range(REQUESTS):
-        seed = options.seed + number
-        samples = sample_inputs(repository, model, [], options.shapes or {}, is_random=True, seed=seed)
+        samples = sample_model(repository.model(model), shapes, is_random=True, seed=seed + number)
         datatypes = {name: "BF16" for name, (_, datatype) in samples.items() if datatype == "BF16"}
         arrays = {name: array for name, (array, _) in samples.items()}
         yield encode_inputs(arrays, datatypes)

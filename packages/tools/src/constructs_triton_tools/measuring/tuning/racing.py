@@ -7,14 +7,17 @@ candidates.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf, sqrt
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_tools.measuring.tuning.candidates import Candidate
+
+if TYPE_CHECKING:
+    from constructs_triton_tools.measuring.load_test.open_loop import LiveFigures
 
 __all__ = [
     "CandidateRefusedError",
@@ -24,6 +27,7 @@ __all__ = [
     "Race",
     "SearchStoppedError",
     "Trial",
+    "TuneListener",
 ]
 
 # A candidate must hold this many times the best rate.
@@ -98,6 +102,28 @@ class Trial(NamedTuple):
         if not self.rate:
             return "-"
         return f"{'< ' if self.outcome is Outcome.BELOW else ''}{self.rate:.1f}"
+
+
+class TuneListener:
+    """Ignores everything; a display overrides what it shows."""
+
+    #: Whether ``show`` is called while a step runs.
+    shows_steps = False
+
+    def on_begin(self, known: int) -> None:
+        """The search begins, with this number of results of an earlier run."""
+
+    def on_trial(self, trial: Trial) -> None:
+        """A candidate was tried."""
+
+    def on_compare(self, finalists: Sequence[Candidate], rounds: int) -> None:
+        """The comparison begins, with this number of rounds."""
+
+    def on_round(self, number: int, candidate: Candidate, rate: float) -> None:
+        """A finalist was measured in a round, from 0."""
+
+    def show(self, rate: float, seconds: float, live: LiveFigures) -> None:
+        """A step at this rate has run for some seconds."""
 
 
 @dataclass(slots=True)

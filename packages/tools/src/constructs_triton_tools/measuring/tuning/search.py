@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from math import ceil
 from pathlib import Path
@@ -16,12 +16,14 @@ from blake3 import blake3
 
 from constructs_triton_client import Invocation
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, LocalEndpointError
+from constructs_triton_tools.declared_options import complete, part, takes
 from constructs_triton_tools.local.options import LocalRunOptions
+from constructs_triton_tools.measuring.load_test.step import Limits
 from constructs_triton_tools.measuring.tuning.axes import count_candidates, search
 from constructs_triton_tools.measuring.tuning.bench import Bench
 from constructs_triton_tools.measuring.tuning.journal import Journal
-from constructs_triton_tools.measuring.tuning.listener import TuneListener
 from constructs_triton_tools.measuring.tuning.machine import check_backends, describe_server, read_machine
+from constructs_triton_tools.measuring.tuning.options import TuneOptions
 from constructs_triton_tools.measuring.tuning.outcome import (
     Facts,
     TuneResult,
@@ -31,41 +33,34 @@ from constructs_triton_tools.measuring.tuning.outcome import (
 )
 from constructs_triton_tools.measuring.tuning.preparation import (
     Inputs,
-    TuneOptions,
     draw_requests,
     encode_inputs,
     find_only_model,
     find_spaces,
 )
-from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError, Race, SearchStoppedError
+from constructs_triton_tools.measuring.tuning.racing import (
+    CandidateRefusedError,
+    Race,
+    SearchStoppedError,
+    TuneListener,
+)
 from constructs_triton_tools.measuring.tuning.results import write_tuning
-from constructs_triton_tools.measuring.tuning.rounds import Round, choose_finalists, measure_rounds
-from constructs_triton_tools.measuring.tuning.schedule import Schedule
+from constructs_triton_tools.measuring.tuning.rounds import Round, Schedule, choose_finalists, measure_rounds
 from constructs_triton_tools.measuring.tuning.servers import CandidateServers
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 
-__all__ = ["BatchingFaultError", "TuneOptions", "Tuning", "tune"]
+__all__ = ["BatchingFaultError", "Tuning", "tune"]
 
 
+@takes(TuneOptions)
 def tune(
     repository: str | Path,
     *,
-    latency_ms: float,
     model: str | None = None,
     requests: Sequence[Inputs | Invocation] | None = None,
-    percentile: float = 95,
-    budget_minutes: float = 20,
-    output: str | Path = "tuned",
-    step_seconds: float = 4.0,
-    parameters: Mapping[str, Sequence[str]] | None = None,
-    calls: Mapping[str, Sequence[str]] | None = None,
-    shapes: Mapping[str, Sequence[int]] | None = None,
-    accept_stand_in: bool = False,
-    compares_outputs: bool = True,
-    seed: int = 0,
     listener: TuneListener | None = None,
-    **local: Unpack[LocalRunOptions],
+    **options: Unpack[TuneOptions],
 ) -> TuneResult:
     """Search the configuration of a model that holds the highest rate, on this machine.
 
@@ -74,46 +69,19 @@ def tune(
     the ``config.pbtxt`` of each model that changes to ``output``. The repository is not changed. After an
     interruption the next call continues with the results in ``output``.
 
-    Args:
-        repository: The model repository.
-        latency_ms: Highest latency in milliseconds, counted from when a request was due.
-        model: The model to serve. Default: the only top-level model.
-        requests: Inputs by name for each request, with the batch dimension. Default: random values.
-        percentile: Percentile of the latency that must be within the limit, 50 to 99.
-        budget_minutes: Time after which the search ends.
-        output: Folder of the results, which is created.
-        step_seconds: Length of a step; one that confirms a rate is twice as long.
-        parameters: Values to try of parameters of the backend, such as ``{"threads": ["1", "2"]}``.
-        calls: Models that a Python model calls and whose names its source does not contain as strings.
-        shapes: Dims of inputs for random values, without the batch dimension. Default: 1 for each variable
-            size.
-        accept_stand_in: Whether to measure a framework's Python package in place of a backend that is not
-            installed.
-        compares_outputs: Whether a candidate must have the outputs of the present configuration.
-        seed: Start of the random arrivals and values.
-        listener: Gets each result, for a display.
-        **local: Options of :meth:`LocalEndpoint.from_repository`, such as ``engine`` and ``images``.
-
     Raises:
         InvalidValueError: an argument is out of range, or the model cannot be tuned.
         LocalEndpointError: the present configuration does not start, or its outputs vary.
         MissingDependencyError: a package that is needed is not installed.
         RepositoryError: a configuration has errors.
+
+    Args:
+        repository: The model repository.
+        model: The model to serve. Default: the only top-level model.
+        requests: Inputs by name for each request, with the batch dimension. Default: random values.
+        listener: Gets each result, for a display.
     """
-    options = TuneOptions(
-        latency_ms=latency_ms,
-        percentile=percentile,
-        budget_minutes=budget_minutes,
-        output=Path(output),
-        step_seconds=step_seconds,
-        parameters=parameters,
-        calls=calls,
-        shapes=shapes,
-        accept_stand_in=accept_stand_in,
-        compares_outputs=compares_outputs,
-        seed=seed,
-    )
-    return Tuning(Path(repository), model, options, local, requests).run(listener)
+    return Tuning(Path(repository), model, options, requests).run(listener)
 
 
 class BatchingFaultError(LocalEndpointError):
@@ -123,12 +91,7 @@ class BatchingFaultError(LocalEndpointError):
 class Tuning:
     """A search that is prepared: nothing is measured or written before ``run``.
 
-    Args:
-        repository: The model repository.
-        model: The model to serve. Default: the only top-level model.
-        options: How the search is run.
-        local: Options of ``LocalEndpoint``, such as ``engine`` and ``images``.
-        requests: Inputs or encoded requests. Default: random values.
+    The parameters are those of ``tune``.
 
     Raises:
         InvalidValueError: an argument is out of range, the model cannot be tuned, or needs a stand-in that is
@@ -141,31 +104,44 @@ class Tuning:
         repository: Path,
         model: str | None,
         options: TuneOptions,
-        local: LocalRunOptions,
         requests: Sequence[Inputs | Invocation] | None = None,
     ) -> None:
-        self.options, self._local, self._machine = options, local, read_machine()
-        found = ModelRepository.from_directory(repository, calls=options.calls)
+        self._options = options = complete("tune()", options, TuneOptions)
+        self._local, self._machine = part(options, LocalRunOptions), read_machine()
+        #: When a rate is held.
+        self.limits = Limits(latency_ms=options["latency_ms"], percentile=options["percentile"])
+        #: The time of the search, and of the comparison after it.
+        self.schedule = Schedule(60 * options["budget_minutes"], options["step_seconds"])
+        #: Folder of the results.
+        self.folder = Path(options["output"])
+        found = ModelRepository.from_directory(repository, calls=options.get("calls"))
         # The server checks the files; without a readable configuration there is nothing to search.
         configs = Target(local_files=False)
         found.check(configs, is_packed=False, front_end=False).raise_for_errors()
         self.model = model or find_only_model(found)
-        self.repository, self.spaces = find_spaces(found, self.model, options, self._machine)
+        self.repository, self.spaces = find_spaces(
+            found,
+            self.model,
+            self._machine,
+            latency_ms=self.limits.latency_ms,
+            parameters=options.get("parameters", {}),
+        )
         #: The highest number of candidates that are tried.
         self.count = count_candidates(self.repository.present, self.spaces)
-        self.stand_in = check_backends(self.repository, local, accept_stand_in=options.accept_stand_in)
-        drawn = requests or draw_requests(repository, self.model, options)
+        self.stand_in = check_backends(
+            self.repository, self._local, accept_stand_in=options["accept_stand_in"]
+        )
+        drawn = requests or draw_requests(found, self.model, options["seed"], options.get("shapes", {}))
         self.requests = [encode_inputs(each) for each in drawn]
-        kind = "requests of your own" if requests else f"random requests (seed {options.seed})"
+        kind = "requests of your own" if requests else f"random requests (seed {options['seed']})"
         #: What the search is measured with.
         self.facts = Facts(
             machine=str(self._machine),
-            server=describe_server(local),
+            server=describe_server(self._local),
             data=f"{len(self.requests)} {kind}",
             shares_cpus=not self._machine.gpus,
         )
-        self.schedule = Schedule(60 * options.budget_minutes, options.step_seconds)
-        _refuse_small_budget(self.schedule, options)
+        _refuse_small_budget(self.schedule)
         self._started = 0.0
 
     def _inputs(self) -> dict[str, str]:
@@ -176,7 +152,7 @@ class Tuning:
             "data": bodies,
             "server": self.facts.server,
             "machine": self.facts.machine,
-            "limit": f"{self.options.latency_ms:g} ms p{self.options.percentile:g}",
+            "limit": f"{self.limits.latency_ms:g} ms p{self.limits.percentile:g}",
         }
 
     def run(self, listener: TuneListener | None = None) -> TuneResult:
@@ -186,19 +162,24 @@ class Tuning:
             InvalidValueError: the folder of the results belongs to a search with other inputs.
             LocalEndpointError: the present configuration does not start.
         """
-        watcher, options = listener or TuneListener(), self.options
+        watcher = listener or TuneListener()
         self._started = time.monotonic()
-        options.output.mkdir(parents=True, exist_ok=True)
-        servers = CandidateServers(self.repository, self.requests, options, self._local, self._machine)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        servers = CandidateServers(
+            self.repository, self.requests, self.folder / "running", self._local, self._machine
+        )
         with (
             _interruptions() as stopped,
-            closing(Journal(options.output / "journal.jsonl", self._inputs())) as journal,
+            closing(Journal(self.folder / "journal.jsonl", self._inputs())) as journal,
             closing(servers),
         ):
             watcher.on_begin(len(journal))
             bench = Bench(
                 servers,
                 journal,
+                self.limits,
+                seed=self._options["seed"],
+                compares_outputs=self._options["compares_outputs"],
                 is_stopped=lambda: bool(stopped),
                 deadline=self._started + self.schedule.search_seconds,
                 show=watcher.show if watcher.shows_steps else None,
@@ -208,7 +189,7 @@ class Tuning:
         return result
 
     def _search_and_compare(self, bench: Bench, watcher: TuneListener) -> TuneResult:
-        race = Race(bench.measure, self.repository.present, self.options.step_seconds, watcher.on_trial)
+        race = Race(bench.measure, self.repository.present, self.schedule.step_seconds, watcher.on_trial)
         rounds: list[Round] = []
         notes: list[str] = []
         is_interrupted = False
@@ -222,7 +203,7 @@ class Tuning:
         comparisons = compare_finalists(race.present, rounds)
         return TuneResult(
             model=self.model,
-            limits=self.options.limits,
+            limits=self.limits,
             present=race.present,
             trials=race.trials,
             best=choose(race.present, race.best, comparisons),
@@ -233,7 +214,7 @@ class Tuning:
             notes=[*find_notes(race.present, race.trials, rounds), *race.notes, *notes],
             stand_in=self.stand_in,
             is_interrupted=is_interrupted,
-            folder=self.options.output,
+            folder=self.folder,
         )
 
     def _search(self, race: Race, bench: Bench, notes: list[str]) -> None:
@@ -269,21 +250,21 @@ class Tuning:
         for found in measure_rounds(
             bench.measure,
             {each: race.trials[each].rate for each in finalists},
-            latency_ms=self.options.latency_ms,
+            latency_ms=self.limits.latency_ms,
             seconds=seconds,
             rounds=count,
-            seed=self.options.seed,
+            seed=bench.seed,
             report=watcher.on_round,
         ):
             rounds.append(found)
 
 
-def _refuse_small_budget(schedule: Schedule, options: TuneOptions) -> None:
-    least = schedule.least_minutes
-    if options.budget_minutes < least:
+def _refuse_small_budget(schedule: Schedule) -> None:
+    least, budget = schedule.least_minutes, schedule.budget_seconds / 60
+    if budget < least:
         raise InvalidValueError(
-            f"budget_minutes: must be at least {least:g} with steps of {options.step_seconds:g} seconds, "
-            f"because the present configuration is measured first, got {options.budget_minutes:g}; raise it "
+            f"budget_minutes: must be at least {least:g} with steps of {schedule.step_seconds:g} seconds, "
+            f"because the present configuration is measured first, got {budget:g}; raise it "
             f"to {ceil(least)}, or make the steps shorter with step_seconds (--step-seconds)"
         )
 

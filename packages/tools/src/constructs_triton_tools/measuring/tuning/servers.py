@@ -16,7 +16,6 @@ from constructs_triton_tools.local.model_statistics import ModelStatistics, stat
 from constructs_triton_tools.local.options import LocalRunOptions
 from constructs_triton_tools.measuring.tuning.candidates import Candidate
 from constructs_triton_tools.measuring.tuning.machine import Machine
-from constructs_triton_tools.measuring.tuning.preparation import TuneOptions
 from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
 
@@ -28,12 +27,7 @@ _REASON_LENGTH = 300
 
 @dataclass(frozen=True, slots=True)
 class RunningCandidate:
-    """A candidate that answers.
-
-    Args:
-        transport: Reaches its endpoint.
-        endpoint: Its endpoint.
-    """
+    """A candidate that answers."""
 
     transport: SageMakerTransport
     endpoint: LocalEndpoint
@@ -64,17 +58,13 @@ class RunningCandidate:
 class CandidateServers:
     """Starts candidates on this machine, and stops them.
 
-    Args:
-        repository: The repository whose copies run.
-        requests: The requests of the search, which also warm a candidate up.
-        options: How the search is run.
-        local: Options of ``LocalEndpoint``, such as ``engine`` and ``images``.
-        machine: This machine.
+    ``requests`` are those of the search, which also warm a candidate up. ``folder`` has the copies, and
+    exists as long as candidates run.
     """
 
     repository: TunedRepository
     requests: Sequence[Invocation]
-    options: TuneOptions
+    folder: Path
     local: LocalRunOptions
     machine: Machine
     _starts: int = field(default=0, init=False)
@@ -100,7 +90,7 @@ class CandidateServers:
         """Stop all candidates, and delete their copies."""
         self._running.clear()
         self._stack.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _start(self, candidate: Candidate) -> None:
         """Start a candidate, warm it up, and stop those that cannot run beside it."""
@@ -118,15 +108,10 @@ class CandidateServers:
         except (InvocationError, LocalEndpointError) as error:
             raise CandidateRefusedError(_shorten(error)) from None
 
-    @property
-    def _folder(self) -> Path:
-        """Folder of the copies, which exists as long as candidates run."""
-        return self.options.output / "running"
-
     def _copy(self, candidate: Candidate) -> Path:
         """Copy the repository with the settings of a candidate."""
         self._starts += 1
-        copy = self._folder / f"{self._starts}"
+        copy = self.folder / f"{self._starts}"
         shutil.rmtree(copy, ignore_errors=True)  # of a run that was killed
         self.repository.copy(candidate, copy)
         return copy
