@@ -105,6 +105,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "constructs_triton_tools": (
         "assembly",
+        "aws",
         "building",
         "operations",
         "planning",

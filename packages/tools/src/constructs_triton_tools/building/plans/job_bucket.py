@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_tools.building.plans.job_request import TIMING_CACHE, JobRequest
 from constructs_triton_tools.building.plans.job_settings import JobSettings
@@ -20,15 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["JobBucket"]
 
 _NOTE_BYTES = 1024
-# Without s3:ListBucket, S3 answers 403 for an object that does not exist.
-_MISSING = ("403", "404", "NoSuchKey", "NotFound")
 
 
 class JobBucket:
     """Reads and writes below the prefix of the settings."""
 
     def __init__(self, session: boto3.Session, settings: JobSettings) -> None:
-        self._client: Any = session.client("s3", region_name=settings.region)
+        self._reader = AwsReader(session)
+        self._client = self._reader.client("s3")
         self._settings = settings
         # Encrypts what the user's own requests write, as the job does.
         key = settings.kms_key
@@ -120,22 +120,19 @@ class JobBucket:
 
     def _size(self, key: str) -> int | None:
         """The size of an object; ``None`` if there is none."""
-        from botocore.exceptions import ClientError
-
+        request = {"Bucket": self._settings.bucket, "Key": self._key(key)}
         try:
-            answer = self._client.head_object(Bucket=self._settings.bucket, Key=self._key(key))
-        except ClientError as error:
-            if error.response["Error"]["Code"] in _MISSING:
+            answer = self._reader.find("s3", "head_object", **request)
+        except AwsError as error:
+            if error.code == "403":  # also if the object does not exist, without s3:ListBucket
                 return None
             raise
-        return int(answer["ContentLength"])
+        return None if answer is None else int(answer["ContentLength"])
 
     def _keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        for page in pages:
-            for item in page.get("Contents", ()):
-                if not item["Key"].endswith("/"):
-                    yield item["Key"]
+        for item in self._reader.members("s3", "list_objects_v2", "Contents", Bucket=bucket, Prefix=prefix):
+            if not item["Key"].endswith("/"):
+                yield item["Key"]
 
     def _key(self, key: str) -> str:
         return self._settings.prefix + key
