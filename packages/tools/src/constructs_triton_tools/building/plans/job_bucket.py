@@ -37,35 +37,23 @@ class JobBucket:
     def upload_inputs(self, request: JobRequest) -> None:
         """Upload the script, its arguments, the timing cache of earlier builds, and a new model."""
         for name, content in request.job_files.items():
-            self._client.put_object(
-                Bucket=self._settings.bucket,
-                Key=self._key(request.job_prefix + name),
-                Body=content,
-                **self._encryption,
-            )
+            self._put(request.job_prefix + name, content)
         self._copy(request.timing_key, request.job_prefix + TIMING_CACHE)
         for name, path in request.build.model.files.items():
             key = request.model_prefix + name
             if self._size(key) != path.stat().st_size:
-                self._client.upload_file(
-                    str(path), self._settings.bucket, self._key(key), ExtraArgs=self._encryption or None
-                )
+                self._upload(path, key)
 
     def note_started(self, request: JobRequest) -> None:
         """Write which job builds the plan, so that another run waits for it."""
-        self._client.put_object(
-            Bucket=self._settings.bucket,
-            Key=self._key(request.started_key),
-            Body=json.dumps({"name": request.name, "kind": request.kind}).encode(),
-            **self._encryption,
-        )
+        self._put(request.started_key, json.dumps({"name": request.name, "kind": request.kind}).encode())
 
     def find_started(self, request: JobRequest) -> JobRequest | None:
         """Return the job that was last started for the same plan, if there is one."""
         size = self._size(request.started_key)
         if size is None or size > _NOTE_BYTES:
             return None
-        answer = self._client.get_object(Bucket=self._settings.bucket, Key=self._key(request.started_key))
+        answer = self._client.get_object(**self._at(request.started_key))
         try:
             note = parse_bounded_json(answer["Body"].read())
             return replace(
@@ -81,9 +69,8 @@ class JobBucket:
         if self._size(request.plan_prefix + MANIFEST_FILE) is None:
             return False
         for name in (PLAN_FILE, LOG_FILE, MANIFEST_FILE):
-            self._client.download_file(
-                self._settings.bucket, self._key(request.plan_prefix + name), str(folder / name)
-            )
+            place = self._at(request.plan_prefix + name)
+            self._client.download_file(**place, Filename=str(folder / name))
         return True
 
     def download_output(self, url: str, folder: Path) -> list[str]:
@@ -104,25 +91,21 @@ class JobBucket:
         for name in (PLAN_FILE, LOG_FILE, MANIFEST_FILE):
             self._upload(folder / name, request.plan_prefix + name)
 
+    def _put(self, key: str, content: bytes) -> None:
+        self._client.put_object(**self._at(key), Body=content, **self._encryption)
+
     def _upload(self, path: Path, key: str) -> None:
-        self._client.upload_file(
-            str(path), self._settings.bucket, self._key(key), ExtraArgs=self._encryption or None
-        )
+        self._client.upload_file(str(path), **self._at(key), ExtraArgs=self._encryption or None)
 
     def _copy(self, source: str, destination: str) -> None:
         if self._size(source) is not None:
-            self._client.copy(
-                {"Bucket": self._settings.bucket, "Key": self._key(source)},
-                self._settings.bucket,
-                self._key(destination),
-                ExtraArgs=self._encryption or None,
-            )
+            encryption = self._encryption or None
+            self._client.copy(self._at(source), **self._at(destination), ExtraArgs=encryption)
 
     def _size(self, key: str) -> int | None:
         """The size of an object; ``None`` if there is none."""
-        request = {"Bucket": self._settings.bucket, "Key": self._key(key)}
         try:
-            answer = self._reader.find("s3", "head_object", **request)
+            answer = self._reader.find("s3", "head_object", **self._at(key))
         except AwsError as error:
             if error.code == "403":  # also if the object does not exist, without s3:ListBucket
                 return None
@@ -133,6 +116,9 @@ class JobBucket:
         for item in self._reader.members("s3", "list_objects_v2", "Contents", Bucket=bucket, Prefix=prefix):
             if not item["Key"].endswith("/"):
                 yield item["Key"]
+
+    def _at(self, key: str) -> dict[str, str]:
+        return {"Bucket": self._settings.bucket, "Key": self._key(key)}
 
     def _key(self, key: str) -> str:
         return self._settings.prefix + key
