@@ -53,7 +53,7 @@ class Nothing(AwsReader):
 
 
 def test_what_does_not_exist_is_none_or_an_error_with_the_region() -> None:
-    """A call whose subject may be absent returns None, and one whose subject must exist names the Region."""
+    """One call returns None, and the other raises an error that names the Region."""
     reader = Nothing(make_session("eu-west-1"))
     assert reader.find("s3", "head_object") is None
     with pytest.raises(AwsError, match=r"^stack a: does not exist in eu-west-1; hint$"):
