@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from constructs_triton_core.aws.aws_reader import make_session
+from constructs_triton_core.aws.aws_reader import make_session, reaching_aws
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.processes.children import run_child
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
@@ -124,13 +124,9 @@ def _engine(name: Literal["docker", "podman"]) -> str:
 
 
 def _credentials() -> str:
-    from botocore.exceptions import BotoCoreError
-
     session = make_session()
-    try:
+    with reaching_aws():
         found = session.get_credentials()
-    except BotoCoreError as error:
-        raise ConstructsTritonError(f"{error}; correct your AWS configuration") from None
     if found is None:
         raise ConstructsTritonError("no credentials; run `aws configure`, or set AWS_PROFILE")
     return f"credentials from {found.method}, Region {session.region_name or 'not set'}"

@@ -16,6 +16,7 @@ from test_adopt_kinds import ARCHIVE
 
 from cdk_rehearse import SimulatedAccount
 from constructs_triton.cli import main
+from constructs_triton_core.aws.aws_reader import reaching_aws
 from constructs_triton_tools.operations.adopting.reading import RecordingReader
 
 KEY = ARCHIVE.removeprefix(f"s3://{BUCKET}/")
@@ -47,7 +48,8 @@ def refusing(operation: str, code: str, message: str = "") -> Any:
 
     def require(reader: RecordingReader, service: str, wanted: str, **request: Any) -> Any:
         if wanted == operation:
-            raise error
+            with reaching_aws(service):
+                raise error
         return original(reader, service, wanted, **request)
 
     return mock.patch.object(RecordingReader, "require", require)

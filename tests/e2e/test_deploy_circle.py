@@ -110,7 +110,7 @@ def test_unknown_endpoint_is_named(view: StackView) -> None:
     with pytest.raises(LocalEndpointError, match="no endpoint has the name 'nothing'"), nothing:
         pass
     nowhere = LocalEndpoint.from_aws("http://127.0.0.1:1")
-    with pytest.raises(LocalEndpointError, match="returned an error"), nowhere:
+    with pytest.raises(LocalEndpointError, match="AWS: cannot be reached"), nowhere:
         pass
 
 

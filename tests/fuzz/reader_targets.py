@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from cdk_rehearse.template_parsing import parse_template
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.untrusted.regular_files import read_json
 from constructs_triton_tools.measuring.tuning.journal import Journal
 from constructs_triton_tools.operations.capture_files import read_capture_files
 from constructs_triton_tools.operations.stopping.saved_endpoint import read_saved
-from constructs_triton_tools.planning.price_list import fetch_job_price, fetch_prices
+from constructs_triton_tools.planning.prices import price_of
 from constructs_triton_tools.planning.recommender import read_recommendations
 from triton_model_check.artifacts.environments.contents import read_contents
 from triton_model_check.artifacts.environments.lock import LOCK_MEMBER, read_lock
@@ -238,24 +239,21 @@ def _read_recommendations(content: bytes, folder: Path) -> None:
     read_recommendations(described)
 
 
-@dataclass(frozen=True)
-class _PriceList:
-    """Answers boto3's client of the service ``pricing`` with one product."""
+class _PriceList(AwsReader):
+    """Answers with one product."""
 
-    product: str
+    def __init__(self, product: str) -> None:
+        self._product = product
 
-    def get_paginator(self, _: str) -> _PriceList:
-        return self
-
-    def paginate(self, **_: Any) -> list[dict[str, Any]]:
-        return [{"PriceList": [self.product]}]
+    def members(self, *_: str, **_request: Any) -> Iterator[str]:
+        yield self._product
 
 
 def _read_prices(content: bytes, _: Path) -> None:
-    client = _PriceList(content.decode("utf-8", "replace"))
+    reader = _PriceList(content.decode("utf-8", "replace"))
     with suppress(ConstructsTritonError):
-        fetch_job_price(client, "us-east-1", "ml.g5.xlarge", "training")
-    fetch_prices(client, "us-east-1", ["ml.g5.xlarge"])
+        price_of(reader, "us-east-1", "ml.g5.xlarge", "Train")
+    price_of(reader, "us-east-1", "ml.g5.xlarge")
 
 
 def _read_requirements(name: str, extras: tuple[str, ...], content: bytes, folder: Path) -> None:

@@ -15,7 +15,7 @@ from constructs_triton_tools.assembly.service_graph import ServiceGraph
 from constructs_triton_tools.cli.assembly.stacks import read_stacks
 from constructs_triton_tools.cli.recommender import check_template
 from constructs_triton_tools.local.sources.assembly import read_endpoints
-from constructs_triton_tools.planning.cost.template_cost import fleets_of
+from constructs_triton_tools.planning.template_cost import fleets_of
 from constructs_triton_tools.planning.template_scaling import read_scaling
 
 __all__ = ["DOCUMENTS", "read_assembly", "seeds"]

@@ -105,6 +105,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "constructs_triton_tools": (
         "declared_options",
         "assembly",
+        "aws",
         "building",
         "operations",
         "planning",

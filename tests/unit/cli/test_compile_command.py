@@ -26,6 +26,7 @@ from constructs_triton import (
     TritonModelRepository,
 )
 from constructs_triton.cli import main
+from constructs_triton_tools.aws import waiting
 from constructs_triton_tools.building.plans import plan_job
 from triton_model_check.model_repository import ModelRepository
 
@@ -138,7 +139,7 @@ def test_interruption_stops_the_job(
         if any("RUNNING" in each.read_text() for each in jobs.root.rglob("trtexec.log")):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(plan_job, "time", SimpleNamespace(sleep=interrupt))
+    monkeypatch.setattr(waiting, "time", SimpleNamespace(sleep=interrupt))
     assert compile_model("--yes", "--job", kind) == 130
     assert "stopping the job" in capsys.readouterr().err
     ((name, _),) = jobs.requests.items()
@@ -319,7 +320,7 @@ def test_unreadable_log_is_noted_once(
     monkeypatch.setattr(LogsResponse, "filter_log_events", deny)
     jobs.environment["TRTEXEC_SECONDS"] = "0.5"
     assert compile_model("--yes") == 0
-    assert capsys.readouterr().err.count("allow logs:FilterLogEvents") == 1
+    assert capsys.readouterr().err.count("logs:FilterLogEvents: access denied") == 1
 
 
 def test_bucket_that_does_not_exist(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:

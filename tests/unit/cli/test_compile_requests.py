@@ -208,7 +208,7 @@ def test_role_and_region(capsys: pytest.CaptureFixture[str], monkeypatch: pytest
     assert "s3://sagemaker-us-east-1-123456789012/constructs-triton/compile/" in capsys.readouterr().out
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     assert main(words) == 2
-    assert "--region: there is no default Region" in capsys.readouterr().err
+    assert "no Region is configured; set --region" in capsys.readouterr().err
     assert '--role: must be the ARN of a role, got "PlanJobs"' in refused(
         capsys, "bert.onnx", "--region", "us-east-1", role="PlanJobs"
     )

@@ -52,6 +52,8 @@ Account = dict[str, Any]
 class FakeSession:
     """A boto3 session whose clients return the account's answers, or call them if they are functions."""
 
+    region_name = "us-east-1"
+
     def __init__(self, account: Mapping[str, Any]) -> None:
         self.account = account
 
@@ -132,7 +134,7 @@ def test_a_denied_read_is_reported_with_its_permission(
     out = capsys.readouterr().out
     assert out.startswith("digits: InService\n")
     (line,) = [each.strip() for each in out.splitlines() if "not read" in each]
-    allow = "access denied; allow it, for example with endpoint.grant_operate"
+    allow = "access denied; add this permission to your role"
     assert line == f"not read: {permission_of(call)}: {allow}"
 
 
@@ -207,7 +209,7 @@ def test_a_command_that_can_read_nothing_is_an_error(
     account[call] = denied(call, not_authorized(permission_of(call)))
     assert main([command, "digits"]) == 2
     error = capsys.readouterr().err
-    assert f"{permission_of(call)}: access denied; allow it, for example with endpoint.grant" in error
+    assert f"{permission_of(call)}: access denied; add this permission to your role" in error
     assert "check the name" not in error
 
 
@@ -238,7 +240,7 @@ def test_an_endpoint_that_is_absent_does_not_hide_those_of_its_stack(
         assert main([command, "--stack", "Digits"]) == 1
         out, err = capsys.readouterr()
         assert out.startswith("digits: InService")
-        assert err.startswith("not read: endpoint gone: Could not find endpoint; check the name")
+        assert err.startswith("not read: endpoint gone: does not exist in us-east-1; check the name")
 
 
 @pytest.mark.parametrize(("failed", "code"), [("digits", 1), ("other", 0)])

@@ -98,11 +98,10 @@ def test_parameters_keep_the_values_of_the_deployed_stack(
 
 
 def test_unknown_stack_is_one_sentence(new: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The error has what AWS said, and the options to check."""
+    """The error has the Region, and the option to check."""
     assert main(["rehearse", "--deployed", "Nothing", new]) == 2
     err = capsys.readouterr().err
-    assert "Stack with id Nothing does not exist" in err
-    assert "check the name, --region and --profile" in err
+    assert "stack Nothing: does not exist in us-east-1; check the name and --region" in err
     assert len(err.splitlines()) == 1
 
 

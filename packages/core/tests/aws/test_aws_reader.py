@@ -9,37 +9,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from boto3.exceptions import S3UploadFailedError
 from botocore.exceptions import ClientError
 
-from constructs_triton_core.aws.aws_reader import AwsReader, make_session, missing_permission, reaching_aws
+from constructs_triton_core.aws.aws_reader import AwsError, AwsReader, make_session, reaching_aws, region_of
 from constructs_triton_core.errors import InvalidValueError
-
-
-class Pages(AwsReader):
-    """Answers with pages, each with the token of the next one."""
-
-    def __init__(self, token: str, pages: int) -> None:
-        super().__init__(None)  # type: ignore[arg-type] # it makes no client
-        self.token, self.last = token, pages
-
-    def require(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
-        assert (service, operation) == ("iam", "list")
-        number = int(request.get(self.token, 1))
-        return {
-            "Items": [{"Number": number}],
-            **({self.token: str(number + 1)} if number < self.last else {}),
-        }
-
-
-@pytest.mark.parametrize("token", ["NextToken", "nextToken", "Marker"])
-def test_list_has_the_members_of_all_pages(token: str) -> None:
-    """A list is read to its end by the token of its service; a list that is longer is noted."""
-    reader = Pages(token, 10)
-    assert [each["Number"] for each in reader.read_list("iam", "list", "Items")] == list(range(1, 11))
-    assert reader.not_read == []
-    reader = Pages(token, 11)
-    assert [each["Number"] for each in reader.read_list("iam", "list", "Items")] == list(range(1, 11))
-    assert reader.not_read == ["iam:list: has more pages than are read"]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +29,44 @@ def test_missing_permission_is_the_iam_action(
     operation: str, code: str, message: str, permission: str | None
 ) -> None:
     """The name is what a policy has to allow, which is not always the operation."""
-    error = ClientError({"Error": {"Code": code, "Message": message}}, operation)
-    assert missing_permission("s3", error) == permission
+    with pytest.raises(AwsError) as raised, reaching_aws("s3"):
+        raise ClientError({"Error": {"Code": code, "Message": message}}, operation)
+    assert raised.value.permission == permission
+    assert raised.value.is_absent == (code == "404")
+    hint = "check the name and --region" if permission is None else "add this permission to your role"
+    assert str(raised.value).endswith(f"; {hint}")
+
+
+def test_refusal_in_a_transfer_is_found() -> None:
+    """boto3's transfers put the error of S3 into one of their own."""
+    failed = S3UploadFailedError("Failed to upload a")
+    failed.__context__ = ClientError({"Error": {"Code": "AccessDenied"}}, "PutObject")
+    with pytest.raises(AwsError, match=r"^s3:PutObject: access denied"), reaching_aws("s3"):
+        raise failed
+
+
+class Nothing(AwsReader):
+    """Finds nothing."""
+
+    def require(self, *_call: object, **_: Any) -> dict[str, Any]:
+        raise AwsError("reason", "hint", "NoSuchKey", is_absent=True)
+
+
+def test_what_does_not_exist_is_none_or_an_error_with_the_region() -> None:
+    """One call returns None, and the other raises an error that names the Region."""
+    reader = Nothing(make_session("eu-west-1"))
+    assert reader.find("s3", "head_object") is None
+    with pytest.raises(AwsError, match=r"^stack a: does not exist in eu-west-1; hint$"):
+        reader.describe("stack a", "cloudformation", "get_template")
+
+
+def test_session_without_a_region_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the option."""
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    with pytest.raises(AwsError, match=r"^AWS: no Region is configured; set --region"):
+        region_of(make_session())
 
 
 def test_missing_credentials_are_an_error_with_their_fix(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,14 +83,15 @@ def test_missing_credentials_are_an_error_with_their_fix(monkeypatch: pytest.Mon
 
 
 class Page(BaseHTTPRequestHandler):
-    """Answers as a proxy does; the status is in the path of the address."""
+    """Answers as a proxy does; the path of the address has the status, and "text" for a text."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(int(self.path.strip("/")))
-        self.send_header("Content-Type", "text/html; charset=utf-8")
+        status, _, kind = self.path.strip("/").partition("/")
+        self.send_response(int(status))
+        self.send_header("Content-Type", "text/plain" if kind else "text/html; charset=utf-8")
         self.end_headers()
-        self.wfile.write(b"<!doctype html>\n<title>Sign in</title>")
+        self.wfile.write(b"<token>" if kind else b"<!doctype html>\n<title>Sign in</title>")
 
     def log_message(self, *arguments: object) -> None:
         pass
@@ -99,20 +110,21 @@ def proxy() -> Iterator[str]:
 @pytest.mark.parametrize(
     ("status", "call", "expected"),
     [
-        (404, ("sagemaker", "list_endpoints"), "sagemaker:ListEndpoints: 404: {} answered with an HTML page"),
+        (403, ("sagemaker", "list_endpoints"), "sagemaker:ListEndpoints: {} answered with an HTML page"),
+        ("403/text", ("sagemaker", "list_endpoints"), "sagemaker:ListEndpoints: {} answered with an unknown"),
         (200, ("sagemaker", "list_endpoints"), "sagemaker:ListEndpoints: {} answered with an HTML page"),
         (404, ("cloudformation", "list_stacks"), "AWS: got what is not an answer of AWS (Unable to parse"),
     ],
 )
 def test_page_of_a_proxy_is_named_and_not_printed(
-    proxy: str, monkeypatch: pytest.MonkeyPatch, status: int, call: tuple[str, str], expected: str
+    proxy: str, monkeypatch: pytest.MonkeyPatch, status: int | str, call: tuple[str, str], expected: str
 ) -> None:
     """The error has the call, the address and the status, and nothing of the page."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"{proxy}/{status}")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
     with pytest.raises(InvalidValueError) as raised:
-        list(AwsReader(make_session("us-east-1")).pages(*call))
+        list(AwsReader(make_session("us-east-1")).members(*call, "Members"))
     message = str(raised.value)
     assert message.startswith(expected.format(proxy))
     assert "is not an answer of AWS" in message

@@ -157,7 +157,8 @@ def test_an_error_of_aws_is_reported(s3: Any, command: Command) -> None:
     parser = argparse.ArgumentParser()
     models.add_arguments(parser)
     with pytest.raises(
-        ArchiveError, match=r"s3://nowhere/models/: AWS returned an error, got .*bucket does not exist"
+        ArchiveError,
+        match=r"s3://nowhere/models/: s3:ListObjectsV2: NoSuchBucket: .*check the name and --region",
     ):
         models.run(parser.parse_args(["list", "--bucket", "nowhere"]))
 
@@ -190,7 +191,7 @@ def test_prefix_is_read_from_the_stack(
     ]
     make = session.client
     stubbed = {"cloudformation": cloudformation}
-    monkeypatch.setattr(session, "client", lambda name: stubbed.get(name) or make(name))
+    monkeypatch.setattr(session, "client", lambda name, **_settings: stubbed.get(name) or make(name))
     with Stubber(cloudformation) as stub:
         # A stack of more than a hundred resources is returned in pages.
         first = {"StackResourceSummaries": [], "NextToken": "more"}

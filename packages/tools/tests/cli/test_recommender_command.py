@@ -134,7 +134,7 @@ def test_job_is_imported_from_a_file_or_by_name(tmp_path: Path, monkeypatch: pyt
     with stub:
         assert run(recommender, "import", "bert", "-o", str(second)) == 0
         stub.add_client_error("describe_inference_recommendations_job", "ResourceNotFound")
-        with pytest.raises(InvalidValueError, match=r"job other: cannot be described .* check its name"):
+        with pytest.raises(InvalidValueError, match=r"job other: does not exist in us-east-1; check"):
             run(recommender, "import", "other", "-o", "b.csv")
     assert first.read_text() == second.read_text()
     assert read_measurements(first)[0].configuration == "bert"
@@ -181,9 +181,12 @@ def test_denied_price_list_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message has the permission and the alternative; a Region is needed first."""
     stub = priced(monkeypatch)
     stub.add_client_error("get_products", "AccessDeniedException")
-    with stub, pytest.raises(InvalidValueError, match=r"permission pricing:GetProducts, or use --price"):
+    with (
+        stub,
+        pytest.raises(InvalidValueError, match=r"^pricing:GetProducts: access denied; add this permission"),
+    ):
         run(prices, "fetch", "ml.g5.xlarge", "--region", "eu-west-1")
     monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
     monkeypatch.setattr(boto3.Session, "region_name", None)
-    with pytest.raises(InvalidValueError, match=r"--region: there is no default Region"):
+    with pytest.raises(InvalidValueError, match=r"no Region is configured; set --region"):
         run(prices, "fetch", "ml.g5.xlarge")

@@ -6,15 +6,15 @@ import json
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import boto3
 import pytest
 from botocore.stub import Stubber
 
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning import read_prices
-from constructs_triton_tools.planning.price_list import fetch_prices, write_prices
+from constructs_triton_tools.planning.prices import price_of, write_prices
 
 FILTERS = [
     {"Type": "TERM_MATCH", "Field": "regionCode", "Value": "eu-west-1"},
@@ -33,8 +33,10 @@ def product(usage_type: str, *prices: str, unit: str = "Hrs") -> str:
 HOSTING = "EU-Host:ml.g5.xlarge"
 
 
-def fetch(*pages: list[str]) -> dict[str, Decimal]:
-    client: Any = boto3.client("pricing", "us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
+def fetch(*pages: list[str]) -> Decimal:
+    reader = AwsReader(boto3.Session("a", "b", region_name="eu-west-1"))
+    client = reader.client("pricing")
+    assert client.meta.region_name == "us-east-1"
     stub = Stubber(client)
     for number, page in enumerate(pages, 1):
         token = {"NextToken": f"page{number}"} if number < len(pages) else {}
@@ -42,14 +44,14 @@ def fetch(*pages: list[str]) -> dict[str, Decimal]:
         expected = {"ServiceCode": "AmazonSageMaker", "Filters": FILTERS, **previous}
         stub.add_response("get_products", {"PriceList": page, **token}, expected)
     with stub:
-        return fetch_prices(client, "eu-west-1", ["ml.g5.xlarge"])
+        return price_of(reader, "eu-west-1", "ml.g5.xlarge")
 
 
 def test_price_of_hosting_is_found_among_others() -> None:
     """Notebooks, training and hosting of other types have other prices; free tiers cost nothing."""
     others = [product("EU-Train:ml.g5.xlarge", "2"), product("EU-Host:ml.g5.xlarge.x", "3")]
     found = fetch(others, [product(HOSTING, "1.5700000000", "0.0000000000"), product(HOSTING)])
-    assert found == {"ml.g5.xlarge": Decimal("1.57")}
+    assert found == Decimal("1.57")
 
 
 @pytest.mark.parametrize(

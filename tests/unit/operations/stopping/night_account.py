@@ -172,7 +172,7 @@ def use(account: NightAccount, monkeypatch: pytest.MonkeyPatch, folder: Path) ->
     """Let the commands use the account, in a folder, without waiting."""
     monkeypatch.setattr(aws_arguments, "make_session", lambda *_arguments: account)
     clock = SimpleNamespace(sleep=lambda _seconds: account.while_waiting())
-    monkeypatch.setattr("botocore.waiter.time", clock)
+    monkeypatch.setattr("constructs_triton_tools.aws.waiting.time", clock)
     monkeypatch.chdir(folder)
 
 

@@ -1,1 +1,1 @@
-"""Reads from AWS: sessions, calls with their errors, and deployed templates."""
+"""Sessions, calls of AWS and the wording of their errors; deployed templates."""

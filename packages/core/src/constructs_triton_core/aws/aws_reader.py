@@ -1,4 +1,4 @@
-"""Reads from AWS, and notes what could not be read."""
+"""Calls AWS, with one wording for each of its errors."""
 
 from __future__ import annotations
 
@@ -13,24 +13,39 @@ from constructs_triton_core.errors import InvalidValueError, MissingDependencyEr
 if TYPE_CHECKING:
     import boto3
 
-__all__ = [
-    "AwsReader",
-    "describe_denial",
-    "describe_failure",
-    "make_session",
-    "missing_permission",
-    "permission_of",
-    "reaching_aws",
-]
+__all__ = ["AwsError", "AwsReader", "make_session", "permission_of", "reaching_aws", "region_of"]
 
 # HeadObject has an error of S3 without a body, so its code is the HTTP status.
-_DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError", "403")
+_DENIED = re.compile(r"AccessDenied(Exception)?|UnauthorizedOperation|AuthorizationError|403|.*NotAuthorized")
 #: Operations whose permission has another name.
 _PERMISSIONS = {"s3:HeadObject": "s3:GetObject", "s3:ListObjectsV2": "s3:ListBucket"}
 _NAMED_PERMISSION = re.compile(r"not authorized to perform: ([a-z0-9-]+:\w+)")
+_ABSENT_CODE = re.compile(r"404|NoSuch|.*NotFound")
+_ABSENT_MESSAGE = re.compile(r"Could not find|does not exist|No scalable target", re.IGNORECASE)
 _ADDRESS_HINT = "check the proxy, and AWS_ENDPOINT_URL and endpoint_url of the profile"
 _PAGE = re.compile(rb"\s*<(!doctype|html)", re.IGNORECASE)
-_PAGE_TOKENS = ("NextToken", "nextToken", "Marker")
+_NO_REGION = ("AWS: no Region is configured", "set --region, or the variable AWS_DEFAULT_REGION")
+#: The price list has the prices of all Regions, but answers only in some.
+_ONLY_IN = {"pricing": "us-east-1"}
+
+
+class AwsError(InvalidValueError):
+    """AWS cannot be reached, or refuses a call.
+
+    Args:
+        reason: What is wrong.
+        hint: How to fix it; empty if it is not known.
+        code: Error code of AWS; empty if it cannot be reached.
+        permission: IAM action that is missing; ``None`` for other errors.
+        is_absent: Whether what the call is about does not exist.
+    """
+
+    def __init__(
+        self, reason: str, hint: str, code: str = "", permission: str | None = None, is_absent: bool = False
+    ) -> None:
+        super().__init__(f"{reason}; {hint}" if hint else reason)
+        self.reason, self.hint, self.code = reason, hint, code
+        self.permission, self.is_absent = permission, is_absent
 
 
 def make_session(region: str | None = None, profile: str | None = None) -> boto3.Session:
@@ -38,7 +53,7 @@ def make_session(region: str | None = None, profile: str | None = None) -> boto3
 
     Raises:
         MissingDependencyError: boto3 is not installed.
-        InvalidValueError: the profile does not exist, or the Region is empty.
+        AwsError: the profile does not exist, or the Region is empty.
     """
     try:
         import boto3
@@ -49,9 +64,20 @@ def make_session(region: str | None = None, profile: str | None = None) -> boto3
     with reaching_aws():
         session = boto3.Session(region_name=region, profile_name=profile)
     if session.region_name == "":  # boto3 makes a URL without a host of it
-        raise InvalidValueError("AWS: the Region is empty; set --region, or unset AWS_DEFAULT_REGION")
+        raise AwsError("AWS: the Region is empty", "set --region, or unset AWS_DEFAULT_REGION")
     _name_pages(session.events)
     return session
+
+
+def region_of(session: boto3.Session) -> str:
+    """Return the Region of a session.
+
+    Raises:
+        AwsError: it has none.
+    """
+    if session.region_name is None:
+        raise AwsError(*_NO_REGION)
+    return session.region_name
 
 
 def _name_pages(events: Any) -> None:
@@ -60,61 +86,51 @@ def _name_pages(events: Any) -> None:
 
 
 def _name_page(http_response: Any, parsed: dict[str, Any], model: Any, **_: object) -> None:
-    """Replace the HTML page in the message of an error.
+    """Refuse an answer that is an HTML page, or a text that botocore could not parse.
 
     Raises:
-        InvalidValueError: a page is the answer to a call that succeeded.
+        AwsError: what has answered is not AWS; a proxy may refuse all calls, or ask for a login.
     """
-    # S3 describes objects by their own type.
-    is_html = http_response.headers.get("Content-Type", "").startswith("text/html")
-    if not is_html or model.has_streaming_output or not _PAGE.match(http_response.content):
+    kind = http_response.headers.get("Content-Type", "application/")
+    # S3 and endpoints describe what they answer by its own type.
+    if kind.startswith(("application/", "text/xml")) or model.has_streaming_output:
         return
-    url = urlsplit(http_response.url)
-    message = (
-        f"{url.scheme}://{url.netloc} answered with an HTML page of status {http_response.status_code}, "
-        f"which is not an answer of AWS; {_ADDRESS_HINT}"
-    )
-    if http_response.status_code < 300:
-        raise InvalidValueError(f"{model.service_model.service_name}:{model.name}: {message}")
-    parsed["Error"] = {**parsed.get("Error", {}), "Message": message}
+    body = http_response.content
+    is_html = kind.startswith("text/html") and _PAGE.match(body)
+    message = parsed.get("Error", {}).get("Message")
+    if is_html or (message and message.encode() == body):
+        url = urlsplit(http_response.url)
+        raise AwsError(
+            f"{model.service_model.service_name}:{model.name}: {url.scheme}://{url.netloc} answered with "
+            f"{'an HTML page' if is_html else 'an unknown text'} of status {http_response.status_code}, "
+            "which is not an answer of AWS",
+            _ADDRESS_HINT,
+        )
 
 
 @contextmanager
-def reaching_aws() -> Iterator[None]:
-    """Turn boto3's errors of configuration and connection into ``InvalidValueError``."""
-    from botocore.exceptions import BotoCoreError, NoCredentialsError, NoRegionError
+def reaching_aws(service: str = "aws") -> Iterator[None]:
+    """Turn the errors of boto3's calls of a service into ``AwsError``."""
+    from boto3.exceptions import Boto3Error
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, NoRegionError
     from botocore.parsers import ResponseParserError
 
     try:
         yield
     except NoRegionError:
-        raise InvalidValueError(
-            "AWS: no Region is configured; set --region, or the variable AWS_DEFAULT_REGION"
-        ) from None
+        raise AwsError(*_NO_REGION) from None
     except NoCredentialsError:
-        raise InvalidValueError(
-            "AWS: no credentials were found; run `aws configure`, or set --profile or AWS_PROFILE"
-        ) from None
+        hint = "run `aws configure`, or set --profile or AWS_PROFILE"
+        raise AwsError("AWS: no credentials were found", hint) from None
     except ResponseParserError as error:  # its message has the whole page
         start = str(error).partition("\n")[0][:200]
-        raise InvalidValueError(f"AWS: got what is not an answer of AWS ({start}); {_ADDRESS_HINT}") from None
-    except BotoCoreError as error:
-        raise InvalidValueError(f"AWS: cannot be reached ({error}); set --region or --profile") from error
-
-
-def describe_denial(service: str, error: Any) -> str | None:
-    """Describe the missing permission of botocore's ``ClientError``; ``None`` for other errors."""
-    permission = missing_permission(service, error)
-    if permission is None:
-        return None
-    return f"{permission}: access denied; allow it, for example with endpoint.grant_operate"
-
-
-def describe_failure(service: str, error: Any) -> str:
-    """Describe botocore's ``ClientError`` of a call that is required."""
-    permission = missing_permission(service, error)
-    denied = f"{permission}: access denied; add this permission to your role" if permission else ""
-    return denied or _failure(service, error)
+        raise AwsError(f"AWS: got what is not an answer of AWS ({start})", _ADDRESS_HINT) from None
+    except (BotoCoreError, Boto3Error, ClientError) as error:
+        # Transfers of S3 put the refusal into an error of their own.
+        origin = error.__context__ if isinstance(error, Boto3Error) else error
+        if isinstance(origin, ClientError):
+            raise _refusal(service, origin) from error
+        raise AwsError(f"AWS: cannot be reached ({error})", "set --region or --profile") from error
 
 
 def permission_of(service: str, operation: str) -> str:
@@ -123,105 +139,100 @@ def permission_of(service: str, operation: str) -> str:
     return _PERMISSIONS.get(action, action)
 
 
-def missing_permission(service: str, error: Any) -> str | None:
-    """Return the IAM action that botocore's ``ClientError`` denies; ``None`` for other errors."""
+def _refusal(service: str, error: Any) -> AwsError:
+    """Describe botocore's ``ClientError``."""
     details = error.response["Error"]
-    if details["Code"] not in _DENIED and not details["Code"].endswith("NotAuthorized"):
-        return None
-    # The operation may need another permission, for example kms:Decrypt for an encrypted object.
-    named = _NAMED_PERMISSION.search(details.get("Message", ""))
-    return named[1] if named else permission_of(service, error.operation_name)
-
-
-def _failure(service: str, error: Any) -> str:
-    details = error.response["Error"]
-    return f"{service}:{error.operation_name}: {details['Code']}: {details.get('Message', '')}"
+    code, message = details["Code"], details.get("Message", "")
+    if _DENIED.fullmatch(code):
+        # The operation may need another permission, for example kms:Decrypt for an encrypted object.
+        named = _NAMED_PERMISSION.search(message)
+        permission = named[1] if named else permission_of(service, error.operation_name)
+        hint = "add this permission to your role"
+        return AwsError(f"{permission}: access denied", hint, code, permission)
+    is_absent = bool(_ABSENT_CODE.match(code) or _ABSENT_MESSAGE.search(message))
+    hint = "check the name and --region" if is_absent else ""
+    reason = f"{service}:{error.operation_name}: {code}: {message}"
+    return AwsError(reason, hint, code, is_absent=is_absent)
 
 
 class AwsReader:
-    """Calls the reading operations of AWS services.
+    """Calls AWS services.
 
-    What an optional call cannot read is noted in ``not_read``, one sentence for each operation.
+    Args:
+        session: boto3 session with the Region and credentials.
+        endpoint_url: Address of all services. Default: those of AWS, or of the environment.
+        config: Settings of botocore's ``Config``. Default: up to four attempts.
     """
 
-    #: The largest number of pages of one list.
-    most_pages = 10
-
-    def __init__(self, session: boto3.Session) -> None:
+    def __init__(self, session: boto3.Session, endpoint_url: str | None = None, **config: Any) -> None:
         self.session = session
-        self.not_read: list[str] = []
+        self._address = {"endpoint_url": endpoint_url} if endpoint_url else {}
+        self._config = {"retries": {"mode": "standard", "max_attempts": 4}, **config}
         self._clients: dict[str, Any] = {}
 
     def client(self, service: str) -> Any:
-        """The client of a service; it retries up to four times.
+        """The client of a service.
 
         Raises:
-            InvalidValueError: the Region or the credentials are missing.
+            AwsError: the Region or the credentials are missing.
         """
         from botocore.config import Config
 
         if service not in self._clients:
             make: Any = self.session.client  # typed by the name of the service
+            place = {"region_name": _ONLY_IN[service]} if service in _ONLY_IN else {}
             with reaching_aws():
-                config = Config(retries={"mode": "standard", "max_attempts": 4})
-                self._clients[service] = make(service, config=config)
-            _name_pages(self._clients[service].meta.events)
+                client = make(service, config=Config(**self._config), **self._address, **place)
+            _name_pages(client.meta.events)
+            self._clients[service] = client
         return self._clients[service]
 
-    def read(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
-        """Return the answer of an operation; an empty one if it cannot be read, which is noted.
-
-        Raises:
-            InvalidValueError: AWS cannot be reached.
-        """
-        from botocore.exceptions import ClientError
-
-        try:
-            return self.require(service, operation, **request)
-        except ClientError as error:
-            self.note(service, error)
-            return {}
-
     def require(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
-        """Return the answer of an operation; raises botocore's ``ClientError`` if it is an error.
+        """Return the answer of an operation.
 
         Raises:
-            InvalidValueError: AWS cannot be reached.
+            AwsError: AWS cannot be reached, or refuses the call.
         """
-        with reaching_aws():
-            answer: dict[str, Any] = getattr(self.client(service), operation)(**request)
+        client = self.client(service)
+        with reaching_aws(service):
+            answer: dict[str, Any] = getattr(client, operation)(**request)
         return answer
 
-    def read_list(
-        self, service: str, operation: str, member: str, **request: Any
-    ) -> Iterator[dict[str, Any]]:
-        """Yield the members of a list from up to ``most_pages`` pages."""
-        for _ in range(self.most_pages):
-            answer = self.read(service, operation, **request)
-            yield from answer.get(member, [])
-            token = next((each for each in _PAGE_TOKENS if answer.get(each)), None)
-            if token is None:
-                return
-            request[token] = answer[token]
-        self.not_read.append(f"{service}:{operation}: has more pages than are read")
-
-    def pages(self, service: str, operation: str, **request: Any) -> Iterator[dict[str, Any]]:
-        """Yield every page of a list.
+    def find(self, service: str, operation: str, **request: Any) -> dict[str, Any] | None:
+        """Return the answer of an operation; ``None`` if what it is about does not exist.
 
         Raises:
-            InvalidValueError: AWS cannot be reached, or refuses the call.
+            AwsError: AWS cannot be reached, or refuses the call.
         """
-        from botocore.exceptions import ClientError
-
-        client = self.client(service)
         try:
-            with reaching_aws():
-                yield from client.get_paginator(operation).paginate(**request)
-        except ClientError as error:
-            raise InvalidValueError(describe_failure(service, error)) from None
+            return self.require(service, operation, **request)
+        except AwsError as error:
+            if error.is_absent:
+                return None
+            raise
 
-    def note(self, service: str, error: Any) -> None:
-        """Note botocore's ``ClientError`` of an operation."""
-        text = describe_denial(service, error) or _failure(service, error)
-        if text not in self.not_read:
-            self.not_read.append(text)
+    def describe(self, what: str, service: str, operation: str, **request: Any) -> dict[str, Any]:
+        """Return the answer about what must exist, such as "endpoint digits", which the errors begin with.
+
+        Raises:
+            AwsError: it does not exist, or AWS cannot be reached or refuses the call.
+        """
+        try:
+            return self.require(service, operation, **request)
+        except AwsError as error:
+            if not error.code:
+                raise
+            is_absent = error.is_absent
+            why = f"does not exist in {self.session.region_name}" if is_absent else error.reason
+            raise AwsError(f"{what}: {why}", error.hint, error.code, error.permission, is_absent) from None
+
+    def members(self, service: str, operation: str, member: str, **request: Any) -> Iterator[Any]:
+        """Yield the members of all pages of a list.
+
+        Raises:
+            AwsError: AWS cannot be reached, or refuses the call.
+        """
+        client = self.client(service)
+        with reaching_aws(service):
+            for page in client.get_paginator(operation).paginate(**request):
+                yield from page.get(member, [])

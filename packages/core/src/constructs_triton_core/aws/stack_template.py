@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from constructs_triton_core.aws.aws_reader import AwsReader
-from constructs_triton_core.errors import TemplateError
+from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
 
 if TYPE_CHECKING:
     import boto3
@@ -27,11 +26,14 @@ def read_parameters(session: boto3.Session, stack: str) -> dict[str, str]:
         The values by name; none if the credentials may not read them.
 
     Raises:
-        InvalidValueError: AWS cannot be reached.
+        AwsError: AWS cannot be reached.
     """
-    (found, *_) = AwsReader(session).read("cloudformation", "describe_stacks", StackName=stack).get(
-        "Stacks"
-    ) or [{}]
+    try:
+        found = AwsReader(session).require("cloudformation", "describe_stacks", StackName=stack)["Stacks"][0]
+    except AwsError as error:
+        if error.code:
+            return {}
+        raise
     return {each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", ())}
 
 
@@ -43,19 +45,9 @@ def read_template_text(session: boto3.Session, stack: str) -> str:
         stack: Name or ARN of the stack.
 
     Raises:
-        TemplateError: the stack does not exist, or the credentials may not read it.
-        InvalidValueError: AWS cannot be reached.
+        AwsError: the stack does not exist, the credentials may not read it, or AWS cannot be reached.
     """
-    from botocore.exceptions import ClientError
-
     request = {"StackName": stack, "TemplateStage": "Processed"}
-    try:
-        body = AwsReader(session).require("cloudformation", "get_template", **request)["TemplateBody"]
-    except ClientError as error:
-        details = error.response["Error"]
-        reason = f"{details['Code']}: {details.get('Message', '')}"
-        raise TemplateError(
-            f"stack {stack}: cloudformation:GetTemplate failed ({reason}); "
-            "check the name, --region and --profile"
-        ) from None
+    found = AwsReader(session).describe(f"stack {stack}", "cloudformation", "get_template", **request)
+    body = found["TemplateBody"]
     return body if isinstance(body, str) else json.dumps(body)  # boto3 has parsed what is JSON

@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable
 
+from constructs_triton_core.aws.aws_reader import AwsError
 from constructs_triton_core.errors import (
     ArchiveError,
     ConstructsTritonError,
@@ -75,6 +76,8 @@ def combined_code(codes: Iterable[int]) -> int:
 
 def _is_out_of_reach(origin: BaseException | None) -> bool:
     """Whether the operating system, the network or AWS refused, so that nothing was looked at."""
+    if isinstance(origin, AwsError):
+        return True
     if isinstance(origin, OSError):
         return origin.errno is not None  # gzip reports a damaged file as an OSError without a number
     if origin is None or type(origin).__module__.partition(".")[0] not in _CONNECTIONS:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
-from typing import Any
 
-from constructs_triton_core.aws.aws_reader import make_session
-from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.aws.aws_reader import AwsReader, make_session, region_of
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
-from constructs_triton_tools.planning.price_list import PRICE_LIST_REGION, fetch_prices, write_prices
+from constructs_triton_tools.planning.prices import price_of, write_prices
 
 __all__ = ["add_arguments", "run"]
 
@@ -44,33 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the prices, and write the file if there is one."""
     types = [InstanceType.of(name).name for name in arguments.types]
-    client, region = _client(arguments.region)
+    session = make_session(arguments.region)
+    reader, region = AwsReader(session), region_of(session)
     with show_work("asking AWS for prices"):
-        prices = _guard(lambda: fetch_prices(client, region, types))
+        prices = {name: price_of(reader, region, name) for name in types}
     for name, price in prices.items():
         print_lines(f"{name:20} {price:f} USD per hour")
     if arguments.output:
         write_prices(arguments.output, prices, region, datetime.now(UTC).date())
         print_note(f"wrote {arguments.output}")
     return 0
-
-
-def _client(region: str | None) -> tuple[Any, str]:
-    session = make_session(region)
-    if session.region_name is None:
-        raise InvalidValueError(
-            "--region: there is no default Region; set --region, for example to eu-west-1"
-        )
-    return _guard(lambda: session.client("pricing", region_name=PRICE_LIST_REGION)), session.region_name
-
-
-def _guard(action: Any) -> Any:
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        return action()
-    except (BotoCoreError, ClientError) as error:
-        raise InvalidValueError(
-            f"AWS: the price list cannot be read ({error}); log in with the permission pricing:GetProducts, "
-            "or use --price"
-        ) from None

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.aws.aws_reader import make_session
+from constructs_triton_core.aws.aws_reader import AwsReader, make_session
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError
@@ -218,12 +218,5 @@ def _job(arguments: argparse.Namespace) -> Any:
 
 
 def _describe(name: str, region: str | None) -> Any:
-    session = make_session(region)
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        return session.client("sagemaker").describe_inference_recommendations_job(JobName=name)
-    except (BotoCoreError, ClientError) as error:
-        raise InvalidValueError(
-            f"job {name}: cannot be described ({error}); check its name, and --region"
-        ) from None
+    operation = "describe_inference_recommendations_job"
+    return AwsReader(make_session(region)).describe(f"job {name}", "sagemaker", operation, JobName=name)

@@ -25,6 +25,7 @@ from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoi
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.options import DEFAULT_WAKE_SECONDS, RunOptions
 from constructs_triton_tools.local.running_container import ContainerRunner, RunningContainer
+from constructs_triton_tools.local.sources.deployed import read_deployed_endpoints
 from constructs_triton_tools.local.sources.sources import read_source
 from constructs_triton_tools.local.sources.specs import ComponentSpec, EndpointSpec, VariantSpec, variants_of
 from constructs_triton_tools.local.watch import changes
@@ -171,8 +172,6 @@ class LocalRun:
             from constructs_triton_tools.local.sources.bucket_archives import with_archives_of
 
             return [with_archives_of(each, folder) for each in specs]
-
-        from constructs_triton_tools.local.sources.deployed import read_deployed_endpoints
 
         return read_deployed_endpoints(options.aws_endpoint_url, scratch, endpoint=options.endpoint)
 

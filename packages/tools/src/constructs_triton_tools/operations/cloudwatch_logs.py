@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
+from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.operations.container_log import can_explain
 
 if TYPE_CHECKING:
@@ -69,8 +70,7 @@ def read_logs(
         follow: Whether to wait for new lines; it then never ends.
 
     Raises:
-        InvalidValueError: AWS cannot be reached.
-        botocore.exceptions.ClientError: the log group does not exist or cannot be read.
+        AwsError: the log group does not exist or cannot be read.
     """
     reader = AwsReader(session)
     group = log_group_of(endpoint_name)
@@ -112,12 +112,10 @@ def _events(reader: AwsReader, request: dict[str, Any], start: int) -> Iterator[
         token = {"nextToken": answer["nextToken"]}
 
 
-def read_streams(reader: AwsReader, group: str) -> dict[str, str] | None:
+def read_streams(reader: NotingReader, group: str) -> dict[str, str] | None:
     """Return the end of the newest log streams, by stream; ``None`` if there is no log group."""
-    from botocore.exceptions import ClientError
-
     try:
-        answer = reader.require(
+        answer = reader.find(
             "logs",
             "describe_log_streams",
             logGroupName=group,
@@ -125,18 +123,18 @@ def read_streams(reader: AwsReader, group: str) -> dict[str, str] | None:
             descending=True,
             limit=_STREAMS,
         )
-    except ClientError as error:
-        if error.response["Error"]["Code"] == "ResourceNotFoundException":
-            return None
-        reader.note("logs", error)
+    except AwsError as error:
+        reader.note(error)
         return {}
+    if answer is None:
+        return None
     names = [each["logStreamName"] for each in answer["logStreams"]]
     return {
         name: "\n".join(_last_lines(reader, group, name)) for name in names if not name.endswith("/data-log")
     }
 
 
-def _last_lines(reader: AwsReader, group: str, stream: str) -> list[str]:
+def _last_lines(reader: NotingReader, group: str, stream: str) -> list[str]:
     answer = reader.read(
         "logs",
         "get_log_events",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from constructs_triton_core.aws.aws_reader import AwsReader
+from constructs_triton_tools.aws.noting_reader import NotingReader
 
 __all__ = ["ComponentState", "read_components", "specifications_of"]
 
@@ -37,7 +37,7 @@ class ComponentState:
         return f"inference-component/{self.name}"
 
 
-def read_components(reader: AwsReader, endpoint_name: str) -> Iterator[ComponentState]:
+def read_components(reader: NotingReader, endpoint_name: str) -> Iterator[ComponentState]:
     """Yield the components of an endpoint, in the order of SageMaker's list."""
     listed = reader.read_list(
         "sagemaker", "list_inference_components", "InferenceComponents", EndpointNameEquals=endpoint_name

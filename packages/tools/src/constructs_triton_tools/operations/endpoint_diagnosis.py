@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
+from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.operations.cloudwatch_logs import (
     component_log_group_of,
     log_group_of,
@@ -89,7 +89,7 @@ def diagnose_endpoint(session: boto3.Session, name: str) -> EndpointDiagnosis:
     Raises:
         InvalidValueError: the endpoint does not exist, or AWS cannot be reached.
     """
-    reader = AwsReader(session)
+    reader = NotingReader(session)
     described = describe_endpoint(reader, name)
     components = list(read_components(reader, name))
     facts: list[str] = []
@@ -129,7 +129,9 @@ def _component_messages(components: Sequence[ComponentState], facts: list[str]) 
             yield Message(each.failure_reason, f"FailureReason of {each.name}")
 
 
-def _stack_messages(reader: AwsReader, described: Mapping[str, Any], facts: list[str]) -> Iterator[Message]:
+def _stack_messages(
+    reader: NotingReader, described: Mapping[str, Any], facts: list[str]
+) -> Iterator[Message]:
     tags = reader.read("sagemaker", "list_tags", ResourceArn=described["EndpointArn"]).get("Tags", [])
     stack = {each["Key"]: each["Value"] for each in tags}.get(_STACK_TAG)
     if stack is None:
@@ -180,7 +182,7 @@ def first_failed_event(events: Iterable[dict[str, Any]]) -> dict[str, Any] | Non
     return first
 
 
-def _rollback_messages(reader: AwsReader, described: Mapping[str, Any], stack: str) -> Iterator[Message]:
+def _rollback_messages(reader: NotingReader, described: Mapping[str, Any], stack: str) -> Iterator[Message]:
     """Compare the configuration that runs with the one that the stack deployed."""
     if described["EndpointStatus"] != _GOOD:
         return
@@ -201,7 +203,7 @@ def _rollback_messages(reader: AwsReader, described: Mapping[str, Any], stack: s
 
 
 def _scaling_messages(
-    reader: AwsReader, described: Mapping[str, Any], components: Sequence[ComponentState]
+    reader: NotingReader, described: Mapping[str, Any], components: Sequence[ComponentState]
 ) -> Iterator[Message]:
     resources = {component.resource_id: component.name for component in components}
     for variant in described.get("ProductionVariants", []):
@@ -215,7 +217,7 @@ def _scaling_messages(
 
 
 def _all_log_messages(
-    reader: AwsReader, described: Mapping[str, Any], components: Sequence[ComponentState], facts: list[str]
+    reader: NotingReader, described: Mapping[str, Any], components: Sequence[ComponentState], facts: list[str]
 ) -> Iterator[Message]:
     """Read the log of each component, or that of an endpoint without components."""
     if not components:
@@ -226,7 +228,7 @@ def _all_log_messages(
         yield from log_messages(reader, group, each.status, {each.name: each.model}, facts)
 
 
-def _variant_models(reader: AwsReader, described: Mapping[str, Any]) -> dict[str, str]:
+def _variant_models(reader: NotingReader, described: Mapping[str, Any]) -> dict[str, str]:
     """Return the SageMaker model of each variant. Those of an update that failed are not known."""
     if described["EndpointStatus"] not in _CREATED_ONCE:
         return {}
@@ -237,7 +239,7 @@ def _variant_models(reader: AwsReader, described: Mapping[str, Any]) -> dict[str
 
 
 def log_messages(
-    reader: AwsReader, group: str, status: str, models: Mapping[str, str | None], facts: list[str]
+    reader: NotingReader, group: str, status: str, models: Mapping[str, str | None], facts: list[str]
 ) -> list[Message]:
     """Return the messages of a log group; without a log, add that to ``facts``."""
     streams = read_streams(reader, group)

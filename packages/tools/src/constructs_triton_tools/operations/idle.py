@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.operations.invocation_counts import Counted, count_calls
 
 if TYPE_CHECKING:
@@ -105,11 +105,10 @@ def find_idle(
     Raises:
         InvalidValueError: AWS cannot be reached, or the endpoints or their calls cannot be read.
     """
-    reader = AwsReader(session)
+    reader = NotingReader(session)
     survey = _Survey(start=now - period)
-    for page in reader.pages("sagemaker", "list_endpoints"):
-        for each in page["Endpoints"]:
-            survey.add(reader, each)
+    for each in reader.members("sagemaker", "list_endpoints", "Endpoints"):
+        survey.add(reader, each)
     counts = count_calls(reader, survey.metrics(), survey.start, now)
     variants = [_counted(reader, each, counts) for each in survey.variants if each.instances]
     idle = tuple(each for each in variants if each.calls < below and not each.has_backlog)
@@ -161,7 +160,7 @@ class _Survey:
     too_young: list[str] = field(default_factory=list)
     not_serving: dict[str, str] = field(default_factory=dict)
 
-    def add(self, reader: AwsReader, listed: Mapping[str, Any]) -> None:
+    def add(self, reader: NotingReader, listed: Mapping[str, Any]) -> None:
         name, status = listed["EndpointName"], listed["EndpointStatus"]
         if status not in _SERVING:
             self.not_serving[name] = status
@@ -174,7 +173,7 @@ class _Survey:
         return list(dict.fromkeys(metric for each in self.variants for metric in each.metrics()))
 
 
-def _variants(reader: AwsReader, endpoint: str) -> list[_Variant]:
+def _variants(reader: NotingReader, endpoint: str) -> list[_Variant]:
     described = reader.read("sagemaker", "describe_endpoint", EndpointName=endpoint)
     if not described:
         return []
@@ -210,12 +209,12 @@ def _instances(running: Mapping[str, Any], declared_type: str | None) -> dict[st
     return {name: count for name, count in pools.items() if count}
 
 
-def _components(reader: AwsReader, endpoint: str) -> dict[str, list[str]]:
+def _components(reader: NotingReader, endpoint: str) -> dict[str, list[str]]:
     """Return the names of the inference components by variant."""
     found: dict[str, list[str]] = {}
-    for page in reader.pages("sagemaker", "list_inference_components", EndpointNameEquals=endpoint):
-        for each in page["InferenceComponents"]:
-            found.setdefault(each["VariantName"], []).append(each["InferenceComponentName"])
+    listed = "list_inference_components", "InferenceComponents"
+    for each in reader.members("sagemaker", *listed, EndpointNameEquals=endpoint):
+        found.setdefault(each["VariantName"], []).append(each["InferenceComponentName"])
     return found
 
 
@@ -223,7 +222,7 @@ def _calls_of_component(name: str) -> Counted:
     return Counted("Invocations", (("InferenceComponentName", name),))
 
 
-def _counted(reader: AwsReader, variant: _Variant, counts: Mapping[Counted, int]) -> BilledVariant:
+def _counted(reader: NotingReader, variant: _Variant, counts: Mapping[Counted, int]) -> BilledVariant:
     # SageMaker may count a call of a component for its variant too.
     components = sum(counts[_calls_of_component(name)] for name in variant.components)
     tags = {
@@ -255,7 +254,7 @@ def _idle_components(
 
 
 def _disagreements(
-    reader: AwsReader, variants: Sequence[BilledVariant], idle: Sequence[BilledVariant]
+    reader: NotingReader, variants: Sequence[BilledVariant], idle: Sequence[BilledVariant]
 ) -> Iterator[str]:
     """Compare with AWS Compute Optimizer, if the account has opted in."""
     theirs = _idle_for_compute_optimizer(reader)
@@ -269,7 +268,7 @@ def _disagreements(
         yield f"{name}: AWS Compute Optimizer does not call it idle"
 
 
-def _idle_for_compute_optimizer(reader: AwsReader) -> set[str] | None:
+def _idle_for_compute_optimizer(reader: NotingReader) -> set[str] | None:
     request: dict[str, Any] = {"filters": [{"name": "ResourceType", "values": ["SageMakerEndpoint"]}]}
     found: set[str] = set()
     try:

@@ -52,18 +52,15 @@ def _results(
     reader: AwsReader, metrics: Sequence[Counted], start: datetime, end: datetime
 ) -> Iterator[Mapping[str, Any]]:
     queries = [_query(index, metric) for index, metric in enumerate(metrics)]
-    pages = reader.pages(
-        "cloudwatch", "get_metric_data", MetricDataQueries=queries, StartTime=start, EndTime=end
-    )
-    for page in pages:
-        for result in page["MetricDataResults"]:
-            if result["StatusCode"] not in ("Complete", "PartialData"):
-                reasons = "; ".join(each.get("Value", "") for each in result.get("Messages", []))
-                raise InvalidValueError(
-                    f"cloudwatch:GetMetricData: {result['StatusCode']} {reasons}".rstrip()
-                    + "; without the figures nothing can be called idle, run the command again"
-                )
-            yield result
+    request = {"MetricDataQueries": queries, "StartTime": start, "EndTime": end}
+    for result in reader.members("cloudwatch", "get_metric_data", "MetricDataResults", **request):
+        if result["StatusCode"] not in ("Complete", "PartialData"):
+            reasons = "; ".join(each.get("Value", "") for each in result.get("Messages", []))
+            raise InvalidValueError(
+                f"cloudwatch:GetMetricData: {result['StatusCode']} {reasons}".rstrip()
+                + "; without the figures nothing can be called idle, run the command again"
+            )
+        yield result
 
 
 def _query(index: int, counted: Counted) -> dict[str, Any]:

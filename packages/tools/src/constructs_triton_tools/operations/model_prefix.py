@@ -6,15 +6,9 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
 
-import boto3
-from botocore import UNSIGNED
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
-
-from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
+from constructs_triton_core.aws.aws_reader import AwsError, AwsReader, reaching_aws
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
 from constructs_triton_core.model_index import INDEX_FILE, ModelIndex
 from constructs_triton_functions.model_sync import RESOURCE_TYPE
@@ -23,8 +17,12 @@ from constructs_triton_functions.model_sync.manifest import content_name
 from constructs_triton_functions.model_sync.placement import Placement, SyncError
 from constructs_triton_functions.model_sync.properties import FILES_FOLDER
 from constructs_triton_functions.model_sync.pruning import prune
+from constructs_triton_tools.aws.s3_client import s3_client
 from constructs_triton_tools.operations.library_values import ArchiveFile, LibraryModel
 from triton_model_check.model_repository.s3_keys import archive_pattern, check_folder_prefix, pattern_owner
+
+if TYPE_CHECKING:
+    import boto3
 
 __all__ = ["ModelPrefix", "find_prefix"]
 
@@ -42,7 +40,7 @@ class ModelPrefix:
             check_folder_prefix("prefix", prefix)
         self._bucket = bucket
         self._prefix = prefix
-        self._client = _s3_client(session)
+        self._client = s3_client(session)
         self._placement = Placement(self._client, bucket, prefix, OWNER)
 
     @property
@@ -156,15 +154,6 @@ class ModelPrefix:
         )
 
 
-def _s3_client(session: boto3.Session) -> Any:
-    """Return a client of S3. A folder in its place on this machine needs no credentials."""
-    client = session.client("s3")
-    is_local = urlsplit(client.meta.endpoint_url).hostname in LOOPBACK_HOSTS
-    if is_local and session.get_credentials() is None:
-        return session.client("s3", config=Config(signature_version=UNSIGNED))
-    return client
-
-
 def find_prefix(session: boto3.Session, stack: str, resource: str | None) -> ModelPrefix:
     """Return the prefix that a deployed stack fills; ``resource`` is its logical ID if there are several.
 
@@ -173,8 +162,8 @@ def find_prefix(session: boto3.Session, stack: str, resource: str | None) -> Mod
         ArchiveError: AWS returned an error or cannot be reached.
     """
     with _errors(f"stack {stack}"):
-        pages = session.client("cloudformation").get_paginator("list_stack_resources")
-        found = [row for page in pages.paginate(StackName=stack) for row in page["StackResourceSummaries"]]
+        listed = "list_stack_resources", "StackResourceSummaries"
+        found = list(AwsReader(session).members("cloudformation", *listed, StackName=stack))
     urls = {
         str(row["LogicalResourceId"]): str(row.get("PhysicalResourceId", ""))
         for row in found
@@ -194,16 +183,9 @@ def find_prefix(session: boto3.Session, stack: str, resource: str | None) -> Mod
 @contextmanager
 def _errors(place: str) -> Iterator[None]:
     try:
-        yield
+        with reaching_aws("s3"):
+            yield
     except SyncError as error:
         raise ArchiveError(str(error)) from error
-    except ClientError as error:
-        details = error.response.get("Error", {})
-        reason = details.get("Message") or details.get("Code") or str(error)
-        raise ArchiveError(
-            f"{place}: AWS returned an error, got {reason}; check the name and your permissions"
-        ) from error
-    except (BotoCoreError, OSError) as error:
-        raise ArchiveError(
-            f"{place}: AWS cannot be reached ({error}); set --region or --profile, or log in"
-        ) from error
+    except AwsError as error:
+        raise ArchiveError(f"{place}: {error}") from error

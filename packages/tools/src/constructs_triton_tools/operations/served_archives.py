@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.model_index import INDEX_FILE, ModelIndex, split_s3_uri
+from constructs_triton_tools.aws.noting_reader import NotingReader
 
 __all__ = ["ServedArchives", "served_archives"]
 
@@ -35,7 +35,7 @@ class ServedArchives:
         return f"{self.url.rstrip('/')}/{INDEX_FILE}"
 
 
-def served_archives(reader: AwsReader, container: Mapping[str, Any]) -> ServedArchives | None:
+def served_archives(reader: NotingReader, container: Mapping[str, Any]) -> ServedArchives | None:
     """Return the archives of a container; ``None`` if it has no model data."""
     source = container.get("ModelDataSource", {}).get("S3DataSource", {}).get("S3Uri")
     url = container.get("ModelDataUrl") or source
@@ -54,7 +54,7 @@ def _last_part(url: str) -> str:
     return url[folder.rfind("/") + 1 :]
 
 
-def _indexed(reader: AwsReader, uri: str) -> Mapping[str, str]:
+def _indexed(reader: NotingReader, uri: str) -> Mapping[str, str]:
     try:
         bucket, key = split_s3_uri(uri)
         answer = reader.read("s3", "get_object", Bucket=bucket, Key=key)

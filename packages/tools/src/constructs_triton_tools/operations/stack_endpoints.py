@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.operations.cloudwatch_logs import log_group_of
 from constructs_triton_tools.operations.diagnosis import Diagnosis, Message, diagnose
 from constructs_triton_tools.operations.endpoint_diagnosis import (
@@ -37,7 +37,7 @@ def endpoints_of_stack(session: boto3.Session, stack: str) -> list[str]:
     Raises:
         InvalidValueError: the stack does not exist, cannot be read, or has no endpoint.
     """
-    reader = AwsReader(session)
+    reader = NotingReader(session)
     resources = list(
         reader.read_list("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack)
     )
@@ -100,7 +100,7 @@ def diagnose_stack(session: boto3.Session, stack: str) -> StackDiagnosis:
     Raises:
         InvalidValueError: AWS cannot be reached.
     """
-    reader = AwsReader(session)
+    reader = NotingReader(session)
     events = list(reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack))
     of_stack = (each for each in events if each["PhysicalResourceId"] == each["StackId"])
     status = next((each["ResourceStatus"] for each in of_stack), None)
@@ -117,7 +117,7 @@ def diagnose_stack(session: boto3.Session, stack: str) -> StackDiagnosis:
     )
 
 
-def _messages(reader: AwsReader, failed: Mapping[str, Any], facts: list[str]) -> Iterator[Message]:
+def _messages(reader: NotingReader, failed: Mapping[str, Any], facts: list[str]) -> Iterator[Message]:
     text = describe_event(failed)
     facts.append(f"first failed event of the stack: {text}")
     yield Message(text, "CloudFormation event")

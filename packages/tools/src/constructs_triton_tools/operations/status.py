@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsReader, describe_denial
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.cloud_assembly.endpoints import containers_of, instance_types_of
-from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.operations.component_state import ComponentState, read_components
 from constructs_triton_tools.operations.served_archives import ServedArchives, served_archives
 from triton_model_check.facts.images import version_of_image
@@ -128,18 +128,9 @@ def describe_endpoint(reader: AwsReader, name: str) -> dict[str, Any]:
     """Return SageMaker's description of an endpoint.
 
     Raises:
-        InvalidValueError: it does not exist or cannot be read.
+        AwsError: it does not exist or cannot be read.
     """
-    from botocore.exceptions import ClientError
-
-    try:
-        return reader.require("sagemaker", "describe_endpoint", EndpointName=name)
-    except ClientError as error:
-        reason = describe_denial("sagemaker", error) or (
-            f"{error.response['Error'].get('Message', error)}; check the name and the Region, "
-            "`aws sagemaker list-endpoints` lists endpoints"
-        )
-        raise InvalidValueError(f"endpoint {name}: {reason}") from None
+    return reader.describe(f"endpoint {name}", "sagemaker", "describe_endpoint", EndpointName=name)
 
 
 def read_status(session: boto3.Session, name: str) -> EndpointState:
@@ -152,7 +143,7 @@ def read_status(session: boto3.Session, name: str) -> EndpointState:
     Raises:
         InvalidValueError: the endpoint does not exist, or AWS cannot be reached.
     """
-    reader = AwsReader(session)
+    reader = NotingReader(session)
     described = describe_endpoint(reader, name)
     config_name = described["EndpointConfigName"]
     config = reader.read("sagemaker", "describe_endpoint_config", EndpointConfigName=config_name)
@@ -175,7 +166,7 @@ def read_status(session: boto3.Session, name: str) -> EndpointState:
 
 
 def _variants(
-    reader: AwsReader, described: Mapping[str, Any], config: Mapping[str, Any]
+    reader: NotingReader, described: Mapping[str, Any], config: Mapping[str, Any]
 ) -> Sequence[VariantState]:
     kinds = (("ProductionVariants", False), ("ShadowProductionVariants", True))
     found = []
@@ -189,7 +180,7 @@ def _variants(
 
 
 def _variant(
-    reader: AwsReader, running: Mapping[str, Any], declared: Mapping[str, Any], is_shadow: bool
+    reader: NotingReader, running: Mapping[str, Any], declared: Mapping[str, Any], is_shadow: bool
 ) -> VariantState:
     container = container_of_model(reader, declared.get("ModelName"))
     images = [each.get("SpecifiedImage") for each in running.get("DeployedImages", [])]
@@ -219,7 +210,7 @@ def _instance_pools(running: Mapping[str, Any], declared: Mapping[str, Any]) -> 
     return {each: counts.get(each, 0) for each in types}
 
 
-def container_of_model(reader: AwsReader, name: str | None) -> Mapping[str, Any]:
+def container_of_model(reader: NotingReader, name: str | None) -> Mapping[str, Any]:
     """Return the container of a SageMaker model; an empty one without a model, or if it cannot be read."""
     described = reader.read("sagemaker", "describe_model", ModelName=name) if name else {}
     return next(iter(containers_of(described)), {})
@@ -241,12 +232,12 @@ def _pending(summary: Mapping[str, Any]) -> Sequence[str]:
     ]
 
 
-def _scaling(reader: AwsReader, name: str, components: Sequence[ComponentState]) -> Sequence[ScalingState]:
+def _scaling(reader: NotingReader, name: str, components: Sequence[ComponentState]) -> Sequence[ScalingState]:
     targets = scalable_targets(reader, name, {component.resource_id for component in components})
     return [_scaling_of(reader, each) for each in targets]
 
 
-def scalable_targets(reader: AwsReader, name: str, components: Collection[str]) -> list[dict[str, Any]]:
+def scalable_targets(reader: NotingReader, name: str, components: Collection[str]) -> list[dict[str, Any]]:
     """Return the scalable targets of an endpoint's variants, and of components by their resource ids."""
     found = reader.read_list(
         "application-autoscaling",
@@ -258,7 +249,7 @@ def scalable_targets(reader: AwsReader, name: str, components: Collection[str]) 
     return [e for e in found if e["ResourceId"].startswith(variants) or e["ResourceId"] in components]
 
 
-def _scaling_of(reader: AwsReader, target: Mapping[str, Any]) -> ScalingState:
+def _scaling_of(reader: NotingReader, target: Mapping[str, Any]) -> ScalingState:
     key = {"ServiceNamespace": "sagemaker", "ResourceId": target["ResourceId"]}
     policies = reader.read_list(
         "application-autoscaling", "describe_scaling_policies", "ScalingPolicies", **key
@@ -275,7 +266,7 @@ def _scaling_of(reader: AwsReader, target: Mapping[str, Any]) -> ScalingState:
     )
 
 
-def scaling_activities(reader: AwsReader, resource_id: str) -> list[dict[str, Any]]:
+def scaling_activities(reader: NotingReader, resource_id: str) -> list[dict[str, Any]]:
     """Return the last activities of a scalable target, the newest first."""
     answer = reader.read(
         "application-autoscaling",
@@ -304,7 +295,7 @@ def describe_activity(activity: Mapping[str, Any]) -> str:
     return f"{text} {activity['StatusMessage']}" if activity.get("StatusMessage") else text
 
 
-def _alarms(reader: AwsReader, name: str, components: Sequence[ComponentState]) -> Sequence[str]:
+def _alarms(reader: NotingReader, name: str, components: Sequence[ComponentState]) -> Sequence[str]:
     alarms = reader.read_list("cloudwatch", "describe_alarms", "MetricAlarms", StateValue="ALARM")
     watched = [
         {"Name": "EndpointName", "Value": name},

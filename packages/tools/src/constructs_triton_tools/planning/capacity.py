@@ -11,15 +11,13 @@ from types import MappingProxyType
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning.measurements import Measurement
-from constructs_triton_tools.planning.prices import price_all
+from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, price_all
 from constructs_triton_tools.planning.quantities import Number, exact
 from constructs_triton_tools.planning.requirement import Requirement
 from constructs_triton_tools.planning.scaling import Fleet
 
 __all__ = ["Plan", "best_of_each", "cheapest", "pareto_front", "plan_all"]
 
-#: The AWS Pricing Calculator counts a month as 730 hours.
-HOURS_PER_MONTH = 730
 # More digits than a price times a count can have, so no cost is rounded.
 _UNROUNDED = Context(prec=200)
 _STREAM_FIGURES = ("concurrency", "first_token_ms", "between_tokens_ms", "tokens_per_second")

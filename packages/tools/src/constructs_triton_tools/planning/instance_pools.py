@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.planning.capacity import HOURS_PER_MONTH, Plan, cheapest
+from constructs_triton_tools.planning.capacity import Plan, cheapest
+from constructs_triton_tools.planning.prices import HOURS_PER_MONTH
 
 __all__ = ["PooledPlan", "plan_pools", "plans_of_pools"]
 

@@ -1,18 +1,32 @@
-"""Prices of an instance hour by instance type. You provide them: none are built in."""
+"""Prices of an instance hour by instance type, from a file or from AWS: none are built in.
+
+The path to a price of AWS is that of the public price list: ``product.attributes`` and
+``terms.OnDemand.*.priceDimensions.*.pricePerUnit.USD``. Usage types of hosting end in ``Host:ml.g5.xlarge``.
+Discounts, Savings Plans and taxes are not part of the list.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from decimal import Decimal
 from os import PathLike
+from pathlib import Path
+from typing import Any
 
+from constructs_triton_core.aws.aws_reader import AwsReader
+from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.whole_files import csv_text, write_whole
 from constructs_triton_tools.planning.csv_table import Column, Row, parse_measured_type, raise_for, read_rows
 from constructs_triton_tools.planning.measurements import Measurement
 from constructs_triton_tools.planning.quantities import Number, exact, read_positive
 
-__all__ = ["price_all", "read_prices"]
+__all__ = ["HOURS_PER_MONTH", "price_all", "price_of", "read_prices", "write_prices"]
 
+#: The AWS Pricing Calculator counts a month as 730 hours.
+HOURS_PER_MONTH = 730
+_WAY_OUT = "look it up at https://aws.amazon.com/sagemaker/pricing and use --price"
 _COLUMNS = (
     Column(("instance_type",), parse_measured_type),
     Column(("price_per_hour", "price"), read_positive),
@@ -64,3 +78,70 @@ def price_all(measurements: Iterable[Measurement], prices: Mapping[str, Number])
 
 def _repeated(row: Row, name: str) -> str:
     return f'{row.place}, column "instance_type": must not repeat, got "{name}" again; remove one of its rows'
+
+
+def price_of(reader: AwsReader, region: str, instance_type: str, usage: str = "Host") -> Decimal:
+    """Ask the AWS Price List API for the price of an instance hour, in US dollars.
+
+    Args:
+        reader: Calls the API, with the permission ``pricing:GetProducts``.
+        region: Region of the instance.
+        instance_type: Type, such as ``ml.g5.xlarge``.
+        usage: What it is for: ``Host``, or ``Processing`` or ``Train`` of a job.
+
+    Raises:
+        AwsError: the list cannot be read.
+        InvalidValueError: the list has no price for the type in the Region, or several.
+    """
+    filters = [
+        {"Type": "TERM_MATCH", "Field": "regionCode", "Value": region},
+        {"Type": "TERM_MATCH", "Field": "instanceName", "Value": instance_type},
+    ]
+    request = {"ServiceCode": "AmazonSageMaker", "Filters": filters}
+    products = list(reader.members("pricing", "get_products", "PriceList", **request))
+    found = _listed_prices(products, usage, instance_type)
+    if len(found) != 1:
+        shown = ", ".join(map(str, sorted(found))) or "none"
+        purpose = "hosting" if usage == "Host" else "a job"
+        raise InvalidValueError(
+            f"{instance_type}: must have one price for {purpose} in {region}, got {shown}; {_WAY_OUT}"
+        )
+    return found.pop()
+
+
+def _listed_prices(products: Iterable[str], usage: str, instance_type: str) -> set[Decimal]:
+    """The prices of the usage types that end in ``Host:ml.g5.xlarge``; the list has others of a type."""
+    try:
+        return {
+            price
+            for product in map(parse_bounded_json, products)
+            if product["product"]["attributes"].get("usagetype", "").endswith(f"{usage}:{instance_type}")
+            for price in _hourly_prices(product)
+        }
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InvalidValueError(
+            f"{instance_type}: the AWS Price List API answered in another form than it documents "
+            f"({type(error).__name__}); {_WAY_OUT}"
+        ) from error
+
+
+def _hourly_prices(product: Mapping[str, Any]) -> Iterator[Decimal]:
+    for term in product["terms"].get("OnDemand", {}).values():
+        for dimension in term["priceDimensions"].values():
+            price = dimension["pricePerUnit"].get("USD", "0")
+            if dimension.get("unit", "Hrs").startswith("H") and Decimal(price) > 0:
+                yield read_positive("pricePerUnit", price).normalize()
+
+
+def write_prices(path: str | PathLike[str], prices: Mapping[str, Decimal], region: str, today: date) -> None:
+    """Write prices as the CSV file that ``read_prices`` reads, with currency, Region and date.
+
+    Raises:
+        InvalidValueError: the file cannot be written.
+    """
+    rows = [[name, f"{price:f}", "USD", region, today.isoformat()] for name, price in prices.items()]
+    headings = ["instance_type", "price_per_hour", "currency", "region", "fetched"]
+    try:
+        write_whole(Path(path), csv_text([headings, *rows]))
+    except OSError as error:
+        raise InvalidValueError(f"{path}: cannot be written ({error.strerror}); give another path") from None

@@ -14,8 +14,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from botocore.hooks import HierarchicalEmitter
 from fake_container import in_loop
 
-from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.local.page import deployed
 from constructs_triton_tools.local.page.deployed import DeployedPage, cost_of, metric_rows
 from constructs_triton_tools.operations.status import EndpointState, VariantState
@@ -50,7 +50,9 @@ class CloudWatch:
 def test_rows_have_requests_errors_and_milliseconds() -> None:
     """4xx and 5xx are added up, and ModelLatency is converted from microseconds."""
     account = CloudWatch()
-    rows = metric_rows(AwsReader(cast(Any, account)), {"v": {"EndpointName": "e", "VariantName": "v"}}, NOON)
+    rows = metric_rows(
+        NotingReader(cast(Any, account)), {"v": {"EndpointName": "e", "VariantName": "v"}}, NOON
+    )
     assert rows == {"v": [[NOON.timestamp(), 1000.0, 5000.0, 4.0, 5.0, 6.0]]}
     metrics = [
         (each["MetricStat"]["Metric"]["MetricName"], each["MetricStat"]["Stat"]) for each in account.queries
@@ -61,7 +63,7 @@ def test_rows_have_requests_errors_and_milliseconds() -> None:
 def test_nothing_is_asked_for_nothing() -> None:
     """An endpoint without variants and components costs no reading of metrics."""
     account = CloudWatch()
-    assert metric_rows(AwsReader(cast(Any, account)), {}, NOON) == {}
+    assert metric_rows(NotingReader(cast(Any, account)), {}, NOON) == {}
     assert account.queries == []
 
 

@@ -4,17 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from botocore.exceptions import ClientError
 
+from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
 from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.local.sources import deployed
 from constructs_triton_tools.local.sources.deployed import _Objects, read_deployed_endpoints
+
+
+class Account:
+    """A session with one client."""
+
+    region_name = "us-east-1"
+
+    def __init__(self, client: object) -> None:
+        self._client = client
+
+    def client(self, *_: object, **_settings: object) -> Any:
+        return self._client
 
 
 class Bucket:
     """An S3 client whose downloads succeed or fail with an error code."""
+
+    meta = SimpleNamespace(events=SimpleNamespace(register=lambda *_, **_settings: None))
 
     def __init__(self, code: str | None = None) -> None:
         self.code = code
@@ -40,10 +57,14 @@ class Listing(Bucket):
             yield {"Contents": [{"Key": key}]}
 
 
+def objects_of(client: object, folder: Path) -> _Objects:
+    return _Objects(AwsReader(cast(Any, Account(client))), folder)
+
+
 def test_files_below_a_prefix_are_downloaded(tmp_path: Path) -> None:
     """Each object is a file with the rest of its key as its path."""
     bucket = Listing("p/net/config.pbtxt", "p/net/1/a", "p/net/1/a.part")
-    files = _Objects(bucket, tmp_path).fetch_below("s3://models/p/")
+    files = objects_of(bucket, tmp_path).fetch_below("s3://models/p/")
     assert {path: content.path.read_text() for path, content in files.items()} == {
         "net/config.pbtxt": "models p/net/config.pbtxt",
         "net/1/a": "models p/net/1/a",
@@ -65,13 +86,13 @@ def test_files_that_sagemaker_cannot_place_are_errors(
 ) -> None:
     """Nothing is downloaded if a name is not valid."""
     with pytest.raises(LocalEndpointError, match=words):
-        _Objects(Listing(*keys), tmp_path).fetch_below("s3://models/p/")
+        objects_of(Listing(*keys), tmp_path).fetch_below("s3://models/p/")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_object_is_below_its_bucket(tmp_path: Path) -> None:
     """The complete download has the object's own name."""
-    path = _Objects(Bucket(), tmp_path).fetch("s3://models/p/a.tar.gz")
+    path = objects_of(Bucket(), tmp_path).fetch("s3://models/p/a.tar.gz")
     assert path == tmp_path / "models" / "p" / "a.tar.gz"
     assert path.read_text() == "models p/a.tar.gz"
 
@@ -79,7 +100,7 @@ def test_object_is_below_its_bucket(tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", ["404", "NoSuchKey", "NotFound"])
 def test_missing_object_is_no_error_unless_it_is_required(tmp_path: Path, code: str) -> None:
     """A model may be missing below a prefix; the archive of a model must exist."""
-    objects = _Objects(Bucket(code), tmp_path)
+    objects = objects_of(Bucket(code), tmp_path)
     assert objects.fetch("s3://models/a.tar.gz") is None
     with pytest.raises(LocalEndpointError, match=r"s3://models/a.tar.gz: the object does not exist"):
         objects.fetch_required("s3://models/a.tar.gz")
@@ -87,15 +108,12 @@ def test_missing_object_is_no_error_unless_it_is_required(tmp_path: Path, code: 
 
 def test_denied_download_is_an_error(tmp_path: Path) -> None:
     """Any other error of S3 is raised."""
-    with pytest.raises(ClientError, match="AccessDenied"):
-        _Objects(Bucket("AccessDenied"), tmp_path).fetch("s3://models/a.tar.gz")
+    with pytest.raises(AwsError, match=r"^s3:GetObject: access denied"):
+        objects_of(Bucket("AccessDenied"), tmp_path).fetch("s3://models/a.tar.gz")
 
 
-class Shared:
+class Shared(Bucket):
     """The clients of an account with one endpoint that has three inference components, one not of Triton."""
-
-    def __init__(self, service: str, **_: Any) -> None:
-        self.service = service
 
     def get_paginator(self, operation: str) -> Shared:
         self.operation = operation
@@ -130,13 +148,10 @@ class Shared:
             "RuntimeConfig": {"CurrentCopyCount": copies},
         }
 
-    def download_file(self, bucket: str, key: str, path: str) -> None:
-        Path(path).write_text(f"{bucket} {key}")
-
 
 def test_deployed_components_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With their archives; one that has no copies now starts at zero."""
-    monkeypatch.setattr("boto3.client", Shared)
+    monkeypatch.setattr(deployed, "make_session", lambda: Account(Shared()))
     (spec,) = read_deployed_endpoints("http://127.0.0.1:1", tmp_path)
     assert (spec.name, spec.variants, spec.not_run) == ("shared", (), ("chat",))
     assert [(each.name, each.starts_at_zero) for each in spec.components] == [

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from constructs_triton_core.aws.aws_reader import AwsError, reaching_aws
 from constructs_triton_core.errors import InvalidValueError, InvocationError
 from constructs_triton_core.untrusted.regular_files import read_json
 from constructs_triton_tools.building.plans.job_bucket import JobBucket
@@ -171,50 +172,38 @@ def _report(path: Path) -> dict[str, Any]:
 
 def _stop(job: PlanJob, show: Callable[[str], None]) -> None:
     """Stop a job that may not have started, and say so if it still runs."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
     try:
         job.stop()
-    except ClientError as error:
-        if "not found" not in str(error).lower() and "could not find" not in str(error).lower():
-            show(f"the job cannot be stopped ({error}); stop it in the SageMaker console")
-    except BotoCoreError as error:
-        show(f"the job cannot be stopped ({error}); stop it in the SageMaker console")
+    except AwsError as error:
+        show(f"the job cannot be stopped ({error.reason}); stop it in the SageMaker console")
 
 
 @contextmanager
 def _keeping_for_others(show: Callable[[str], None]) -> Iterator[None]:
     """The plan is complete on this machine, so only others miss the copy in the bucket."""
-    from boto3.exceptions import Boto3Error
-    from botocore.exceptions import BotoCoreError, ClientError
-
     try:
-        yield
-    except (Boto3Error, BotoCoreError, ClientError) as error:
-        show(f"the plan is not kept in the bucket ({error}); the next build for others starts a job again")
+        with reaching_aws("s3"):
+            yield
+    except AwsError as error:
+        show(
+            f"the plan is not kept in the bucket ({error.reason}); the next build for others starts a job "
+            "again"
+        )
 
 
 @contextmanager
 def _explained(request: JobRequest) -> Iterator[None]:
     """Turn errors of AWS into one with cause and fix."""
-    from boto3.exceptions import Boto3Error
-    from botocore.exceptions import BotoCoreError, ClientError
-
     try:
-        yield
-    except ClientError as error:
-        details = error.response["Error"]
-        text = f"{details.get('Code', '')}: {details.get('Message', '')}"
-        raise InvocationError(f"{error.operation_name}: {text}; {explain_failure([text], request)}") from None
-    except Boto3Error as error:
-        raise InvocationError(
-            f"{request.settings.bucket}: {error}; {explain_failure([str(error)], request)}"
-        ) from None
-    except BotoCoreError as error:
+        with reaching_aws("s3"):
+            yield
+    except AwsError as error:
+        if error.code:
+            words = str(error.__cause__)  # the explanations are for what AWS says
+            raise InvocationError(f"{error.reason}; {explain_failure([words], request)}") from None
         raise InvalidValueError(
-            f"AWS: cannot be reached ({error}); set --region or --profile. A job that has started goes on: "
-            f"run the "
-            "command again when it has ended, or stop it in the SageMaker console"
+            f"{error}. A job that has started goes on: run the command again when it has ended, or stop it "
+            "in the SageMaker console"
         ) from None
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
+from constructs_triton_tools.aws.waiting import wait_for
 from constructs_triton_tools.building.plans.job_request import JobRequest
 
 if TYPE_CHECKING:
@@ -51,61 +52,54 @@ class PlanJob:
     """One job, by its request."""
 
     def __init__(self, session: boto3.Session, request: JobRequest) -> None:
-        from botocore.config import Config
-
-        config = Config(retries={"mode": "standard", "max_attempts": 8})
-        make: Any = session.client
-        self._client = make("sagemaker", region_name=request.settings.region, config=config)
+        # A job takes long, and no lost connection may end the wait for it.
+        self._reader = AwsReader(session, retries={"mode": "standard", "max_attempts": 8})
         self._request = request
 
     def start(self) -> None:
-        """Start the job. botocore's errors are those of the service."""
-        if self._request.kind == "processing":
-            self._client.create_processing_job(**self._request.request)
-        else:
-            self._client.create_training_job(**self._request.request)
+        """Start the job."""
+        self._reader.require("sagemaker", f"create_{self._request.kind}_job", **self._request.request)
 
     def stop(self) -> None:
         """Ask SageMaker to stop the job, which then takes up to two minutes."""
-        if self._request.kind == "processing":
-            self._client.stop_processing_job(ProcessingJobName=self._request.name)
-        else:
-            self._client.stop_training_job(TrainingJobName=self._request.name)
+        self._reader.find("sagemaker", f"stop_{self._request.kind}_job", **self._named)
 
     def follow(self, log: JobLog, show: Callable[[str], None]) -> JobState:
         """Wait for the end of the job, and show its steps and the lines of its log."""
         shown = ""
-        while True:
-            state = self.describe()
+
+        def show_news(state: JobState) -> None:
+            nonlocal shown
             step = state.detail or state.status
             if step != shown:
                 show(f"{self._request.name}: {step}")
                 shown = step
             for line in log.new_lines():
                 show(f"  {line}")
-            if state.is_final:
-                return state
-            time.sleep(PAUSE_SECONDS)
+
+        return wait_for(
+            self.describe, lambda state: state.is_final, pause_seconds=PAUSE_SECONDS, show=show_news
+        )
 
     def describe_if_known(self) -> JobState | None:
         """Return the state of the job; ``None`` if SageMaker does not know it."""
-        from botocore.exceptions import ClientError
-
-        try:
-            return self.describe()
-        except ClientError as error:
-            if error.response["Error"]["Code"] in ("ValidationException", "ResourceNotFound"):
-                return None
-            raise
+        answer = self._reader.find("sagemaker", f"describe_{self._request.kind}_job", **self._named)
+        return None if answer is None else self._state(answer)
 
     def describe(self) -> JobState:
         """Return the state of the job."""
-        if self._request.kind == "processing":
-            return self._processing_state()
-        return self._training_state()
+        operation = f"describe_{self._request.kind}_job"
+        return self._state(self._reader.require("sagemaker", operation, **self._named))
 
-    def _processing_state(self) -> JobState:
-        answer = self._client.describe_processing_job(ProcessingJobName=self._request.name)
+    @property
+    def _named(self) -> dict[str, str]:
+        return {f"{self._request.kind.capitalize()}JobName": self._request.name}
+
+    def _state(self, answer: Mapping[str, Any]) -> JobState:
+        is_training = self._request.kind == "training"
+        return _training_state(answer) if is_training else self._processing_state(answer)
+
+    def _processing_state(self, answer: Mapping[str, Any]) -> JobState:
         return JobState(
             status=answer["ProcessingJobStatus"],
             detail="",
@@ -115,18 +109,18 @@ class PlanJob:
             output_url=self._request.settings.url(self._request.output_prefix),
         )
 
-    def _training_state(self) -> JobState:
-        answer = self._client.describe_training_job(TrainingJobName=self._request.name)
-        failure = answer.get("FailureReason", "")
-        seconds = answer.get("BillableTimeInSeconds", answer.get("TrainingTimeInSeconds"))
-        return JobState(
-            status=answer["TrainingJobStatus"],
-            detail=answer.get("SecondaryStatus", ""),
-            failure=failure,
-            message=_read_message(failure),
-            seconds=None if seconds is None else float(seconds),
-            output_url=answer.get("ModelArtifacts", {}).get("S3ModelArtifacts", ""),
-        )
+
+def _training_state(answer: Mapping[str, Any]) -> JobState:
+    failure = answer.get("FailureReason", "")
+    seconds = answer.get("BillableTimeInSeconds", answer.get("TrainingTimeInSeconds"))
+    return JobState(
+        status=answer["TrainingJobStatus"],
+        detail=answer.get("SecondaryStatus", ""),
+        failure=failure,
+        message=_read_message(failure),
+        seconds=None if seconds is None else float(seconds),
+        output_url=answer.get("ModelArtifacts", {}).get("S3ModelArtifacts", ""),
+    )
 
 
 def _seconds(start: datetime | None, end: datetime | None) -> float | None:
@@ -149,8 +143,7 @@ class JobLog:
     """The lines of a job's log, each one once. What cannot be read is noted once."""
 
     def __init__(self, session: boto3.Session, request: JobRequest, note: Callable[[str], None]) -> None:
-        make: Any = session.client
-        self._client = make("logs", region_name=request.settings.region)
+        self._reader = AwsReader(session)
         self._request = request
         self._note = note
         self._seen: set[str] = set()
@@ -160,19 +153,17 @@ class JobLog:
 
     def new_lines(self) -> Iterator[str]:
         """Yield the lines that were not there at the last call."""
-        from botocore.exceptions import ClientError
-
         if not self._is_readable:
             return
         try:
             yield from self._read()
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "ResourceNotFoundException":
+        except AwsError as error:
+            if not error.code:
+                raise
+            if error.is_absent:
                 return  # no job has written into the group yet
             self._is_readable = False
-            self._note(
-                f"the log cannot be read ({error.response['Error']['Code']}); allow logs:FilterLogEvents"
-            )
+            self._note(f"the log cannot be read: {error}")
 
     def _read(self) -> Iterator[str]:
         request: dict[str, Any] = {
@@ -181,7 +172,7 @@ class JobLog:
             "startTime": self._start,
         }
         for _ in range(_LOG_PAGES):
-            answer = self._client.filter_log_events(**request)
+            answer = self._reader.require("logs", "filter_log_events", **request)
             for event in answer["events"]:
                 if event["eventId"] not in self._seen:
                     self._seen.add(event["eventId"])

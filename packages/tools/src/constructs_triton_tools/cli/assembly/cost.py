@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
+from constructs_triton_core.aws.aws_reader import AwsError
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import pair_argument
 from constructs_triton_core.spelling import did_you_mean, quoted
@@ -20,8 +21,8 @@ from constructs_triton_tools.cli.plan.price_arguments import (
     fetch_known_prices,
     given_prices,
 )
-from constructs_triton_tools.planning.capacity import HOURS_PER_MONTH
-from constructs_triton_tools.planning.cost.template_cost import CostRange, VariantFleet, fleets_of
+from constructs_triton_tools.planning.prices import HOURS_PER_MONTH
+from constructs_triton_tools.planning.template_cost import CostRange, VariantFleet, fleets_of
 
 __all__ = ["add_arguments", "run"]
 
@@ -143,13 +144,11 @@ def _prices(
     prices, unknown = given_prices(arguments), list[str]()
     types = {name for each in fleets for name in each.instance_types}
     if not prices:
-        session = open_session(arguments)
-        if session.region_name is None:
-            raise InvalidValueError(
-                "--region: there is no default Region; set --region, or give prices, such as "
-                f"--price {min(types, default='TYPE')}=PRICE"
-            )
-        return fetch_known_prices(session, sorted(types), unknown), unknown
+        try:
+            return fetch_known_prices(open_session(arguments), sorted(types), unknown), unknown
+        except AwsError as error:
+            example = f"--price {min(types, default='TYPE')}=PRICE"
+            raise InvalidValueError(f"{error}, or give prices, such as {example}") from None
     unknown += [
         f"{name}: no price was given; add --price {name}=PRICE" for name in sorted(types - prices.keys())
     ]

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import make_session
+from constructs_triton_core.aws.aws_reader import AwsReader, make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.building.plans.compiled_model import check_destination, write_compiled
@@ -20,7 +20,7 @@ from constructs_triton_tools.building.plans.job_request import JobRequest
 from constructs_triton_tools.building.plans.plan_files import PlanCache
 from constructs_triton_tools.cli.compile.arguments import add_arguments
 from constructs_triton_tools.cli.compile.preparation import Compilation, job_settings, prepare
-from constructs_triton_tools.planning.price_list import PRICE_LIST_REGION, fetch_job_price
+from constructs_triton_tools.planning.prices import price_of
 from triton_model_check.facts.compile_jobs import not_settled
 
 if TYPE_CHECKING:
@@ -140,14 +140,11 @@ def _compile(arguments: argparse.Namespace, session: boto3.Session, compilation:
 
 def _price(session: boto3.Session, request: JobRequest) -> Decimal | None:
     """The price is only shown, so whatever prevents reading it does not stop the command."""
-    from botocore.config import Config
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    config = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 1})
+    reader = AwsReader(session, connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 1})
+    usage = {"processing": "Processing", "training": "Train"}[request.kind]
     try:
-        client = session.client("pricing", region_name=PRICE_LIST_REGION, config=config)
-        return fetch_job_price(client, request.settings.region, request.build.gpu.name, request.kind)
-    except (BotoCoreError, ClientError, InvalidValueError):
+        return price_of(reader, request.settings.region, request.build.gpu.name, usage)
+    except InvalidValueError:
         return None
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton_core.aws.aws_reader import region_of
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
@@ -61,11 +62,7 @@ def job_settings(arguments: argparse.Namespace, session: boto3.Session) -> JobSe
     Raises:
         InvalidValueError: Region or role are missing, or a value is wrong.
     """
-    region = session.region_name
-    if region is None:
-        raise InvalidValueError(
-            "--region: there is no default Region; set --region, for example to eu-west-1"
-        )
+    region = region_of(session)
     role = arguments.role or os.environ.get(ROLE_VARIABLE)
     if not role:
         raise InvalidValueError(

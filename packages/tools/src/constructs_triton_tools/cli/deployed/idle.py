@@ -17,8 +17,7 @@ from constructs_triton_core.untrusted.terminal import print_json, print_lines, p
 from constructs_triton_tools.cli.deployed.aws_arguments import add_account_arguments, open_session
 from constructs_triton_tools.cli.plan.price_arguments import fetch_known_prices
 from constructs_triton_tools.operations.idle import BilledVariant, IdleReport, find_idle
-from constructs_triton_tools.planning.capacity import HOURS_PER_MONTH
-from constructs_triton_tools.planning.prices import read_prices
+from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, read_prices
 
 if TYPE_CHECKING:
     pass

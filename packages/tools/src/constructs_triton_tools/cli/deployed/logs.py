@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from datetime import timedelta
 
-from constructs_triton_core.aws.aws_reader import describe_denial
+from constructs_triton_core.aws.aws_reader import AwsError
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_lines
 from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session, parse_duration
@@ -37,12 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the lines."""
-    session = open_session(arguments)
-    from botocore.exceptions import ClientError
-
     try:
         for line in read_logs(
-            session,
+            open_session(arguments),
             arguments.endpoint,
             variant=arguments.variant,
             inference_component=arguments.inference_component,
@@ -51,14 +48,12 @@ def run(arguments: argparse.Namespace) -> int:
             follow=arguments.follow,
         ):
             print_lines(f"{line.time:%Y-%m-%d %H:%M:%S} {line.stream} {line.text}")
-    except ClientError as error:
-        reason = error.response["Error"].get("Message", str(error))
+    except AwsError as error:
+        if not error.code:
+            raise
         component = arguments.inference_component
         advice = "; an endpoint with inference components has a log for each, see --inference-component"
-        explained = describe_denial("logs", error) or (
-            f"its log cannot be read ({reason}); check the name and the Region. Without a container that "
-            f"started there is no log{'' if component else advice}"
-        )
         what = f"inference component {component}" if component else f"endpoint {arguments.endpoint}"
-        raise InvalidValueError(f"{what}: {explained}") from None
+        why = f". Without a container that started there is no log{'' if component else advice}"
+        raise InvalidValueError(f"{what}: {error}{why if error.is_absent else ''}") from None
     return 0

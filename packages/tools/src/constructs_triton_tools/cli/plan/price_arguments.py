@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from constructs_triton_core.aws.aws_reader import AwsError, AwsReader, region_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import argument_type, pair_argument
 from constructs_triton_tools.planning.csv_table import parse_measured_type
-from constructs_triton_tools.planning.price_list import PRICE_LIST_REGION, fetch_prices
-from constructs_triton_tools.planning.prices import read_prices
+from constructs_triton_tools.planning.prices import price_of, read_prices
 from constructs_triton_tools.planning.quantities import read_decimal, read_positive
 
 if TYPE_CHECKING:
@@ -69,16 +69,14 @@ def fetch_known_prices(
     session: boto3.Session, types: Iterable[str], not_read: list[str]
 ) -> dict[str, Decimal]:
     """Return the prices that the AWS Price List API has, and note the others in ``not_read``."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    client: Any = session.client("pricing", region_name=PRICE_LIST_REGION)
+    reader, region = AwsReader(session), region_of(session)
     found: dict[str, Decimal] = {}
     for name in types:
         try:
-            found |= fetch_prices(client, session.region_name, [name])
+            found[name] = price_of(reader, region, name)
+        except AwsError as error:
+            not_read.append(f"prices: {error}, or use --prices")
+            break
         except InvalidValueError:
             not_read.append(f"price of {name}: the price list has none for this Region; use --prices")
-        except (BotoCoreError, ClientError) as error:
-            not_read.append(f"prices: {error}; allow pricing:GetProducts, or use --prices")
-            break
     return found

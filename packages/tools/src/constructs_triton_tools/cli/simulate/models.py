@@ -15,8 +15,7 @@ from constructs_triton_core.program.argument_types import number, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, print_table
 from constructs_triton_tools.cli.plan.price_arguments import price_argument
-from constructs_triton_tools.planning.capacity import HOURS_PER_MONTH
-from constructs_triton_tools.planning.prices import read_prices
+from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, read_prices
 
 if TYPE_CHECKING:
     from constructs_triton_tools.planning.model_cache import CachedModel, CacheResult

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.local.gateway.listener import HOST, listen, serving
 from constructs_triton_tools.local.gateway.runtime_errors import refuse_foreign_requests
 from constructs_triton_tools.local.interruptible import run_in_thread
@@ -91,7 +91,7 @@ class DeployedPage:
 
     def _endpoint(self, name: str, now: datetime) -> dict[str, Any]:
         state = read_status(self._session, name)
-        reader = AwsReader(self._session)
+        reader = NotingReader(self._session)
         series = _series(state)
         rows = metric_rows(reader, series, now)
         self._metrics += len(series) * len(_FIGURES)
@@ -133,7 +133,7 @@ def _series(state: EndpointState) -> dict[str, Mapping[str, str]]:
 
 
 def metric_rows(
-    reader: AwsReader, series: Mapping[str, Mapping[str, str]], now: datetime
+    reader: NotingReader, series: Mapping[str, Mapping[str, str]], now: datetime
 ) -> dict[str, list[list[float | None]]]:
     """Return a row for each minute of the last hour: time, requests, errors and percentiles in ms."""
     values: dict[str, dict[float, list[float | None]]] = {name: {} for name in series}

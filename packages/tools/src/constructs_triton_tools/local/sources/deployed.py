@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import boto3
-from botocore.exceptions import BotoCoreError, ClientError
-
+from constructs_triton_core.aws.aws_reader import AwsError, AwsReader, make_session, reaching_aws
 from constructs_triton_core.cloud_assembly.endpoints import (
     DeclaredContainer,
     hosts_components,
@@ -32,8 +30,6 @@ from constructs_triton_tools.local.sources.uncompressed import FileContent, chec
 
 __all__ = ["read_deployed_endpoints"]
 
-_ABSENT = {"404", "NoSuchKey", "NotFound"}
-
 
 def read_deployed_endpoints(
     endpoint_url: str, directory: Path, *, endpoint: str | None = None
@@ -48,10 +44,10 @@ def read_deployed_endpoints(
     """
     try:
         specs = tuple(_Account(endpoint_url, directory).endpoints(endpoint))
-    except (BotoCoreError, ClientError) as error:
+    except AwsError as error:
         raise LocalEndpointError(
-            f"--aws-endpoint-url: the API at {endpoint_url} returned an error ({error}); "
-            "check the address, the credentials and the Region"
+            f"--aws-endpoint-url: {error.reason}; check the address {endpoint_url}, the credentials and the "
+            "Region"
         ) from error
     if not specs:
         wanted = "no endpoint is deployed" if endpoint is None else f"no endpoint has the name {endpoint!r}"
@@ -65,19 +61,21 @@ class _Account:
     """The APIs of one account, and the folder for its archives."""
 
     def __init__(self, endpoint_url: str, directory: Path) -> None:
-        self._sagemaker = boto3.client("sagemaker", endpoint_url=endpoint_url)
-        self._objects = _Objects(boto3.client("s3", endpoint_url=endpoint_url), directory)
+        self._reader = AwsReader(make_session(), endpoint_url)
+        self._objects = _Objects(self._reader, directory)
 
     def endpoints(self, wanted: str | None) -> Iterator[EndpointSpec]:
-        for page in self._sagemaker.get_paginator("list_endpoints").paginate():
-            for summary in page["Endpoints"]:
-                if wanted in (None, summary["EndpointName"]):
-                    yield self._endpoint(summary["EndpointName"])
+        for summary in self._reader.members("sagemaker", "list_endpoints", "Endpoints"):
+            if wanted in (None, summary["EndpointName"]):
+                yield self._endpoint(summary["EndpointName"])
+
+    def _describe(self, kind: str, **request: str) -> dict[str, Any]:
+        return self._reader.require("sagemaker", f"describe_{kind}", **request)
 
     def _endpoint(self, name: str) -> EndpointSpec:
-        endpoint = self._sagemaker.describe_endpoint(EndpointName=name)
+        endpoint = self._describe("endpoint", EndpointName=name)
         config_name = endpoint["EndpointConfigName"]
-        config = self._sagemaker.describe_endpoint_config(EndpointConfigName=config_name)
+        config = self._describe("endpoint_config", EndpointConfigName=config_name)
         # The weights may have changed since the endpoint was created.
         weights = {
             variant["VariantName"]: variant["DesiredWeight"]
@@ -119,16 +117,15 @@ class _Account:
     ) -> Iterator[tuple[str, ComponentSpec | None]]:
         """Yield the components by name; ``None`` for those whose container is not Triton."""
         types = {variant["VariantName"]: instance_types_of(variant) for variant in variants}
-        pages = self._sagemaker.get_paginator("list_inference_components")
-        for page in pages.paginate(EndpointNameEquals=endpoint):
-            for summary in page["InferenceComponents"]:
-                name = summary["InferenceComponentName"]
-                yield name, self._component(endpoint, name, types)
+        listed = "list_inference_components", "InferenceComponents"
+        for summary in self._reader.members("sagemaker", *listed, EndpointNameEquals=endpoint):
+            name = summary["InferenceComponentName"]
+            yield name, self._component(endpoint, name, types)
 
     def _component(
         self, endpoint: str, name: str, types: Mapping[str, Sequence[str]]
     ) -> ComponentSpec | None:
-        found = self._sagemaker.describe_inference_component(InferenceComponentName=name)
+        found = self._describe("inference_component", InferenceComponentName=name)
         specification = found.get("Specification") or found.get("Specifications", [{}])[0]
         if not self._is_triton(specification.get("ModelName")):
             return None
@@ -146,7 +143,7 @@ class _Account:
     def _is_triton(self, model_name: str | None) -> bool:
         if model_name is None:
             return True  # _container says what is wrong
-        model = self._sagemaker.describe_model(ModelName=model_name)
+        model = self._describe("model", ModelName=model_name)
         return DeclaredContainer.of(model_name, model.get("PrimaryContainer") or {}).is_triton
 
     def _container(self, endpoint: str, variant: Mapping[str, Any]) -> ContainerSpec:
@@ -156,7 +153,7 @@ class _Account:
             raise LocalEndpointError(
                 f"{place}: has no ModelName, so it does not run locally; change --endpoint"
             )
-        model = self._sagemaker.describe_model(ModelName=variant["ModelName"])
+        model = self._describe("model", ModelName=variant["ModelName"])
         container = DeclaredContainer.of(variant["ModelName"], model.get("PrimaryContainer") or {})
         files_url = container.files_url
         url = files_url or container.archive_url
@@ -182,7 +179,7 @@ class _Account:
 class _Objects:
     """Downloads objects of S3 to a folder."""
 
-    s3: Any
+    reader: AwsReader
     directory: Path
 
     def fetch_required(self, url: str) -> Path:
@@ -198,18 +195,22 @@ class _Objects:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(path.name + ".part")
         try:
-            self.s3.download_file(bucket, key, str(partial))
-        except ClientError as error:
-            if error.response["Error"]["Code"] in _ABSENT:
+            self._download(bucket, key, partial)
+        except AwsError as error:
+            if error.is_absent:
                 return None
             raise
         return partial.replace(path)
 
+    def _download(self, bucket: str, key: str, path: Path) -> None:
+        with reaching_aws("s3"):
+            self.reader.client("s3").download_file(bucket, key, str(path))
+
     def fetch_below(self, url: str) -> dict[str, FileContent]:
         """Download all objects below a prefix; return their files by the rest of their keys."""
         bucket, _, prefix = url.removeprefix("s3://").partition("/")
-        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        names = [found["Key"][len(prefix) :] for page in pages for found in page.get("Contents", ())]
+        objects = self.reader.members("s3", "list_objects_v2", "Contents", Bucket=bucket, Prefix=prefix)
+        names = [found["Key"][len(prefix) :] for found in objects]
         if not names:
             raise LocalEndpointError(f"{url}: there are no objects; deploy the endpoint again")
         check_names(url, dict.fromkeys(names))
@@ -219,7 +220,7 @@ class _Objects:
     def _fetch_file(self, bucket: str, prefix: str, name: str, folder: Path) -> FileContent:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.s3.download_file(bucket, prefix + name, str(path))
+        self._download(bucket, prefix + name, path)
         return FileContent(path)
 
     def below(self, prefix: str) -> _Prefix:
@@ -236,5 +237,5 @@ class _Prefix:
     def __call__(self, target_model: str) -> Path | None:
         try:
             return self.objects.fetch(self.url + target_model)
-        except (BotoCoreError, ClientError):
+        except AwsError:
             return None  # the caller gets SageMaker's error: the model data could not be downloaded

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.aws.aws_reader import describe_failure, missing_permission
+from constructs_triton_core.aws.aws_reader import AwsError
 from constructs_triton_core.errors import ArchiveError
 from constructs_triton_core.untrusted.budget import UnpackBudget
 from constructs_triton_tools.operations.adopting.reading import RecordingReader
@@ -101,15 +101,13 @@ class Downloads:
         )
 
     def _read(self, operation: str, bucket: str, key: str) -> dict[str, Any] | None:
-        from botocore.exceptions import ClientError
-
         try:
             return self._reader.require("s3", operation, Bucket=bucket, Key=key)
-        except ClientError as error:
-            if missing_permission("s3", error) == "s3:GetObject":
-                self._reader.note("s3", error)
+        except AwsError as error:
+            if not error.code or error.permission == "s3:GetObject":
+                self._reader.note(error)
                 return None
             raise ArchiveError(
-                f"s3://{bucket}/{key}: cannot be read ({describe_failure('s3', error)}), and new instances "
+                f"s3://{bucket}/{key}: cannot be read ({error.reason}), and new instances "
                 "load it from there; upload the archive again, or restore its KMS key"
             ) from None

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsReader, describe_failure, permission_of
+from constructs_triton_core.aws.aws_reader import permission_of
+from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.operations.adopting.members import Answer
 from constructs_triton_tools.operations.adopting.python_text import free_name
 from constructs_triton_tools.operations.adopting.secrets import masked
@@ -42,7 +43,7 @@ def reading_policy() -> dict[str, Any]:
     return {"Version": "2012-10-17", "Statement": [statement]}
 
 
-class RecordingReader(AwsReader):
+class RecordingReader(NotingReader):
     """Reads from AWS, and keeps each answer in ``answers`` by a name for a file, with secrets masked."""
 
     most_pages = 100
@@ -52,7 +53,7 @@ class RecordingReader(AwsReader):
         self.answers: dict[str, Any] = {}
 
     def require(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
-        """Return the answer of an operation, and keep it; raises botocore's ``ClientError``."""
+        """Return the answer of an operation, and keep it."""
         permission = permission_of(service, "".join(word.capitalize() for word in operation.split("_")))
         if permission not in _ACTIONS:
             raise AssertionError(f"{permission} is not in the policy that `adopt --policy` prints")
@@ -67,12 +68,6 @@ class RecordingReader(AwsReader):
         for each in [name for name in self.answers if name.partition("-")[0] == operation]:
             del self.answers[each]
         self.answers[operation] = masked({member: found})
-
-    def note(self, service: str, error: Any) -> None:
-        """Note botocore's ``ClientError`` of an operation; the endpoint has no construct to grant it yet."""
-        text = describe_failure(service, error)
-        if text not in self.not_read:
-            self.not_read.append(text)
 
     def _name(self, operation: str, request: Mapping[str, Any]) -> str:
         """Return a file name of the operation and what it was asked about, which is new."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from constructs_triton_core.aws.aws_reader import describe_failure
+from constructs_triton_core.aws.aws_reader import AwsError
 from constructs_triton_core.cloud_assembly.endpoints import containers_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.operations.adopting.members import Answer
@@ -152,14 +152,12 @@ def read_running_endpoint(reader: RecordingReader, name: str) -> RunningEndpoint
 
 
 def _read_config(reader: RecordingReader, name: str, config_name: str) -> dict[str, Any]:
-    from botocore.exceptions import ClientError
-
     try:
         return reader.require("sagemaker", "describe_endpoint_config", EndpointConfigName=config_name)
-    except ClientError as error:
+    except AwsError as error:
         raise InvalidValueError(
             f"endpoint {name}: its configuration {config_name} cannot be read "
-            f"({describe_failure('sagemaker', error)}), so its instance types and models are not known; if "
+            f"({error.reason}), so its instance types and models are not known; if "
             "it was deleted, create a configuration with the same variants, and update the endpoint to it"
         ) from None
 

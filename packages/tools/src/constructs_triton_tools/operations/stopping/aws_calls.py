@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsReader, describe_failure
+from constructs_triton_core.aws.aws_reader import AwsReader, region_of
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.aws.waiting import wait_for
 
 if TYPE_CHECKING:
     import boto3
@@ -17,8 +17,8 @@ __all__ = ["AwsCalls"]
 _POLL_SECONDS = 15
 
 
-class AwsCalls:
-    """Calls AWS with our errors.
+class AwsCalls(AwsReader):
+    """Calls AWS, and waits for endpoints.
 
     Args:
         session: boto3 session with the Region and credentials.
@@ -26,51 +26,23 @@ class AwsCalls:
     """
 
     def __init__(self, session: boto3.Session, timeout: timedelta = timedelta(hours=1)) -> None:
-        self._reader = AwsReader(session)
+        super().__init__(session)
         self._timeout = timeout
 
     @property
     def region(self) -> str:
-        return str(self._reader.client("sagemaker").meta.region_name)
+        return region_of(self.session)
 
-    def call(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
-        """Return the answer of an operation.
-
-        Raises:
-            InvalidValueError: AWS cannot be reached, or refuses the call.
-        """
-        answer = self.call_unless(service, operation, (), **request)
-        assert answer is not None
-        return answer
-
-    def call_unless(
-        self, service: str, operation: str, absent: Iterable[str], **request: Any
-    ) -> dict[str, Any] | None:
-        """Return the answer of an operation; ``None`` if the error's message has one of the words."""
-        from botocore.exceptions import ClientError
-
-        try:
-            return self._reader.require(service, operation, **request)
-        except ClientError as error:
-            if any(each in error.response["Error"].get("Message", "") for each in absent):
-                return None
-            raise InvalidValueError(describe_failure(service, error)) from None
-
-    def list(self, service: str, operation: str, member: str, **request: Any) -> list[dict[str, Any]]:
-        """Return the members of all pages."""
-        pages = self._reader.pages(service, operation, **request)
-        return [each for page in pages for each in page[member]]
-
-    def describe_endpoint(self, name: str) -> dict[str, Any] | None:
+    def find_endpoint(self, name: str) -> dict[str, Any] | None:
         """Return the description of an endpoint; ``None`` if it does not exist."""
-        return self.call_unless("sagemaker", "describe_endpoint", ["Could not find"], EndpointName=name)
+        return self.find("sagemaker", "describe_endpoint", EndpointName=name)
 
     def delete_endpoint(self, name: str) -> None:
         """Delete an endpoint and wait until its name is free."""
-        found = self.describe_endpoint(name)
+        found = self.find_endpoint(name)
         if found and found["EndpointStatus"] != "Deleting":
-            self.call_unless("sagemaker", "delete_endpoint", ["Could not find"], EndpointName=name)
-        self._wait("endpoint_deleted", name)
+            self.find("sagemaker", "delete_endpoint", EndpointName=name)
+        self._wait(name, None)
 
     def wait_until_in_service(self, name: str) -> None:
         """Wait until an endpoint is in service.
@@ -78,22 +50,20 @@ class AwsCalls:
         Raises:
             InvalidValueError: it failed, or is not in service within the timeout.
         """
-        self._wait("endpoint_in_service", name)
+        self._wait(name, "InService")
 
-    def _wait(self, waiter: str, name: str) -> None:
-        from botocore.exceptions import WaiterError
-
-        attempts = max(1, int(self._timeout.total_seconds() / _POLL_SECONDS))
-        config = {"Delay": _POLL_SECONDS, "MaxAttempts": attempts}
-        try:
-            client = self._reader.client("sagemaker")
-            client.get_waiter(waiter).wait(EndpointName=name, WaiterConfig=config)
-        except WaiterError as error:
-            raise InvalidValueError(f"endpoint {name}: {self._why(name, error)}") from None
-
-    def _why(self, name: str, error: Exception) -> str:
-        found = self.describe_endpoint(name)
+    def _wait(self, name: str, wanted: str | None) -> None:
+        """Wait until an endpoint has a status, or does not exist."""
+        found = wait_for(
+            lambda: self.find_endpoint(name),
+            lambda found: found is None or found["EndpointStatus"] in (wanted, "Failed"),
+            pause_seconds=_POLL_SECONDS,
+            timeout=self._timeout,
+        )
+        status = found and found["EndpointStatus"]
+        if status == wanted:
+            return
         if found is None:
-            return "was deleted by another program"
-        status, reason = found["EndpointStatus"], found.get("FailureReason")
-        return f"has status {status}: {reason}" if reason else f"has status {status} ({error})"
+            raise InvalidValueError(f"endpoint {name}: was deleted by another program")
+        reason = found.get("FailureReason", f"not {wanted or 'deleted'} after {self._timeout}")
+        raise InvalidValueError(f"endpoint {name}: has status {status}: {reason}")

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.operations.status import describe_endpoint
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
 from constructs_triton_tools.operations.stopping.saved_endpoint import STOPPING, SavedEndpoint
 
@@ -56,16 +57,14 @@ def read_endpoint(
     Raises:
         InvalidValueError: the endpoint cannot be read, or cannot be created again as it is.
     """
-    found = aws.describe_endpoint(name)
-    if found is None:
-        raise InvalidValueError(
-            f"endpoint {name}: does not exist in {aws.region}; check the name and --region"
-        )
+    found = describe_endpoint(aws, name)
     _check_status(name, found)
-    config = aws.call("sagemaker", "describe_endpoint_config", EndpointConfigName=found["EndpointConfigName"])
+    config = aws.require(
+        "sagemaker", "describe_endpoint_config", EndpointConfigName=found["EndpointConfigName"]
+    )
     _check_type(aws, name, found, config)
     _check_models(aws, name, config)
-    tags = aws.list("sagemaker", "list_tags", "Tags", ResourceArn=found["EndpointArn"])
+    tags = list(aws.members("sagemaker", "list_tags", "Tags", ResourceArn=found["EndpointArn"]))
     stack = {each["Key"]: each["Value"] for each in tags}.get(_STACK_TAG, stack)
     if stack and not force:
         raise InvalidValueError(
@@ -95,8 +94,8 @@ def _check_type(aws: AwsCalls, name: str, found: Mapping[str, Any], config: Mapp
         )
     has_models = all(_models_of(each) for each in variants)
     components = {"EndpointNameEquals": name}
-    if not has_models or aws.list(
-        "sagemaker", "list_inference_components", "InferenceComponents", **components
+    if not has_models or any(
+        aws.members("sagemaker", "list_inference_components", "InferenceComponents", **components)
     ):
         raise InvalidValueError(
             f"endpoint {name}: has inference components, which are not created again; scale the copies of "
@@ -112,7 +111,7 @@ def _check_models(aws: AwsCalls, name: str, config: Mapping[str, Any]) -> None:
     """Check that the models exist: a running endpoint does not need them, its creation does."""
     variants = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
     for model in sorted({model for each in variants for model in _models_of(each)}):
-        if aws.call_unless("sagemaker", "describe_model", ["Could not find"], ModelName=model) is None:
+        if aws.find("sagemaker", "describe_model", ModelName=model) is None:
             raise InvalidValueError(
                 f"endpoint {name}: its model {model} was deleted, so it could not be created again; deploy a "
                 "configuration with an existing model first"
@@ -135,13 +134,8 @@ def _saved(
     if found.get("LastDeploymentConfig"):
         creation["DeploymentConfig"] = found["LastDeploymentConfig"]
     ids = [f"endpoint/{name}/variant/{each['VariantName']}" for each in variants]
-    targets = aws.list(
-        _SCALING,
-        "describe_scalable_targets",
-        "ScalableTargets",
-        ServiceNamespace="sagemaker",
-        ResourceIds=ids,
-    )
+    wanted = {"ServiceNamespace": "sagemaker", "ResourceIds": ids}
+    targets = list(aws.members(_SCALING, "describe_scalable_targets", "ScalableTargets", **wanted))
     policies = _of_targets(aws, targets, "describe_scaling_policies", "ScalingPolicies")
     actions = _of_targets(aws, targets, "describe_scheduled_actions", "ScheduledActions")
     return SavedEndpoint(
@@ -169,7 +163,9 @@ def _saved(
 def _of_targets(
     aws: AwsCalls, targets: Sequence[Mapping[str, Any]], operation: str, member: str
 ) -> list[dict[str, Any]]:
-    return [found for each in targets for found in aws.list(_SCALING, operation, member, **_pick(each, _KEY))]
+    return [
+        found for each in targets for found in aws.members(_SCALING, operation, member, **_pick(each, _KEY))
+    ]
 
 
 def _pick(found: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def start_endpoint(aws: AwsCalls, name: str, path: Path, *, now: datetime) -> li
     saved = read_saved(path)
     saved.require(path, name, aws.region)
     actions, over = _actions(saved, path, now)
-    found = aws.describe_endpoint(name)
+    found = aws.find_endpoint(name)
     if found and found["EndpointStatus"] != "Deleting":
         check_endpoint_config(saved, found["EndpointConfigName"], path)
         if saved.phase == STARTED:
@@ -72,12 +72,12 @@ def _create(aws: AwsCalls, saved: SavedEndpoint, found: Mapping[str, Any] | None
         aws.delete_endpoint(saved.name)
         found = None
     if found is None:
-        aws.call("sagemaker", "create_endpoint", **saved.create_endpoint)
+        aws.require("sagemaker", "create_endpoint", **saved.create_endpoint)
 
 
 def _restore_capacities(aws: AwsCalls, saved: SavedEndpoint) -> None:
     """Set the counts and weights that differ from those of the configuration."""
-    found = aws.describe_endpoint(saved.name) or {}
+    found = aws.find_endpoint(saved.name) or {}
     running = {each["VariantName"]: each for each in found.get("ProductionVariants", [])}
     changed = [
         each
@@ -85,7 +85,7 @@ def _restore_capacities(aws: AwsCalls, saved: SavedEndpoint) -> None:
         if any(running.get(each["VariantName"], {}).get(key) != value for key, value in each.items())
     ]
     if changed:
-        aws.call(
+        aws.require(
             "sagemaker",
             "update_endpoint_weights_and_capacities",
             EndpointName=saved.name,
@@ -96,13 +96,13 @@ def _restore_capacities(aws: AwsCalls, saved: SavedEndpoint) -> None:
 
 def _restore_scaling(aws: AwsCalls, saved: SavedEndpoint, actions: Iterable[Request]) -> Iterator[str]:
     for request in saved.scalable_targets:
-        aws.call(_SCALING, "register_scalable_target", **request)
+        aws.require(_SCALING, "register_scalable_target", **request)
     for request in saved.scaling_policies:
-        arn = aws.call(_SCALING, "put_scaling_policy", **request)["PolicyARN"]
+        arn = aws.require(_SCALING, "put_scaling_policy", **request)["PolicyARN"]
         if request.get("PolicyType") == "StepScaling":
             yield from _notes_on_alarms(saved, request["PolicyName"], arn)
     for request in actions:
-        aws.call(_SCALING, "put_scheduled_action", **request)
+        aws.require(_SCALING, "put_scheduled_action", **request)
 
 
 def _notes_on_alarms(saved: SavedEndpoint, policy: str, arn: str) -> Iterator[str]:

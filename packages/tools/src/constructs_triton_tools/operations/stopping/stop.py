@@ -34,7 +34,7 @@ def prepare_stop(aws: AwsCalls, name: str, path: Path, *, force: bool = False) -
     saved.require(path, name, aws.region)
     if saved.phase == STARTED:
         return read_endpoint(aws, name, stack=saved.stack, force=force)
-    found = aws.describe_endpoint(name)
+    found = aws.find_endpoint(name)
     if found:
         if saved.phase == STOPPED:
             raise InvalidValueError(
@@ -71,8 +71,6 @@ def stop_endpoint(aws: AwsCalls, saved: SavedEndpoint, path: Path) -> None:
     write_saved(path, replace(saved, phase=STOPPING))
     for target in saved.scalable_targets:
         key = {name: target[name] for name in ("ServiceNamespace", "ResourceId", "ScalableDimension")}
-        aws.call_unless(
-            "application-autoscaling", "deregister_scalable_target", ["No scalable target"], **key
-        )
+        aws.find("application-autoscaling", "deregister_scalable_target", **key)
     aws.delete_endpoint(saved.name)
     write_saved(path, replace(saved, phase=STOPPED))

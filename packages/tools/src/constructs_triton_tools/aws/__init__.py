@@ -1,0 +1,1 @@
+"""Calls of AWS that only the tools need: optional ones, and waits."""

@@ -1,0 +1,59 @@
+"""Reads from AWS what is optional, and notes what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
+
+__all__ = ["NotingReader"]
+
+_PAGE_TOKENS = ("NextToken", "nextToken", "Marker")
+
+
+class NotingReader(AwsReader):
+    """Calls AWS; what an optional call cannot read is noted, one sentence for each operation."""
+
+    #: The largest number of pages of one list.
+    most_pages = 10
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.not_read: list[str] = []
+
+    def read(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
+        """Return the answer of an operation; an empty one if AWS refuses it, which is noted.
+
+        Raises:
+            AwsError: AWS cannot be reached.
+        """
+        try:
+            return self.require(service, operation, **request)
+        except AwsError as error:
+            self.note(error)
+            return {}
+
+    def note(self, error: AwsError) -> None:
+        """Note the error of a call that AWS refused.
+
+        Raises:
+            AwsError: AWS cannot be reached.
+        """
+        if not error.code:
+            raise error
+        if str(error) not in self.not_read:
+            self.not_read.append(str(error))
+
+    def read_list(
+        self, service: str, operation: str, member: str, **request: Any
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the members of a list from up to ``most_pages`` pages; what cannot be read is noted."""
+        for _ in range(self.most_pages):
+            answer = self.read(service, operation, **request)
+            yield from answer.get(member, [])
+            token = next((each for each in _PAGE_TOKENS if answer.get(each)), None)
+            if token is None:
+                return
+            request[token] = answer[token]
+        self.not_read.append(f"{service}:{operation}: has more pages than are read")

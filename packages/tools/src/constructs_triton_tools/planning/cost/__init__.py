@@ -1,1 +1,0 @@
-"""What the instances of a synthesized template cost."""
