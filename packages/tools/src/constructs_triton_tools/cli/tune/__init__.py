@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.program.argument_types import called_models
 from constructs_triton_core.program.exit_codes import (
     EXIT_INTERRUPTED,
     EXIT_NOT_DONE,
@@ -18,9 +15,10 @@ from constructs_triton_core.program.exit_codes import (
 )
 from constructs_triton_core.program.progress import clear_line
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.cli.dialogue import confirm
 from constructs_triton_tools.cli.tune.arguments import LOCAL_OPTIONS, add_arguments
 from constructs_triton_tools.cli.tune.progress import TuneProgress
-from triton_model_check.cli.tensor_options import read_shapes
+from triton_model_check.cli.tensor_options import called_models, read_shapes
 
 if TYPE_CHECKING:
     from constructs_triton_tools.local.options import LocalRunOptions
@@ -36,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     tuning = _prepare(arguments)
     print_note(*_plan(tuning))
-    _confirm(arguments)
+    confirm(arguments, lambda: "Start, at no cost?")
     try:
         result = tuning.run(TuneProgress(tuning, quiet=arguments.json))
     except BatchingFaultError as error:
@@ -115,21 +113,6 @@ def _plan(tuning: Tuning) -> Iterator[str]:
         yield f"  warning   {tuning.stand_in}"
 
 
-def _confirm(arguments: argparse.Namespace) -> None:
-    """Ask whether to start.
-
-    Raises:
-        InvalidValueError: the answer is not yes, or standard input is not a terminal.
-    """
-    if arguments.yes:
-        return
-    if not sys.stdin.isatty():
-        raise InvalidValueError("tune: waits for a confirmation, but this is not a terminal; add --yes")
-    print_note("Start? [y/N]")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InvalidValueError("tune: was not confirmed; answer y, or add --yes")
-
-
 def _print(result: TuneResult, *, as_json: bool) -> None:
     if as_json:
         print_json(result.to_dict())
@@ -142,3 +125,5 @@ def _print(result: TuneResult, *, as_json: bool) -> None:
         str(path.relative_to(result.folder)) for each in patterns for path in sorted(result.folder.glob(each))
     ]
     print_note(f"wrote {', '.join(files)} to {result.folder}")
+    if found := [each for each in files if each.endswith("config.pbtxt")]:
+        print_note(f"next: copy {', '.join(found)} from {result.folder} into the model repository")

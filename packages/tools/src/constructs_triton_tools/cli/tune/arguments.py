@@ -6,12 +6,13 @@ import argparse
 from pathlib import Path
 
 from constructs_triton_core.program.argument_types import (
-    add_called_models,
+    add_common,
     number,
     pair_argument,
     whole_number,
 )
 from constructs_triton_tools.cli.local import add_run_option
+from triton_model_check.cli.tensor_options import add_called_models
 
 __all__ = ["LOCAL_OPTIONS", "add_arguments"]
 
@@ -104,6 +105,5 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("-o", "--output", type=Path, default=Path("tuned"), metavar="DIR",
                        help="folder of the results, and of the journal that continues a search "
                             "(default: %(default)s)")
-    group.add_argument("--yes", action="store_true", help="start without asking")
-    group.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    add_common(group, "--yes", "--json")
     # fmt: on
