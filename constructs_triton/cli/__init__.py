@@ -8,35 +8,37 @@ __all__ = ["COMMANDS", "COMMAND_GROUPS", "PROGRAM", "complete_parser", "main"]
 
 _CHECK, _TOOLS = "triton_model_check.cli", "constructs_triton_tools.cli"
 COMMAND_GROUPS = {
-    "Models": {
+    "First steps": {
+        "project": Command(f"{_TOOLS}.project", "create a project with an app, a model and tests"),
         "model": Command(
             f"{_CHECK}.model.command", "create a model's folder from a model file, such as model.onnx"
         ),
         "check": Command(f"{_TOOLS}.check", "find the errors in a model repository"),
+        "local": Command(f"{_TOOLS}.local", "run endpoints on this machine with the Triton server", "local"),
+        "invoke": Command(f"{_TOOLS}.invoke", "send tensors to an endpoint and print its response", "load"),
+        "status": Command(f"{_TOOLS}.deployed.status", "show what deployed endpoints are doing", "load"),
+        "diagnose": Command(f"{_TOOLS}.deployed.diagnose", "find the cause of a failure", "load"),
+        "load-test": Command(f"{_TOOLS}.load_test", "find the highest load that an endpoint holds", "load"),
+    },
+    "Models, packages and artifacts": {
         "config": Command(f"{_CHECK}.config", "show configurations, tensors and ensemble graphs"),
         "graph": Command(f"{_TOOLS}.assembly.graph", "draw what the endpoints of a template serve"),
-    },
-    "Packages and artifacts": {
         "pack": Command(f"{_CHECK}.pack", "write a model repository as .tar.gz archives"),
         "env": Command(f"{_TOOLS}.env", "build Python environments for models of the Python backend"),
         "compile": Command(f"{_TOOLS}.compile.command", "build TensorRT plans in SageMaker jobs"),
     },
     "Your machine": {
-        "project": Command(f"{_TOOLS}.project", "create a project with an app, a model and tests"),
         "doctor": Command(f"{__name__}.doctor", "show what works on this machine"),
         "completion": Command(f"{__name__}.completion", "print the script for completion by a shell"),
-        "local": Command(f"{_TOOLS}.local", "run endpoints on this machine with the Triton server", "local"),
         "rehearse": Command(
             "cdk_rehearse.cli.command", "rehearse an update in a simulated AWS account", "rehearse"
         ),
     },
     "Endpoints in AWS": {
-        "invoke": Command(f"{_TOOLS}.invoke", "send tensors to an endpoint and print its response", "load"),
         "verify": Command(
             f"{_TOOLS}.verify", "compare the responses of an endpoint with recorded ones", "load"
         ),
-        "status": Command(f"{_TOOLS}.deployed.status", "show what deployed endpoints are doing", "load"),
-        "diagnose": Command(f"{_TOOLS}.deployed.diagnose", "find the cause of a failure", "load"),
+        "logs": Command(f"{_TOOLS}.deployed.logs", "print the logs of an endpoint's containers", "load"),
         "stop": Command(
             f"{_TOOLS}.deployed.stop", "delete an endpoint, and keep what creates it again", "load"
         ),
@@ -46,37 +48,32 @@ COMMAND_GROUPS = {
         "adopt": Command(
             f"{_TOOLS}.deployed.adopt", "write an app for an endpoint that was created by hand", "load"
         ),
-        "logs": Command(f"{_TOOLS}.deployed.logs", "print the logs of an endpoint's containers", "load"),
         "models": Command(
-            f"{_TOOLS}.models", "list, add and remove models of a multi-model endpoint", "load"
-        ),
-        "warm": Command(
-            f"{_TOOLS}.deployed.warm", "load models of a multi-model endpoint before users call them", "load"
+            f"{_TOOLS}.models", "list, add, remove and load models of a multi-model endpoint", "load"
         ),
         "capture": Command(
             f"{_TOOLS}.deployed.capture", "read the requests that an endpoint has captured", "load"
         ),
-        "idle": Command(
-            f"{_TOOLS}.deployed.idle", "find endpoints without calls, and what they cost", "load"
-        ),
     },
     "Planning": {
-        "load-test": Command(f"{_TOOLS}.load_test", "find the highest load that an endpoint holds", "load"),
         "tune": Command(
             f"{_TOOLS}.tune", "find the configuration of a model that holds the highest rate", "local"
         ),
         "plan": Command(f"{_TOOLS}.plan", "choose instances and scaling targets from a benchmark", "load"),
+        "plan recommender": Command(
+            f"{_TOOLS}.recommender", "write Inference Recommender jobs, and read their results", "load"
+        ),
         "simulate": Command(f"{_TOOLS}.simulate", "simulate a scaling policy on a traffic pattern"),
-        "fit": Command(
+        "simulate models": Command(
             f"{_TOOLS}.simulate.models",
             "simulate how many models a multi-model endpoint keeps loaded",
             "load",
         ),
-        "recommender": Command(
-            f"{_TOOLS}.recommender", "write Inference Recommender jobs, and read their results", "load"
-        ),
         "cost": Command(f"{_TOOLS}.assembly.cost", "calculate what the endpoints of a template cost"),
-        "prices": Command(f"{_TOOLS}.prices", "fetch prices of instances from AWS", "load"),
+        "cost idle": Command(
+            f"{_TOOLS}.deployed.idle", "find endpoints without calls, and what they cost", "load"
+        ),
+        "cost prices": Command(f"{_TOOLS}.prices", "fetch prices of instances from AWS", "load"),
         "facts": Command(f"{_CHECK}.facts", "look up images, instance types and variables"),
     },
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import defaultdict
 from pathlib import Path
 
 import shtab
@@ -40,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     parser = complete_parser()
     _prepare(parser)
+    _nest(next(each for each in parser._actions if isinstance(each, argparse._SubParsersAction)))
     print_lines(*shtab.complete(parser, shell=arguments.shell).splitlines())
     return 0
 
@@ -54,3 +56,23 @@ def _prepare(parser: argparse.ArgumentParser) -> None:
                 command = action.choices[each.dest]
                 command.description = each.help
                 _prepare(command)
+
+
+def _nest(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Put commands of two words, such as ``cost prices``, below the first, beside the files that it reads."""
+    below = defaultdict[str, list[argparse.Action]](list)
+    for each in [each for each in commands._choices_actions if " " in each.dest]:
+        commands._choices_actions.remove(each)
+        below[each.dest.partition(" ")[0]].append(each)
+    for name, actions in below.items():
+        parser = commands.choices[name]
+        words = [each.dest.partition(" ")[2] for each in actions]
+        files = next(each for each in parser._actions if not each.option_strings)
+        both = f"_constructs_triton_{name}"
+        define = f'{both}() {{ compgen -W "{" ".join(words)}" -- "$1"; compgen -f -- "$1"; }}'
+        file = shtab.CHOICE_FUNCTIONS["file"]
+        files.complete = {**file, "bash": both, "preamble": {"bash": define}}  # type: ignore[attr-defined]
+        nested = parser.add_subparsers()
+        for word, each in zip(words, actions, strict=True):
+            child = nested.add_parser(word, help=each.help)
+            child.__dict__.update(commands.choices.pop(each.dest).__dict__)

@@ -16,6 +16,7 @@ from typing import Literal
 from constructs_triton_core.aws.aws_reader import make_session, reaching_aws
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.processes.children import run_child
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_json, print_table
@@ -58,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "optional packages and AWS credentials, and what to install for the rest. AWS is not called. "
         "Exit code 1 if apps cannot be synthesized."
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    add_common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

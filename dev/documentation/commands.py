@@ -28,7 +28,9 @@ message has the path of a file with the traceback and the versions, to attach to
 
 def write_commands(path: Path) -> None:
     """Write the page."""
-    contents = "".join(f"| [`{name}`](#{name}) | {each.summary} |\n" for name, each in COMMANDS.items())
+    contents = "".join(
+        f"| [`{name}`](#{name.replace(' ', '-')}) | {each.summary} |\n" for name, each in COMMANDS.items()
+    )
     sections = "\n".join(line for name in COMMANDS for line in _command(name))
     path.write_text(f"{HEAD}{contents}\n{sections}\n", encoding="utf-8")
 

@@ -49,7 +49,7 @@ _COMPILE = "compile resnet.onnx --dry-run"
 _ROLE = "--role arn:aws:iam::111122223333:role/r"
 _G5, _BATCH = "--instance-type ml.g5.xlarge", "--max-batch-size 8"
 _PLAN = "plan bench.csv --requests-per-second 50"
-_JOB = f"recommender request --job-name bert {_ROLE.replace('--role', '--role-arn')} --model-name bert -o job.json"
+_JOB = f"plan recommender request --job-name bert {_ROLE.replace('--role', '--role-arn')} --model-name bert -o job.json"
 _TUNE = "tune models --latency-ms 100 -o tuned"
 
 
@@ -263,7 +263,7 @@ CASES = (
     Case("project new 2shop", output="next: cd", text="it must begin with a letter", then="project new shop"),
     Case("project new models", output="next: cd", text="choose another name", then="project new shop"),
     Case("completion fihs", output="constructs-triton"),
-    # simulate, plan, fit, cost, graph
+    # simulate, plan, cost, graph
     Case(f"{_SPIKE.replace('spike', 'spkie')} {_LEVELS} {_BOUNDS}", output="requests"),
     Case(f"{_SPIKE} {_LEVELS} {_BOUNDS} --schedule 7", output="requests"),
     Case(
@@ -321,8 +321,8 @@ CASES = (
         text="set latency_ms to 400 or more",
         then=f"{_PLAN} --latency-ms 400 --price ml.g5.xlarge=1",
     ),
-    Case(f"fit fleet.csv {_G5} --requests-per-second 20 --zifp 1", output="hit rate"),
-    Case("fit fleet.csv --instance-type ml.g5.xlarg --requests-per-second 20", output="hit rate"),
+    Case(f"simulate models fleet.csv {_G5} --requests-per-second 20 --zifp 1", output="hit rate"),
+    Case("simulate models fleet.csv --instance-type ml.g5.xlarg --requests-per-second 20", output="hit rate"),
     Case("cost Shop.template.json --price ml.g5.xlarge=1 --requests-per-second visoin=5", output="per hour"),
     Case(
         "cost Shop.template.json --price ml.g6.xlarge=1",
@@ -337,7 +337,7 @@ CASES = (
         then="cost Shop.template.json --price ml.g5.xlarge=1 --requests-per-second vision=5",
     ),
     Case("grph Shop.template.json", output="end"),
-    # compile --dry-run, recommender
+    # compile --dry-run, plan recommender
     Case(f"{_COMPILE} {_G5} {_ROLE}", output="Tensor"),
     Case(
         f"{_COMPILE} {_ROLE} {_BATCH}",
@@ -371,7 +371,7 @@ CASES = (
     Case(
         f"{_JOB} --job-type Default --latency-ms 5",
         output="wrote job.json",
-        text="remove latency_ms",
+        text="remove --latency-ms",
         then=f"{_JOB} --job-type Default",
     ),
     # the arguments of commands that call a server

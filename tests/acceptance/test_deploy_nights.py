@@ -52,7 +52,7 @@ def test_night_of_a_stack(
         assert scaling(view, name) == []
         assert aws.deploy(assemblies / "reordered", STACK).status == "UPDATE_ROLLBACK_FAILED"
 
-        assert main(["start", name]) == 0
+        assert main(["start", name, "--yes"]) == 0
         assert scaling(view, name) == before
         cloudformation = aws.client("cloudformation")
         cloudformation.continue_update_rollback(StackName=STACK)

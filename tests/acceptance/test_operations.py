@@ -230,12 +230,12 @@ def test_models_are_loaded_by_calls(run: Run, observe: Callable[..., None]) -> N
     variant = {"VariantName": "AllTraffic", "CurrentInstanceCount": 3, "DesiredInstanceCount": 3}
     observe(ProductionVariants=[variant])
     with mock.patch.object(SageMakerRuntimeResponse, "invoke_endpoint", invoke_endpoint):
-        code, text = run("warm", NAME, "--all")
+        code, text = run("models", "warm", NAME, "--all")
     assert code == 0
     assert sorted({each.partition("-")[0] for each in calls}) == ["alpha", "beta"]
     assert len(calls) == 16
     assert "8 calls of each model reach 2.9 of 3 instances on average" in text
-    assert is_in_guide(f"warm {NAME} --all", text)
+    assert is_in_guide(f"models warm {NAME} --all", text)
 
 
 def test_an_update_that_rolls_back_is_diagnosed(aws: SimulatedAccount, assemblies: Path, run: Run) -> None:

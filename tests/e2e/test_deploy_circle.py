@@ -98,7 +98,7 @@ def test_command_adds_and_removes_models(view: StackView, assemblies: Path) -> N
     declared = Declared(assemblies / "added_model")
     synced = json.loads(run_models(view.aws, "sync", models, "--stack", STACK))["target_models"]
     assert synced == {name: declared.target_model(name) for name in ("alpha", "beta", "gamma")}
-    run_models(view.aws, "remove", "gamma", "--delete-archive", "--stack", STACK)
+    run_models(view.aws, "remove", "gamma", "--delete-archive", "--yes", "--stack", STACK)
     after = json.loads(run_models(view.aws, "list", "--stack", STACK))
     assert [each["name"] for each in after["models"]] == ["alpha", "beta"]
     assert synced["gamma"] not in after["nameless_archives"]

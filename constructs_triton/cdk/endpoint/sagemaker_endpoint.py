@@ -60,7 +60,7 @@ class SageMakerEndpoint(VariantMetrics, Resource):
         )
 
     def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal what ``constructs-triton status``, ``diagnose``, ``logs`` and ``warm`` need.
+        """Allow what ``constructs-triton status``, ``diagnose``, ``logs`` and ``models warm`` need.
 
         These are reading calls. On a multi-model endpoint they include ``sagemaker:InvokeEndpoint``, because
         a call loads the model. On a component endpoint they include the log groups of all components of the

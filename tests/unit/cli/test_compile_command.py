@@ -78,7 +78,8 @@ def test_progress_price_and_cost(jobs: SimulatedJobs, capsys: pytest.CaptureFixt
 def test_start_is_confirmed(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
     """Without --yes and without a terminal nothing starts."""
     assert compile_model() == 2
-    assert "--yes: this job would cost money; add --yes" in capsys.readouterr().err
+    error = "error: --yes: nothing was done, because no terminal can answer; add --yes"
+    assert error in capsys.readouterr().err
     assert not jobs.requests
 
 
@@ -252,10 +253,10 @@ def test_question_on_a_terminal(
     answers = iter(["\n", "y\n"])
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: next(answers)))
     assert compile_model() == 2
-    assert "not confirmed: no job was started" in capsys.readouterr().err
+    assert "--yes: nothing was done, because the answer was no" in capsys.readouterr().err
     assert not jobs.requests
     assert compile_model() == 0
-    assert "Start this job? [y/N]" in capsys.readouterr().err
+    assert "Start this job, for at most 1.80 USD? [y/N]" in capsys.readouterr().err
 
 
 def test_folder_of_another_model_is_kept(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:

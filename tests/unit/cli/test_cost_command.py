@@ -54,6 +54,13 @@ def test_scaling_and_its_schedule_decide_the_range(run: Any) -> None:
     assert found["cost_per_month"]["initial"] == 4 * 730
 
 
+def test_stack_is_looked_for_in_one_template_too(run: Any) -> None:
+    """A template has the stack that its file is named after."""
+    template = _template(_variant("Main", InstanceType="ml.g5.xlarge"))
+    assert run(template, *PRICES, "--stack", "Stack")["cost_per_hour"]["initial"] == 4
+    assert '--stack: no stack "Stak" in ' in run(template, *PRICES, "--stack", "Stak", code=2)
+
+
 def test_several_types_count_the_cheapest_and_the_dearest(run: Any) -> None:
     """Of instance pools the cheapest type counts for the least, the first for the first deployment."""
     pools = [{"InstanceType": "ml.g5.xlarge", "Priority": 1}, {"InstanceType": "ml.g6.xlarge", "Priority": 2}]

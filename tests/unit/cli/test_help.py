@@ -59,23 +59,46 @@ def test_no_line_of_help_is_wider_than_the_terminal(
     parser = argparse.ArgumentParser(prog="")
     COMMANDS[command].load().add_arguments(parser)
     for each in _parsers(parser):
-        text = _printed_help([command, *each.prog.split()], capsys)
+        text = _printed_help([*command.split(), *each.prog.split()], capsys)
         assert text.startswith("usage: constructs-triton")
         assert [line for line in text.splitlines() if len(line) > 80] == []
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """With one line each in groups, examples and exit codes."""
+    """With one line each in groups, those that most people need first, examples and exit codes."""
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
     assert ended.value.code == 0
     text = capsys.readouterr().out
-    for name, command in COMMANDS.items():
+    top = {name: each for name, each in COMMANDS.items() if " " not in name}
+    for name, command in top.items():
         assert re.search(rf"^  {name} +{re.escape(command.summary)}$", text, re.MULTILINE)
+    assert len(top) <= 28
+    assert len(COMMAND_GROUPS["First steps"]) == 8
     assert "examples:" in text
     headings = re.findall(r"^(\S.*):$", text, re.MULTILINE)
     assert headings == [*COMMAND_GROUPS, "options", "examples", "exit codes"]
     assert "\n  130  you pressed Ctrl-C, even where that is how to stop, as in `local up`\n" in text
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if " " in name])
+def test_a_command_of_two_words_is_in_the_help_of_its_first_word(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The list of all commands does not have it."""
+    assert f"{command}`" in " ".join(_printed_help(command.split()[:1], capsys).split())
+    assert _printed_help(command.split(), capsys).startswith(f"usage: constructs-triton {command} ")
+
+
+def test_an_error_names_the_option_in_place_of_the_keyword(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also the other options in its message; columns of a file keep their names."""
+    bounds = ["--target", "9", "--min-capacity", "4", "--max-capacity", "2"]
+    traffic = ["--pattern", "step", "--low", "9", "--high", "5", "--throughput", "9"]
+    assert main(["simulate", *traffic, *bounds]) == 2
+    assert "error: --low: must be from 0 to high (5" in capsys.readouterr().err
+    traffic[3] = "1"
+    assert main(["simulate", *traffic, *bounds]) == 2
+    assert "error: --min-capacity: must be from 1 to --max-capacity (2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -130,7 +153,7 @@ def test_option_like_values_are_values(capsys: pytest.CaptureFixture[str]) -> No
     """As for argparse: after an equals sign, with a space, and after a double dash."""
     words = ["--input", "--no option=1:FP32", "--endpoint-url=--x", "--", "--name"]
     assert main(["invoke", *words]) == 2
-    assert "endpoint_url: must start with http://" in capsys.readouterr().err
+    assert "--endpoint-url: must start with http://" in capsys.readouterr().err
 
 
 def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,7 +180,7 @@ def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str
             "argument COMMAND: must be one of its choices, got 'chexk'; did you mean \"check\"?",
         ),
         (["model", "neww"], "argument ACTION: must be one of its choices, got 'neww'; did you mean \"new\"?"),
-        (["zzz"], 'choose from "model", "check", "config", "graph"'),
+        (["zzz"], 'choose from "project", "model", "check", "local"'),
     ],
 )
 def test_misspelt_command_gets_a_suggestion(

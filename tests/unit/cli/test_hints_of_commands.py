@@ -67,6 +67,8 @@ def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParse
 def _missing(command: str) -> list[str]:
     """The words of a command that neither the program nor the command has."""
     name, *words = shlex.split(command)
+    if words and f"{name} {words[0]}" in COMMANDS:
+        name, words = f"{name} {words[0]}", words[1:]
     if name not in COMMANDS:
         return [name]
     parser = argparse.ArgumentParser()

@@ -1,4 +1,4 @@
-"""``constructs-triton idle`` on moto's account; AWS services that moto lacks answer by their own shapes."""
+"""``constructs-triton cost idle`` in moto's account; services that it lacks answer by their shapes."""
 
 from __future__ import annotations
 
@@ -128,14 +128,14 @@ def test_idle_variants_have_cost_owner_and_command(
     account.call("used", "AllTraffic", 7)
     account.says_idle("old", "used")
     account.has_price("1.5")
-    assert main(["idle"]) == 1
+    assert main(["cost", "idle"]) == 1
     shown = capsys.readouterr().out
     assert "eu-west-1: 2 of 3 variants with instances had no calls in 14 days" in shown
     row = next(line for line in shown.splitlines() if line.startswith("old"))
     assert row.split() == f"old AllTraffic 0 2 x {TYPE} 72.00 2,190.00 stack Vision, team=search".split()
     assert "together: 144.00 per day, 4,380.00 per month" in shown
     assert "stop: remove the endpoint from the app of stack Vision, and deploy it" in shown
-    assert "stop: aws sagemaker delete-endpoint --endpoint-name notebook --region eu-west-1" in shown
+    assert "stop: constructs-triton stop notebook --region eu-west-1" in shown
     assert "AWS disagrees: used: AWS Compute Optimizer calls it idle; CloudWatch counted 7 calls" in shown
     assert "AWS disagrees: notebook: AWS Compute Optimizer does not call it idle" in shown
 
@@ -148,7 +148,7 @@ def test_each_variant_is_judged(account: Account, capsys: pytest.CaptureFixture[
     account.refuses_to_say()
     prices = tmp_path / "prices.csv"
     prices.write_text("instance_type,price_per_hour\nml.g4dn.xlarge,2\n")
-    assert main(["idle", "--below", "4", "--prices", str(prices), "--json"]) == 1
+    assert main(["cost", "idle", "--below", "4", "--prices", str(prices), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     (variant,) = found["variants"]
     assert (variant["name"], variant["calls"], variant["cost_per_hour"]) == ("B", 3, 4.0)
@@ -166,7 +166,7 @@ def test_component_without_calls_is_idle_where_others_work(
         )
     account.call("busy", "", 5, dimension="InferenceComponentName")
     account.says_idle()
-    assert main(["idle"]) == 1
+    assert main(["cost", "idle"]) == 1
     shown = capsys.readouterr().out
     assert "0 of 1 variants" in shown
     assert "inference component asleep of shared: 0 calls" in shown
@@ -179,7 +179,7 @@ def test_a_waiting_request_is_work(account: Account, capsys: pytest.CaptureFixtu
     account.add_endpoint("queue", "AllTraffic", AsyncInferenceConfig=output)
     account.call("queue", "", 2, metric="ApproximateBacklogSize")
     account.says_idle()
-    assert main(["idle"]) == 0
+    assert main(["cost", "idle"]) == 0
     assert "0 of 1 variants with instances had no calls" in capsys.readouterr().out
 
 
@@ -187,7 +187,7 @@ def test_young_endpoints_are_not_judged(account: Account, capsys: pytest.Capture
     """An endpoint that was created in the period had no time to be called."""
     account.add_endpoint("new", "AllTraffic")
     account.says_idle()
-    assert main(["idle", "--days", "30"]) == 0
+    assert main(["cost", "idle", "--days", "30"]) == 0
     assert "too young: new" in capsys.readouterr().out
 
 
@@ -200,7 +200,7 @@ def test_endpoints_that_do_not_serve_are_listed_apart(
     (endpoint,) = sagemaker_backends["123456789012"][REGION].endpoints.values()
     endpoint.endpoint_status = status
     account.says_idle()
-    assert main(["idle"]) == 0
+    assert main(["cost", "idle"]) == 0
     shown = capsys.readouterr().out
     assert "0 of 0 variants" in shown
     assert f"broken ({status})" in shown
@@ -211,7 +211,7 @@ def test_unknown_price_is_unknown(account: Account, capsys: pytest.CaptureFixtur
     account.add_endpoint("old", "AllTraffic")
     account.refuses_to_say()
     account.pricing.add_response("get_products", {"PriceList": []})
-    assert main(["idle"]) == 1
+    assert main(["cost", "idle"]) == 1
     shown = capsys.readouterr().out
     assert shown.count("unknown") == 2
     assert "together" not in shown
@@ -223,5 +223,5 @@ def test_calls_that_cannot_be_read_are_an_error(account: Account, capsys: pytest
     account.add_endpoint("old", "AllTraffic")
     stubber = account.stub("cloudwatch")
     stubber.add_client_error("get_metric_data", "AccessDenied", "not allowed")
-    assert main(["idle"]) == 2
+    assert main(["cost", "idle"]) == 2
     assert "cloudwatch:GetMetricData: access denied; add this permission" in capsys.readouterr().err

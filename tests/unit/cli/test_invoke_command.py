@@ -18,6 +18,7 @@ import constructs_triton_client as client
 from constructs_triton.cli import main
 from constructs_triton_client.wire import decode_request, encode_response
 from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_tools.cli import invoke
 from constructs_triton_tools.cli.input_values import read_input
 
 
@@ -174,7 +175,7 @@ class _Client:
     [
         ([], {}),
         (["--endpoint-url", "http://x"], {"endpoint_url": "http://x"}),
-        (["--region", "eu-west-1"], {"region_name": "eu-west-1"}),
+        (["--region", "eu-west-1"], {"session": "eu-west-1"}),
         (["--target-model", "a.tar.gz"], {"target_model": "a.tar.gz"}),
         (["--index", "s3://b/index.json"], {"index": "s3://b/index.json"}),
         (
@@ -188,9 +189,10 @@ def test_each_option_reaches_the_client(
 ) -> None:
     """An option that is not given is None, so that boto3 decides."""
     monkeypatch.setattr(client, "TritonClient", _Client)
+    monkeypatch.setattr(invoke, "make_session", lambda region, _profile: region)
     _Client.calls.clear()
     assert main(["invoke", "e", "--input", "x=1:FP32", *options]) == 1
-    names = ("endpoint_url", "region_name", "target_model", "index", "inference_component")
+    names = ("endpoint_url", "session", "target_model", "index", "inference_component")
     assert _Client.calls[0] == ("made", ("e",), {**dict.fromkeys(names), "wake_timeout": 0, **changed})
 
 

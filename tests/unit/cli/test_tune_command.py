@@ -42,7 +42,7 @@ def test_plan_is_printed_and_nothing_starts_without_a_confirmation(
     assert "tune m: the highest rate with p95 within 100 ms, on this machine" in text
     assert "batches up to 128; waits of 0, 2, 5, 10 ms" in text
     assert "at most 7 (--budget-minutes)" in text
-    assert "error: tune: waits for a confirmation, but this is not a terminal; add --yes" in text
+    assert "error: --yes: nothing was done, because no terminal can answer; add --yes" in text
     assert not (models.parent / "tuned").exists()
 
 
@@ -56,7 +56,7 @@ def test_backend_that_the_server_does_not_have_is_not_measured_silently(
     assert run(models, "--accept-stand-in") == 2
     text = capsys.readouterr().err
     assert "warning   Figures of a Python stand-in, not of the backend onnxruntime." in text
-    assert "waits for a confirmation" in text
+    assert "no terminal can answer" in text
 
 
 @pytest.mark.parametrize(

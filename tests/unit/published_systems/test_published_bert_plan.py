@@ -103,11 +103,11 @@ def test_template_has_the_numbers_of_the_plan(benchmark: dict[str, Any]) -> None
 
 
 def test_job_of_the_readme_equals_the_articles(tmp_path: Path) -> None:
-    """The README's `recommender request` writes a default job, and each parameter of the article's."""
+    """The README's `plan recommender request` writes a default job, and each parameter of the article's."""
     readme = (EXAMPLE / "README.md").read_text(encoding="utf-8").replace("\\\n", " ")
     parser = argparse.ArgumentParser()
     recommender.add_arguments(parser)
-    for command in re.findall(r"constructs-triton recommender (request .*)", readme):
+    for command in re.findall(r"constructs-triton plan recommender (request .*)", readme):
         words = shlex.split(re.sub(r"-o (?=\S+\.json)", f"-o {tmp_path}/", command))
         assert recommender.run(parser.parse_args(words)) == 0
     types, job = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("types", "job"))

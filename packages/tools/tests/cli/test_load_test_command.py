@@ -162,13 +162,18 @@ def label(*words: str) -> Any:
     return load_test._metadata(arguments, None)
 
 
-def test_endpoint_in_aws_needs_yes_and_no_scaling(described: list[Target]) -> None:
+def test_endpoint_in_aws_needs_yes_and_no_scaling(
+    described: list[Target], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Load costs money and reaches other callers, and scaling changes what is measured."""
-    with pytest.raises(InvalidValueError, match=r"pets: is not on this machine, .* add --yes to send it"):
-        label()
     described.append(Target("ml.g5.xlarge", 2, True))
     with pytest.raises(InvalidValueError, match=r"may change the instance count .* --allow-scaling"):
         label("--yes")
+    monkeypatch.setattr(load_test, "cost_per_hour", lambda _session, instances: f"2 USD for {instances}")
+    with pytest.raises(InvalidValueError, match=r"no terminal can answer; add --yes"):
+        label("--allow-scaling")
+    shown = "Send load to pets, whose instances cost 2 USD for {'ml.g5.xlarge': 2}? It may disturb"
+    assert shown in capsys.readouterr().err
     found = label("--yes", "--allow-scaling")
     assert (found.instance_type, found.instance_type_source, found.instance_count) == (
         "ml.g5.xlarge",

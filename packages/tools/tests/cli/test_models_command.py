@@ -101,12 +101,14 @@ def test_sync_uploads_only_new_archives(
 
 
 def test_a_removed_model_keeps_its_archive_by_default(tmp_path: Path, s3: Any, command: Command) -> None:
-    """The name is removed at once, the archive only with ``--delete-archive``."""
+    """The name is removed at once, the archive only with ``--delete-archive`` and a confirmation."""
     path = write_models(tmp_path / "r", "one", "two")
     command("sync", str(path))
     command("remove", "one")
     assert len(archives(s3)) == 2
-    command("remove", "two", "--delete-archive")
+    with pytest.raises(InvalidValueError, match="no terminal can answer; add --yes"):
+        command("remove", "two", "--delete-archive")
+    command("remove", "two", "--delete-archive", "--yes")
     assert [key.split("-")[0] for key in archives(s3)] == ["models/one"]
     assert command("list")["models"] == []
     with pytest.raises(InvalidValueError, match='has 0 models, and none is named "one"; add models'):

@@ -165,7 +165,8 @@ def test_lower_bound_gives_upper_bounds(tmp_path: Path, capsys: pytest.CaptureFi
     assert err.startswith("warning: fp16 on ml.g5.xlarge: the load test ended before")
     run("--latency-ms", "50", path=path)
     out, err = capsys.readouterr()
-    assert (">=" in out, "at most" in out, err) == (False, False, "")
+    assert (">=" in out, "at most" in out, "warning" in err) == (False, False, False)
+    assert err.startswith("next: constructs-triton simulate TRAFFIC --throughput 1200 --target 600")
     path.write_text(f"{HEADINGS}fp16,ml.g5.xlarge,600,20,1.41,yes\n")
     with pytest.raises(InvalidValueError, match=r'"is_lower_bound": must be true or false, got "yes"; write'):
         run(path=path)

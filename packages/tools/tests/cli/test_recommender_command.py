@@ -1,4 +1,4 @@
-"""``constructs-triton recommender`` and ``prices``."""
+"""``constructs-triton plan recommender`` and ``cost prices``."""
 
 from __future__ import annotations
 
@@ -164,14 +164,12 @@ def test_prices_are_fetched(
     stub = priced(monkeypatch)
     stub.add_response("get_products", {"PriceList": [json.dumps(product)]})
     with stub:
-        assert (
-            run(prices, "fetch", "ml.g5.xlarge", "--region", "eu-west-1", "-o", str(tmp_path / "p.csv")) == 0
-        )
+        assert run(prices, "ml.g5.xlarge", "--region", "eu-west-1", "-o", str(tmp_path / "p.csv")) == 0
     assert "1.57 USD per hour" in capsys.readouterr().out
     stub.add_response("get_products", {"PriceList": [json.dumps(product)]})
     monkeypatch.chdir(tmp_path)
     with stub:
-        assert run(prices, "fetch", "ml.g5.xlarge", "--region", "eu-west-1") == 0
+        assert run(prices, "ml.g5.xlarge", "--region", "eu-west-1") == 0
     assert capsys.readouterr() == ("ml.g5.xlarge         1.57 USD per hour\n", "")
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
     assert str(read_prices(tmp_path / "p.csv")["ml.g5.xlarge"]) == "1.57"
@@ -181,12 +179,10 @@ def test_denied_price_list_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message has the permission and the alternative; a Region is needed first."""
     stub = priced(monkeypatch)
     stub.add_client_error("get_products", "AccessDeniedException")
-    with (
-        stub,
-        pytest.raises(InvalidValueError, match=r"^pricing:GetProducts: access denied; add this permission"),
-    ):
-        run(prices, "fetch", "ml.g5.xlarge", "--region", "eu-west-1")
+    message = r"^pricing:GetProducts: access denied; add this permission"
+    with stub, pytest.raises(InvalidValueError, match=message):
+        run(prices, "ml.g5.xlarge", "--region", "eu-west-1")
     monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
     monkeypatch.setattr(boto3.Session, "region_name", None)
     with pytest.raises(InvalidValueError, match=r"no Region is configured; set --region"):
-        run(prices, "fetch", "ml.g5.xlarge")
+        run(prices, "ml.g5.xlarge")

@@ -181,7 +181,7 @@ def stop(*options: str) -> int:
 
 
 def start(*options: str) -> int:
-    return main(["start", NAME, *options])
+    return main(["start", NAME, "--yes", *options])
 
 
 def phase() -> str:

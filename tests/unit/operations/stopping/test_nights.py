@@ -60,7 +60,8 @@ def test_nothing_changes_without_confirmation(
     assert account.state() == before
     assert not FILE.exists()
     out, err = capsys.readouterr()
-    assert json.loads(out)["error"] == "nothing was changed; add --yes"
+    assert json.loads(out)["error"].startswith("--yes: nothing was done")
+    assert "Delete endpoint digits and its scaling? [y/N]" in err
     assert "deletes scaling of endpoint/digits/variant/main: 2 to 6" in err
     assert "deletes scaling policy load" in err
     assert "deletes scheduled action morning" in err

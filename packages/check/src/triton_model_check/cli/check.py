@@ -13,8 +13,7 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.findings import Finding, Severity, Verdict
 from constructs_triton_core.program.argument_types import (
-    add_called_models,
-    called_models,
+    add_common,
     version_argument,
     whole_number,
 )
@@ -25,6 +24,7 @@ from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines
 from triton_model_check.artifacts.environments.placement import find_environments, with_environments
 from triton_model_check.artifacts.environments.python_environment import EnvironmentNotBuiltError
+from triton_model_check.cli.tensor_options import add_called_models, called_models
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.repository import ModelRepository
@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="PATH is the content of one archive, not a repository that becomes several archives",
     )
     add_called_models(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> int:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.spelling import quoted
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from triton_model_check.artifacts.environments.placement import find_environments
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--model", metavar="NAME", help="show only this model of a repository")
     form = show.add_mutually_exclusive_group()
     form.add_argument("--mermaid", action="store_true", help="print the graphs of ensembles as Mermaid")
-    form.add_argument("--json", action="store_true", help="print JSON")
+    add_common(form, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

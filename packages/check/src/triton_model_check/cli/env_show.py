@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from triton_model_check.artifacts.environments.contents import EnvironmentContents, read_contents
 
@@ -21,7 +22,7 @@ def add_show_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ARCHIVE",
         help="a .tar or .tar.gz of env build, conda-pack or venv-pack",
     )
-    parser.add_argument("--json", action="store_true", help="print the contents as one JSON object")
+    add_common(parser, "--json")
 
 
 def run_show(arguments: argparse.Namespace) -> int:

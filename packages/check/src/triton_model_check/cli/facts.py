@@ -10,6 +10,7 @@ from typing import Any
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.versions import is_at_least, parse_version
 from constructs_triton_core.findings import Finding, Severity, format_findings
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_json, print_note, print_table
 from triton_model_check.facts import images
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     image = _add_topic(
         topics, "image", "show the image URIs of a Triton release in a Region, and its versions"
     )
-    image.add_argument("--region", required=True, metavar="REGION", help="AWS Region, for example eu-west-1")
+    add_common(image, "--region", required=True, help="AWS Region, for example eu-west-1")
     image.add_argument(
         "--version", default=images.DEFAULT_VERSION, metavar="V", help="Triton release (default: %(default)s)"
     )
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     environment = _add_topic(topics, "environment", "list the environment variables that the container reads")
     environment.add_argument("--version", metavar="V", help="list only variables of this Triton release")
     for topic in (image, instance, environment):
-        topic.add_argument("--json", action="store_true", help="print JSON instead of a table")
+        add_common(topic, "--json")
 
 
 def _add_topic(topics: Any, name: str, summary: str) -> argparse.ArgumentParser:

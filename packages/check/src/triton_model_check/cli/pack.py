@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
-from constructs_triton_core.program.argument_types import add_called_models, called_models, whole_number
+from constructs_triton_core.program.argument_types import add_common, whole_number
 
 # Its names are imported on first use, so --help loads no compression.
 from constructs_triton_core.program.progress import show_work
@@ -18,6 +18,7 @@ from constructs_triton_core.untrusted.terminal import print_json, print_lines, p
 from constructs_triton_core.visible_text import visible
 from triton_model_check import model_repository
 from triton_model_check.artifacts import environments
+from triton_model_check.cli.tensor_options import add_called_models, called_models
 
 if TYPE_CHECKING:
     from triton_model_check.model_repository import ModelRepository
@@ -61,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-cache", action="store_true", help="neither read nor write the cache in your home folder"
     )
-    parser.add_argument("--json", action="store_true", help="print the archives as one JSON object")
+    add_common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

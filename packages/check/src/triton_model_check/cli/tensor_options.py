@@ -1,15 +1,17 @@
-"""Options that describe tensors: ``--input NAME:DATATYPE:DIMS`` and ``--shape NAME=DIMS``."""
+"""Options of models: ``--input NAME:DATATYPE:DIMS``, ``--shape NAME=DIMS`` and ``--called-models``."""
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from constructs_triton_core.datatypes import DATATYPES, by_data_type, by_datatype
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.argument_types import pair_argument
 
-__all__ = ["read_shapes"]
+__all__ = ["add_called_models", "called_models", "read_shapes"]
 
 _SIZES = re.compile(r"-?\d+(,-?\d+)*")
 
@@ -65,3 +67,23 @@ def _read_shape(text: str) -> tuple[str, tuple[int, ...]]:
 
 def _sizes(text: str) -> tuple[int, ...]:
     return tuple(int(size) for size in text.split(","))
+
+
+def add_called_models(parser: argparse._ActionsContainer) -> None:
+    """Declare the option for models that are called by names that the source does not contain."""
+    parser.add_argument(
+        "--called-models",
+        action="append",
+        type=pair_argument("CALLER=MODEL,...", "pipeline=scale,score"),
+        metavar="CALLER=MODEL,...",
+        help="models that a Python model calls and whose names its source does not contain as strings; "
+        "as calls in triton-models.toml, which needs no option; may be repeated",
+    )
+
+
+def called_models(arguments: argparse.Namespace) -> dict[str, list[str]]:
+    """Return the models of the option ``--called-models`` by their caller."""
+    found: dict[str, list[str]] = {}
+    for caller, models in arguments.called_models or ():
+        found.setdefault(caller, []).extend(filter(None, map(str.strip, models.split(","))))
+    return found

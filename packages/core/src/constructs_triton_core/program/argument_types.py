@@ -6,16 +6,15 @@ import argparse
 import math
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.facts.versions import parse_version
 
 __all__ = [
-    "add_called_models",
+    "add_common",
     "argument_type",
-    "called_models",
     "number",
     "pair_argument",
     "version_argument",
@@ -74,24 +73,22 @@ def pair_argument(form: str, example: str) -> Callable[[str], tuple[str, str]]:
     return read
 
 
-def add_called_models(parser: argparse._ActionsContainer) -> None:
-    """Declare the option for models that are called by names that the source does not contain."""
-    parser.add_argument(
-        "--called-models",
-        action="append",
-        type=pair_argument("CALLER=MODEL,...", "pipeline=scale,score"),
-        metavar="CALLER=MODEL,...",
-        help="models that a Python model calls and whose names its source does not contain as strings; "
-        "as calls in triton-models.toml, which needs no option; may be repeated",
-    )
+#: The options that mean the same in every command.
+_COMMON: dict[str, dict[str, Any]] = {
+    "--json": {"action": "store_true", "help": "print JSON instead of text"},
+    "--yes": {"action": "store_true", "help": "do not ask before what costs money, time or data"},
+    "--stack": {"metavar": "NAME", "help": "only this CloudFormation stack"},
+    "--region": {"metavar": "REGION", "help": "AWS Region (default: that of the AWS profile)"},
+    "--profile": {"metavar": "PROFILE", "help": "AWS profile"},
+    "--endpoint-url": {"metavar": "URL", "help": "URL of a local run (default: AWS)"},
+    "--prices": {"metavar": "FILE", "help": "CSV file with the columns instance_type and price_per_hour"},
+}
 
 
-def called_models(arguments: argparse.Namespace) -> dict[str, list[str]]:
-    """Return the models of the option ``--called-models`` by their caller."""
-    found: dict[str, list[str]] = {}
-    for caller, models in arguments.called_models or ():
-        found.setdefault(caller, []).extend(filter(None, map(str.strip, models.split(","))))
-    return found
+def add_common(parser: argparse._ActionsContainer, *flags: str, **changes: Any) -> None:
+    """Declare options that mean the same in every command, with what this command changes of them."""
+    for flag in flags:
+        parser.add_argument(flag, **{**_COMMON[flag], **changes})
 
 
 def argument_type(read: Callable[[str, str], ValueT]) -> Callable[[str], ValueT]:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from types import FrameType, ModuleType
 
-from constructs_triton_core import __version__
-from constructs_triton_core.errors import ConstructsTritonError, MissingDependencyError, RepositoryError
+from constructs_triton_core import __version__, errors
 from constructs_triton_core.program.exit_codes import (
     EXIT_CODES,
     EXIT_INTERRUPTED,
@@ -66,7 +66,8 @@ class Program:
         name: Its name, which is also that of its distribution.
         description: What it does, for the help.
         examples: Command lines with a word on each, for the help.
-        groups: Its commands by the headings of the help.
+        groups: Its commands by the headings of the help. A name of two words is a command whose first word
+            is a command too, as ``cost`` and ``cost prices``; the help of the first one describes it.
         default: The command that runs if the first word names none. Default: the word is an error.
     """
 
@@ -95,6 +96,9 @@ class Program:
                 _close_output()
 
     def _with_command(self, words: Sequence[str]) -> list[str]:
+        both = " ".join(words[:2])  # such as "cost prices"; other words after "cost" are those of "cost"
+        if both in self.commands:
+            return [both, *words[2:]]
         names_no_command = bool(words) and words[0] not in (*self.commands, *_OWN_OPTIONS)
         return [self.default, *words] if self.default and names_no_command else [*words]
 
@@ -102,16 +106,16 @@ class Program:
         try:
             return self._run(words)
         except WrongArgumentsError as error:
-            _report(*error.usage.splitlines(), f"{error.program}: error: {error}")
+            _report(print_note, *error.usage.splitlines(), f"{error.program}: error: {error}")
             raise SystemExit(_fail(error, words)) from None  # as argparse does
-        except ConstructsTritonError as error:
-            _report_error(error)
+        except errors.ConstructsTritonError as error:
+            _report(print_error, error)
             return _fail(error, words)
         except BrokenPipeError:
             raise
         except OSError as error:
-            message = f"{_where(error, words)}: {_reason(error)}; {_CHECK_PATH}"
-            _report_error(message)
+            message = f"{_where(error, words)}: {(error.strerror or str(error)).lower()}; {_CHECK_PATH}"
+            _report(print_error, message)
             return _fail(error, words, message)
         except Exception as error:  # a bug of this project: a traceback helps its maintainers only
             return self._end_after_bug(error, words)
@@ -131,6 +135,9 @@ class Program:
             code = int(command.load().run(arguments))
         except ModuleNotFoundError as error:
             raise self._missing(command, error) from error
+        except errors.InvalidValueError as error:
+            _name_option(error, {each.dest: each.option_strings[-1] for each in _options(parser)})
+            raise
         sys.stdout.flush()  # here, because an error that Python meets when it exits cannot be caught
         return code
 
@@ -139,7 +146,7 @@ class Program:
         package = (error.name or "").partition(".")[0]
         if not command.extra or package not in _OPTIONAL:
             return error
-        return MissingDependencyError(
+        return errors.MissingDependencyError(
             f"{package.replace('_', '-')} is not installed; run `pip install '{self.name}[{command.extra}]'`"
         )
 
@@ -154,7 +161,7 @@ class Program:
             f"{words[0]}: ended with an error of {self.name} itself ({type(error).__name__}); remove what "
             f"others must not see from {path}, and attach this file to a report"
         )
-        _report_error(message)
+        _report(print_error, message)
         return _fail(error, words, message)
 
     def complete_parser(self) -> argparse.ArgumentParser:
@@ -168,8 +175,9 @@ class Program:
         parser = CommandParser(
             prog=self.name,
             usage=f"{self.name} [-h] [--version] COMMAND ...",
-            description=f"{self.description}\n\n{self._list_of_commands()}",
-            epilog=self._epilog(),
+            description=f"{self.description}\n{self._list_of_commands()}",
+            epilog=f"examples:\n{self.examples}\n\nexit codes:\n{_EXIT_CODES}\n\n"
+            f"`{self.name} COMMAND --help` describes each command.\n",
         )
         parser.add_argument("--version", action="version", version=f"{self.name} {__version__}")
         # argparse cannot list commands in groups, so the description lists them.
@@ -189,37 +197,41 @@ class Program:
             raise self._missing(command, error) from error
 
     def _list_of_commands(self) -> str:
-        width = max(map(len, self.commands))
-        groups = (
-            "\n".join(
-                [f"{group}:", *(f"  {name:{width}}  {each.summary}" for name, each in commands.items())]
-            )
-            for group, commands in self.groups.items()
-        )
-        return "\n\n".join(groups)
-
-    def _epilog(self) -> str:
-        return (
-            f"examples:\n{self.examples}\n\nexit codes:\n{_EXIT_CODES}\n\n"
-            f"`{self.name} COMMAND --help` describes each command.\n"
-        )
+        width = max(len(name.partition(" ")[0]) for name in self.commands)
+        lines = []
+        for group, commands in self.groups.items():
+            lines += [f"\n{group}:"]
+            lines += [f"  {each:{width}}  {commands[each].summary}" for each in commands if " " not in each]
+        return "\n".join(lines)
 
 
-def _report(*lines: str) -> None:
+def _options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                yield from _options(each)
+        elif action.option_strings:
+            yield action
+
+
+def _name_option(error: errors.InvalidValueError, options: Mapping[str, str]) -> None:
+    """Name the option of a command in a message that begins with a keyword of Python."""
+    place, _, message = str(error).partition(": ")
+    if place in options:
+        message = re.sub(r"[a-z]+(_[a-z]+)+", lambda keyword: options.get(keyword[0], keyword[0]), message)
+        error.args = (f"{options[place]}: {message}",)
+
+
+def _report(print_: Callable[..., None], *lines: object) -> None:
     """Print on standard error, which may be a full disk too; the exit code then says it alone."""
     with suppress(OSError):
-        print_note(*lines)
-
-
-def _report_error(message: object) -> None:
-    with suppress(OSError):
-        print_error(message)
+        print_(*lines)
 
 
 def _fail(error: Exception, words: Sequence[str], message: str = "") -> int:
     """Print a failure for a program that reads JSON, and return the exit code."""
     if "--json" in words:
-        found = error.findings if isinstance(error, RepositoryError) else ()
+        found = error.findings if isinstance(error, errors.RepositoryError) else ()
         failure = {"error": message or str(error), "findings": [each.to_dict() for each in found]}
         with suppress(OSError):  # such as a full disk, which standard error has reported
             print_json(failure, indent=None)
@@ -238,10 +250,6 @@ def _close_output() -> None:
 def _where(error: OSError, words: Sequence[str]) -> str:
     """Return the path of the error. A file that is already open has a number in place of a path."""
     return os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else words[0]
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
 
 
 @contextmanager

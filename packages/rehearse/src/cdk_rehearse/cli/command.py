@@ -11,7 +11,7 @@ from cdk_rehearse.cli.text import report_lines
 from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_core.aws.stack_template import read_parameters, read_template_text
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.program.argument_types import pair_argument, whole_number
+from constructs_triton_core.program.argument_types import add_common, pair_argument, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
@@ -40,14 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="read OLD from AWS: template and parameters of this stack (cloudformation:GetTemplate, "
         "DescribeStacks); give only NEW",
     )
-    parser.add_argument(
-        "--stack",
-        action="append",
-        dest="stacks",
-        default=[],
-        metavar="NAME",
-        help="only this stack; repeatable",
-    )
+    add_common(parser, "--stack", dest="stacks", default=[], action="append")
     _add_deployed_state(parser)
     parser.add_argument(
         "--failures",
@@ -68,9 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="rehearse nothing; run the simulated account until Ctrl-C, and print the environment variables "
         "that connect `cdk`, `aws` and boto3 to it",
     )
-    parser.add_argument("--region", metavar="REGION", help="AWS Region of --deployed")
-    parser.add_argument("--profile", metavar="PROFILE", help="AWS profile of --deployed")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    add_common(parser, "--region", "--profile", "--json")
 
 
 def _add_deployed_state(parser: argparse.ArgumentParser) -> None:

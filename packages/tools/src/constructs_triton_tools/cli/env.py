@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.building.environments.archive import write_file
@@ -87,7 +88,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--update", action="store_true", help="choose the newest versions, and not those of the lock file"
     )
-    parser.add_argument("--json", action="store_true", help="print the environment as one JSON object")
+    add_common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

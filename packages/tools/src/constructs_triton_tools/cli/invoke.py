@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 # Its names are imported on first use, so --help does not load NumPy.
 import constructs_triton_client
+from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import FoundWrongError
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
-from constructs_triton_tools.cli.connection_options import add_connection_options
+from constructs_triton_tools.cli.connection_options import add_connection_options, add_request_options
 from triton_model_check.cli.tensor_options import read_shapes
 
 if TYPE_CHECKING:
@@ -63,21 +65,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output", action="append", metavar="NAME", dest="outputs", help="return only this output"
     )
     parser.add_argument(
-        "--batch",
-        action="store_true",
-        help="add a batch axis of size 1 to every input, for models with max_batch_size above 0",
-    )
-    parser.add_argument(
-        "--target-model",
-        metavar="MODEL",
-        help="model of a multi-model endpoint, by its name or by that of its archive",
-    )
-    parser.add_argument(
-        "--target-variant",
-        metavar="NAME",
-        help="variant that answers (default: SageMaker chooses one by the weights)",
-    )
-    parser.add_argument(
         "--stream",
         action="store_true",
         help="call a model that generates, and print each event as it arrives; needs inference_type "
@@ -90,9 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="add the request and its response to FILE, for `constructs-triton verify`",
     )
-    parser.add_argument(
-        "--json", action="store_true", dest="as_json", help="print one JSON object instead of a table"
-    )
+    add_common(parser, "--json")
 
 
 def _declare_inputs(parser: argparse.ArgumentParser) -> None:
@@ -106,28 +91,7 @@ def _declare_inputs(parser: argparse.ArgumentParser) -> None:
     )
     values.add_argument("--random", action="store_true", help="send random data for every input")
     values.add_argument("--zeros", action="store_true", help="send zeros for every input")
-    parser.add_argument(
-        "--repository",
-        type=Path,
-        default=Path("models"),
-        metavar="DIR",
-        help="model repository that --random and --zeros read the shapes from, and errors the names of "
-        "tensors (default: models)",
-    )
-    parser.add_argument(
-        "--model",
-        metavar="NAME",
-        help="model of that repository (default: the one with the endpoint's name, or the only one)",
-    )
-    parser.add_argument(
-        "--shape",
-        action="append",
-        default=[],
-        dest="shapes",
-        metavar="NAME=DIMS",
-        help="dims of an input for --random and --zeros, without the batch dimension (default: 1 for each "
-        "variable size)",
-    )
+    add_request_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -151,8 +115,8 @@ def run(arguments: argparse.Namespace) -> int:
         ) from None
     if arguments.record is not None:
         _record(arguments, arrays, datatypes, result)
-    print_json(describe(result)) if arguments.as_json else _print_result(result)
-    if not arguments.as_json and not arguments.inputs:
+    print_json(describe(result)) if arguments.json else _print_result(result)
+    if not arguments.json and not arguments.inputs:
         _print_python_call(arguments, inputs)
     return 0
 
@@ -178,7 +142,7 @@ def _stream(arguments: argparse.Namespace) -> int:
             raise InvalidValueError(f"{option}: cannot be used with --stream, because {why}; remove it")
     fields = {name: array.ravel() for name, (array, _) in _inputs(arguments).items()}
     for event in connect(arguments).infer_stream(fields, **_invoke_options(arguments)):
-        if arguments.as_json:
+        if arguments.json:
             print_json(dict(event), indent=None)
         else:
             print_lines(", ".join(f"{name}: {value}" for name, value in event.items()))
@@ -250,7 +214,7 @@ def connect(arguments: argparse.Namespace) -> TritonClient:
 def _client_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         "endpoint_url": arguments.endpoint_url,
-        "region_name": arguments.region,
+        "session": make_session(arguments.region, arguments.profile),
         "target_model": arguments.target_model,
         "index": arguments.index,
         "inference_component": arguments.inference_component,

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.model_index import ModelIndex, some_of
 from constructs_triton_core.program.argument_types import (
-    add_called_models,
-    called_models,
+    add_common,
 )
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.local_run import status
@@ -22,6 +21,7 @@ from constructs_triton_tools.local.call_example import call_example, index_url, 
 from constructs_triton_tools.local.gateway.model_names import list_command
 from constructs_triton_tools.local.options import PAGE_PATH, LocalRunOptions, RunOptions
 from constructs_triton_tools.local.stand_ins.replaced_models import find_stand_ins
+from triton_model_check.cli.tensor_options import add_called_models, called_models
 
 if TYPE_CHECKING:
     from constructs_triton_tools.local.gateway.inference_components import LocalComponent
@@ -64,7 +64,7 @@ def _add_sources(up: argparse.ArgumentParser) -> None:
                          "(default: cdk.out)")
     up.add_argument("--aws-endpoint-url", metavar="URL",
                     help="run the endpoints that are deployed at this AWS API, with their archives from S3")
-    up.add_argument("--stack", metavar="NAME", help="run only the endpoints of this stack")
+    add_common(up, "--stack")
     up.add_argument("--model", metavar="NAME",
                     help="model to serve, for a repository or an archive with several models")
     up.add_argument("--multi-model", action="store_true",
@@ -79,11 +79,7 @@ def _add_sources(up: argparse.ArgumentParser) -> None:
 
 def _add_output_and_end(parser: argparse.ArgumentParser) -> None:
     """Declare what is printed, and what ends a run before Ctrl-C."""
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print one line of JSON instead of text when the endpoints are ready",
-    )
+    add_common(parser, "--json")
     parser.add_argument(
         "--until-stdin-closes",
         action="store_true",

@@ -8,10 +8,13 @@ from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 
-from constructs_triton_core.aws.aws_reader import make_session, reaching_aws
+from constructs_triton_core.aws.aws_reader import reaching_aws
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.program.argument_types import number
+from constructs_triton_core.program.argument_types import add_common, number
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.cli.deployed import warm
+from constructs_triton_tools.cli.deployed.aws_arguments import open_session
+from constructs_triton_tools.cli.dialogue import confirm
 from constructs_triton_tools.operations import ModelLibrary
 from constructs_triton_tools.operations.model_library import LibraryChange
 
@@ -26,24 +29,20 @@ _ACTIONS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "List, add and remove the models of a multi-model endpoint without redeploying it. Models are "
+        "List, add, remove and load the models of a multi-model endpoint without redeploying it. Models are "
         "archives below an S3 prefix; index.json maps each model's name to its archive."
     )
     place = argparse.ArgumentParser(add_help=False)
     where = place.add_mutually_exclusive_group(required=True)
     where.add_argument("--bucket", metavar="BUCKET", help="S3 bucket of the models")
-    where.add_argument("--stack", metavar="STACK", help="deployed stack whose bucket and prefix to use")
+    add_common(where, "--stack", help="CloudFormation stack whose bucket and prefix to use")
     place.add_argument(
         "--prefix", default="models/", metavar="PREFIX", help="key prefix in the bucket (default: models/)"
     )
     place.add_argument(
         "--resource", metavar="ID", help="logical ID of the models' resource, if the stack has several"
     )
-    place.add_argument(
-        "--region", metavar="REGION", help="AWS Region (default: that of your AWS configuration)"
-    )
-    place.add_argument("--profile", metavar="PROFILE", help="profile of your AWS configuration")
-    place.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_common(place, "--region", "--profile", "--json")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     parsers = {
         name: actions.add_parser(
@@ -51,6 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
         for name, summary in _ACTIONS.items()
     }
+    load = "load models before users call them"
+    warm.add_arguments(actions.add_parser("warm", help=load))
     _declare_add(parsers["add"])
     _declare_remove(parsers["remove"])
     _declare_sync(parsers["sync"])
@@ -70,6 +71,7 @@ def _declare_remove(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="delete the archive too; requests that are using it may fail",
     )
+    add_common(parser, "--yes")
 
 
 def _declare_sync(parser: argparse.ArgumentParser) -> None:
@@ -81,10 +83,13 @@ def _declare_sync(parser: argparse.ArgumentParser) -> None:
         metavar="DAYS",
         help="delete archives that this command added and that no name has used for DAYS, at least 1",
     )
+    add_common(parser, "--yes")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the action."""
+    if arguments.action == "warm":
+        return warm.run(arguments)
     retention_days = getattr(arguments, "prune_after_days", None)
     if retention_days is not None and retention_days < 1:
         raise InvalidValueError(
@@ -96,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _library(arguments: argparse.Namespace) -> ModelLibrary:
-    session = make_session(arguments.region, arguments.profile)
+    session = open_session(arguments)
     with reaching_aws():
         if arguments.stack is not None:
             return ModelLibrary.from_stack(arguments.stack, resource=arguments.resource, session=session)
@@ -131,6 +136,8 @@ def _add(arguments: argparse.Namespace, library: ModelLibrary) -> int:
 
 def _sync(arguments: argparse.Namespace, library: ModelLibrary) -> int:
     days = arguments.prune_after_days
+    if days is not None:
+        confirm(arguments, lambda: f"Delete archives below {library.url} without a name for {days:g} days?")
     change = library.sync(
         arguments.source,
         prune_after=None if days is None else timedelta(days=days),
@@ -140,6 +147,8 @@ def _sync(arguments: argparse.Namespace, library: ModelLibrary) -> int:
 
 
 def _remove(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    if arguments.delete_archive:
+        confirm(arguments, lambda: f"Delete the archive of {arguments.name} below {library.url}?")
     target_model = library.remove(arguments.name, delete_archive=arguments.delete_archive)
     _print({arguments.name: target_model}, arguments)
     return 0

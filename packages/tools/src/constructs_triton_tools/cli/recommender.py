@@ -1,4 +1,4 @@
-"""``constructs-triton recommender``: write jobs of Inference Recommender, and read their results."""
+"""``constructs-triton plan recommender``: write jobs of Inference Recommender, and read their results."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.aws.aws_reader import AwsReader, make_session
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.untrusted.regular_files import read_json
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
 from constructs_triton_core.untrusted.whole_files import write_whole
+from constructs_triton_tools.cli.deployed.aws_arguments import open_session
+from constructs_triton_tools.cli.dialogue import recommend
 from constructs_triton_tools.planning.recommender import read_recommendations, write_measurements
 from constructs_triton_tools.planning.recommender_request import MULTI_MODEL_REASON, Phase, RecommenderRequest
 
@@ -38,17 +40,17 @@ _LIMITS = (
 )
 _EPILOG = """\
 example, a default job, which recommends instance types, and the load test of AWS's benchmark of BERT:
-  constructs-triton recommender request --job-type Default --job-name bert-types --role-arn ROLE \\
+  constructs-triton plan recommender request --job-type Default --job-name bert-types --role-arn ROLE \\
       --model-name bert-trt --domain NATURAL_LANGUAGE_PROCESSING --task FILL_MASK --framework PYTORCH \\
       -o types.json
-  constructs-triton recommender request --job-name bert-trt --role-arn ROLE --model-name bert-trt \\
+  constructs-triton plan recommender request --job-name bert-trt --role-arn ROLE --model-name bert-trt \\
       --instance-type ml.g4dn.xlarge ml.g4dn.2xlarge --phase 2:2:1500 --max-invocations 30000 \\
       --latency-ms 500 --domain NATURAL_LANGUAGE_PROCESSING --task FILL_MASK --framework PYTORCH -o job.json
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``recommender`` and its actions."""
+    """Declare the arguments of ``plan recommender`` and its actions."""
     parser.description = (
         "Load tests by SageMaker Inference Recommender: it creates its own endpoints of one model, and its "
         "users wait for each answer. `constructs-triton load-test` measures your endpoint in an open loop."
@@ -73,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the job's name, or a file with the output of "
         "`aws sagemaker describe-inference-recommendations-job`",
     )
-    imported.add_argument("--region", metavar="REGION", help="AWS Region of the job, if it is a name")
+    add_common(imported, "--region", "--profile")
     imported.add_argument(
         "-o",
         "--output",
@@ -149,7 +151,7 @@ def _request(arguments: argparse.Namespace) -> int:
     print_note(f"wrote {arguments.output}")
     print_lines(
         f"aws sagemaker create-inference-recommendations-job --cli-input-json file://{arguments.output}",
-        f"constructs-triton recommender import {arguments.job_name} -o benchmark.csv    # once completed",
+        f"constructs-triton plan recommender import {arguments.job_name} -o benchmark.csv  # once completed",
     )
     return 0
 
@@ -202,13 +204,14 @@ def _import(arguments: argparse.Namespace) -> int:
     measurements = read_recommendations(_job(arguments))
     write_measurements(arguments.output, measurements)
     print_note(f"wrote {len(measurements)} rows to {arguments.output}")
+    recommend(f"plan {arguments.output} --requests-per-second N")
     return 0
 
 
 def _job(arguments: argparse.Namespace) -> Any:
     file = Path(arguments.job)
     if not file.exists() and file.suffix != ".json":
-        return _describe(arguments.job, arguments.region)
+        return _describe(arguments)
     try:
         return read_json(file)
     except (OSError, ValueError) as error:
@@ -217,6 +220,6 @@ def _job(arguments: argparse.Namespace) -> Any:
         ) from None
 
 
-def _describe(name: str, region: str | None) -> Any:
-    operation = "describe_inference_recommendations_job"
-    return AwsReader(make_session(region)).describe(f"job {name}", "sagemaker", operation, JobName=name)
+def _describe(arguments: argparse.Namespace) -> Any:
+    reader, operation = AwsReader(open_session(arguments)), "describe_inference_recommendations_job"
+    return reader.describe(f"job {arguments.job}", "sagemaker", operation, JobName=arguments.job)

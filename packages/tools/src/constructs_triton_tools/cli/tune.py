@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import (
     EXIT_INTERRUPTED,
     EXIT_NOT_DONE,
@@ -19,6 +19,7 @@ from constructs_triton_core.program.exit_codes import (
 )
 from constructs_triton_core.program.progress import clear_line, show_line
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.cli.dialogue import confirm
 from constructs_triton_tools.declared_options import add_option, given
 from constructs_triton_tools.measuring.tuning.options import TuneOptions
 from constructs_triton_tools.measuring.tuning.racing import TuneListener
@@ -81,8 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_options(parser.add_argument_group("server"), *_SERVER)
     output = parser.add_argument_group("output")
     _add_options(output, "output")
-    output.add_argument("--yes", action="store_true", help="start without asking")
-    output.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    add_common(output, "--yes", "--json")
 
 
 def _add_options(group: argparse._ActionsContainer, *names: str) -> None:
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     tuning = _prepare(arguments)
     print_note(*_plan(tuning))
-    _confirm(arguments)
+    confirm(arguments, lambda: "Start, at no cost?")
     try:
         result = tuning.run(TuneProgress(tuning, quiet=arguments.json))
     except BatchingFaultError as error:
@@ -156,21 +156,6 @@ def _plan(tuning: Tuning) -> Iterator[str]:
         yield f"  warning   {tuning.stand_in}"
 
 
-def _confirm(arguments: argparse.Namespace) -> None:
-    """Ask whether to start.
-
-    Raises:
-        InvalidValueError: the answer is not yes, or standard input is not a terminal.
-    """
-    if arguments.yes:
-        return
-    if not sys.stdin.isatty():
-        raise InvalidValueError("tune: waits for a confirmation, but this is not a terminal; add --yes")
-    print_note("Start? [y/N]")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InvalidValueError("tune: was not confirmed; answer y, or add --yes")
-
-
 def _print(result: TuneResult, *, as_json: bool) -> None:
     if as_json:
         print_json(result.to_dict())
@@ -183,6 +168,8 @@ def _print(result: TuneResult, *, as_json: bool) -> None:
         str(path.relative_to(result.folder)) for each in patterns for path in sorted(result.folder.glob(each))
     ]
     print_note(f"wrote {', '.join(files)} to {result.folder}")
+    if found := [each for each in files if each.endswith("config.pbtxt")]:
+        print_note(f"next: copy {', '.join(found)} from {result.folder} into the model repository")
 
 
 class TuneProgress(TuneListener):

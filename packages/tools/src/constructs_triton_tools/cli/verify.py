@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_WRONG, combined_code, exit_code_of
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
 from constructs_triton_tools.cli.connection_options import add_connection_options
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_concurrency(parser)
     add_connection_options(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_common(parser, "--json")
 
 
 def add_concurrency(parser: argparse.ArgumentParser) -> None:

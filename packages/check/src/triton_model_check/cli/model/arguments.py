@@ -10,7 +10,7 @@ from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.argument_types import add_common, whole_number
 from triton_model_check.cli.tensor_options import read_tensor
 from triton_model_check.model_config import (
     ModelDynamicBatching,
@@ -90,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     new.add_argument("--shape", action="append", default=[], dest="shapes", metavar="NAME=DIMS",
                      help="dims of an input in the warmup request, without the batch dimension (default: 1 "
                           "for each variable size)")
-    new.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_common(new, "--json")
     # fmt: on
 
 

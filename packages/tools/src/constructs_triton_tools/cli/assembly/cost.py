@@ -10,11 +10,11 @@ from typing import Any
 
 from constructs_triton_core.aws.aws_reader import AwsError
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.program.argument_types import pair_argument
+from constructs_triton_core.program.argument_types import add_common, pair_argument
 from constructs_triton_core.spelling import did_you_mean, quoted
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from constructs_triton_tools.cli.assembly.stacks import add_template_arguments, read_stacks
-from constructs_triton_tools.cli.deployed.aws_arguments import add_account_arguments, open_session
+from constructs_triton_tools.cli.deployed.aws_arguments import open_session
 from constructs_triton_tools.cli.plan.price_arguments import (
     add_price_arguments,
     decimal_argument,
@@ -47,11 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Calculate what the instances of a template's endpoints cost: at the fewest instances that scaling "
-        "allows, at those of the first deployment (in brackets), and at the most. A month has 730 hours. "
-        + NOT_COUNTED
+        "allows, at those of the first deployment (in brackets), and at the most. Without --price and "
+        "--prices, AWS's price list is read, in US dollars. A month has 730 hours. `cost prices` fetches "
+        f"prices of instance types, and `cost idle` finds deployed endpoints without calls. {NOT_COUNTED}"
     )
     add_template_arguments(parser)
-    add_price_arguments(parser, " (default: AWS's price list, in US dollars)")
+    add_price_arguments(parser)
     parser.add_argument(
         "--requests-per-second",
         action="extend",
@@ -61,8 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ENDPOINT=N",
         help="mean rate of an endpoint, for its cost per million calls",
     )
-    add_account_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    add_common(parser, "--region", "--profile", "--json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__ = ["add_template_arguments", "read_stacks"]
@@ -19,21 +20,17 @@ def add_template_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "template", type=Path, metavar="PATH", help="folder that `npx cdk synth` wrote, or one template"
     )
-    parser.add_argument(
-        "--stack", action="append", metavar="NAME", help="only this stack (repeatable; default: all)"
-    )
+    add_common(parser, "--stack", action="append", help="only this CloudFormation stack; may be repeated")
 
 
 def read_stacks(path: Path, wanted: Sequence[str] | None) -> list[SynthesizedStack]:
     """Return the stacks with the wanted names, or all.
 
     Raises:
-        InvalidValueError: the folder has no stack with a name.
+        InvalidValueError: there is no stack with a name.
         TemplateError: the folder or the template cannot be read.
     """
-    if not path.is_dir():
-        return [SynthesizedStack.read(path)]
-    stacks = list(Assembly(path).all_stacks())
+    stacks = list(Assembly(path).all_stacks()) if path.is_dir() else [SynthesizedStack.read(path)]
     known = {name: each for each in stacks for name in (*each.names, each.name)}
     for name in wanted or ():
         if name not in known:

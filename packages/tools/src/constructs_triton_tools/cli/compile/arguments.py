@@ -6,7 +6,12 @@ import argparse
 from pathlib import Path
 
 from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.program.argument_types import pair_argument, version_argument, whole_number
+from constructs_triton_core.program.argument_types import (
+    add_common,
+    pair_argument,
+    version_argument,
+    whole_number,
+)
 from constructs_triton_tools.building.plans.job_settings import DEFAULT_PREFIX, DEFAULT_SECONDS
 from constructs_triton_tools.building.plans.options import PRECISIONS
 from triton_model_check.facts.images import DEFAULT_VERSION
@@ -54,8 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="name of the model (default: that of config.pbtxt, or of the file)")
     parser.add_argument("--dry-run", action="store_true",
                         help="print the requests, call nothing and write nothing")
-    parser.add_argument("--yes", action="store_true", help="start the job without a question")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_common(parser, "--yes", "--json")
     parser.add_argument("--policy", choices=("job", "caller"),
                         help="print the IAM policy of the job's role, or of the user of this command")
     _add_plan(parser.add_argument_group("the plan"))
@@ -100,8 +104,7 @@ def _add_job(group: argparse._ArgumentGroup) -> None:
                        "account)")
     group.add_argument("--prefix", default=DEFAULT_PREFIX, metavar="PREFIX",
                        help="beginning of the keys (default: %(default)s)")
-    group.add_argument("--region", metavar="REGION", help="AWS Region (default: that of the AWS profile)")
-    group.add_argument("--profile", metavar="PROFILE", help="AWS profile")
+    add_common(group, "--region", "--profile")
     group.add_argument("--job", choices=("processing", "training"), dest="job_kind",
                        help="kind of the job (default: processing, or training for GPUs that processing "
                        "lacks)")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from constructs_triton_tools.building.plans.job_request import JobRequest
 from constructs_triton_tools.building.plans.plan_files import PlanCache
 from constructs_triton_tools.cli.compile.arguments import add_arguments
 from constructs_triton_tools.cli.compile.preparation import Compilation, job_settings, prepare
+from constructs_triton_tools.cli.dialogue import confirm
 from constructs_triton_tools.planning.prices import price_of
 from triton_model_check.facts.compile_jobs import not_settled
 
@@ -118,7 +118,7 @@ def _compile(arguments: argparse.Namespace, session: boto3.Session, compilation:
     prices = {request: _price(session, request) for request in missing}
     if missing:
         _announce(prices)
-        _confirm(arguments, missing)
+        confirm(arguments, lambda: _question(prices))
     results = []
     for request, plan in found.items():
         compiled = plan or compiler.build(request)
@@ -151,7 +151,7 @@ def _price(session: boto3.Session, request: JobRequest) -> Decimal | None:
 def _announce(prices: Prices) -> None:
     for request, price in prices.items():
         shown = "unknown" if price is None else f"{price:f} USD per hour"
-        most = "" if price is None else f", so at most {price * request.settings.max_seconds / 3600:.2f} USD"
+        most = "" if price is None else f", so at most {_most(request, price):.2f} USD"
         print_note(*_description(request, shown, most))
     print_note(*_not_settled())
 
@@ -172,15 +172,16 @@ def _not_settled() -> Iterator[str]:
         yield f"not settled: {text}"
 
 
-def _confirm(arguments: argparse.Namespace, missing: Sequence[JobRequest]) -> None:
-    if arguments.yes:
-        return
-    jobs = "this job" if len(missing) == 1 else f"these {len(missing)} jobs"
-    if not sys.stdin.isatty():
-        raise InvalidValueError(f"--yes: {jobs} would cost money; add --yes to start without a question")
-    print_note(f"Start {jobs}? [y/N]")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InvalidValueError("not confirmed: no job was started; answer y, or add --yes")
+def _question(prices: Prices) -> str:
+    jobs = "this job" if len(prices) == 1 else f"these {len(prices)} jobs"
+    if None in prices.values():
+        return f"Start {jobs}, for an unknown price?"
+    cost = sum(_most(request, price) for request, price in prices.items() if price is not None)
+    return f"Start {jobs}, for at most {cost:.2f} USD?"
+
+
+def _most(request: JobRequest, price: Decimal) -> Decimal:
+    return price * request.settings.max_seconds / 3600
 
 
 def _result(

@@ -12,10 +12,10 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.processes.children import python_command, run_child
 from constructs_triton_core.processes.environments import foreign_environment
-from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
-from constructs_triton_tools.cli.deployed.aws_arguments import add_account_arguments, open_session
+from constructs_triton_tools.cli.deployed.aws_arguments import open_session
 from constructs_triton_tools.cli.project import shared_files
 from constructs_triton_tools.operations.adopting.adopt import SWITCHES, adopt_endpoint
 from constructs_triton_tools.operations.adopting.findings import Adoption, Problem
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("endpoint", metavar="ENDPOINT", nargs="?", help="name of the endpoint")
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="new folder for the app")
-    add_account_arguments(parser)
+    add_common(parser, "--region", "--profile")
     parser.add_argument(
         "--switch",
         choices=SWITCHES,
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-synth", action="store_true", help="do not synthesize the app to check it")
     parser.add_argument("--policy", action="store_true", help="print the IAM policy that the command needs")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

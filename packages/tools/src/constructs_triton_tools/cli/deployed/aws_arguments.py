@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_tools.operations.stack_endpoints import endpoints_of_stack
 
 if TYPE_CHECKING:
@@ -26,14 +27,8 @@ def add_aws_arguments(parser: argparse.ArgumentParser, *, has_stack: bool = Fals
         "endpoint", metavar="ENDPOINT", help="name of the endpoint", nargs="?" if has_stack else None
     )
     if has_stack:
-        parser.add_argument("--stack", metavar="NAME", help="all endpoints of this CloudFormation stack")
-    add_account_arguments(parser)
-
-
-def add_account_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the Region and the profile."""
-    parser.add_argument("--region", metavar="REGION", help="AWS Region (default: that of the AWS profile)")
-    parser.add_argument("--profile", metavar="PROFILE", help="AWS profile")
+        add_common(parser, "--stack", help="all endpoints of this CloudFormation stack")
+    add_common(parser, "--region", "--profile")
 
 
 def open_session(arguments: argparse.Namespace) -> boto3.Session:

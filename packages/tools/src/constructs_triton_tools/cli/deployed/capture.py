@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.untrusted.terminal import print_json, print_note, print_table
 from constructs_triton_core.untrusted.whole_files import write_whole
 from constructs_triton_tools.cli.deployed.aws_arguments import (
-    add_account_arguments,
     open_session,
     parse_duration,
 )
+from constructs_triton_tools.cli.dialogue import recommend
 
 if TYPE_CHECKING:
     from constructs_triton_client import RecordedRequest
@@ -59,8 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     read.add_argument("--target-model", metavar="NAME", help="TargetModel of the requests that are written")
     read.add_argument("--record", type=Path, metavar="FILE", help="write requests and responses for verify")
     read.add_argument("--requests", type=Path, metavar="FILE", help="write the requests for load-test")
-    add_account_arguments(read)
-    read.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    add_common(read, "--region", "--profile", "--json")
 
 
 def _since(text: str) -> datetime:
@@ -163,6 +162,7 @@ def _record(path: Path, requests: Iterable[_Read], target_model: str | None) -> 
     ]
     RecordedRequests(complete).save(path)
     print_note(f"wrote {path}: {len(complete)} requests, {len(all_requests) - len(complete)} left out")
+    recommend(f"verify NAME {path}")
 
 
 def _recorded(read: _Read, number: int, target_model: str | None) -> RecordedRequest:
@@ -194,3 +194,4 @@ def _write_lines(path: Path, requests: Iterable[_Read], target_model: str | None
     )
     write_whole(path, "".join(f"{line}\n" for line in lines))
     print_note(f"wrote {path}: {len(bodies)} requests")
+    recommend(f"load-test NAME --requests {path}")

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.regular_files import open_regular
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_aws_arguments(parser, has_stack=True)
     parser.add_argument("--log-file", metavar="FILE", help="read only this log, - for standard input")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""``constructs-triton idle``: find endpoints without calls, and what they cost."""
+"""``constructs-triton cost idle``: find endpoints without calls, and what they cost."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
-from constructs_triton_tools.cli.deployed.aws_arguments import add_account_arguments, open_session
+from constructs_triton_tools.cli.deployed.aws_arguments import open_session
 from constructs_triton_tools.cli.plan.price_arguments import fetch_known_prices
 from constructs_triton_tools.operations.idle import BilledVariant, IdleReport, find_idle
 from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, read_prices
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["add_arguments", "run"]
 
@@ -60,13 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CALLS",
         help="call it idle with fewer calls than this (default: 1); warm-up, canaries and `verify` call too",
     )
-    parser.add_argument(
-        "--prices",
-        metavar="FILE",
-        help="CSV file with the columns instance_type and price_per_hour (default: AWS's price list)",
-    )
-    add_account_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    add_common(parser, "--prices")
+    add_common(parser, "--region", "--profile", "--json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +162,7 @@ def _stop(variant: BilledVariant, region: str) -> str:
         return f"remove {thing} from the app of stack {variant.stack}, and deploy it{only}"
     if not variant.is_only:
         return f"remove variant {variant.name} from the configuration of {variant.endpoint}"
-    return f"aws sagemaker delete-endpoint --endpoint-name {variant.endpoint} --region {region}"
+    return f"constructs-triton stop {variant.endpoint} --region {region}"
 
 
 def _notes(report: IdleReport) -> Iterator[str]:

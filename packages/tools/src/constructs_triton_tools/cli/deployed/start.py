@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
 from constructs_triton_tools.cli.deployed.aws_arguments import open_session
 from constructs_triton_tools.cli.deployed.stop import add_file_arguments, file_of
+from constructs_triton_tools.cli.dialogue import confirm, recommend
+from constructs_triton_tools.cli.plan.price_arguments import cost_per_hour
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
-from constructs_triton_tools.operations.stopping.saved_endpoint import STARTED
+from constructs_triton_tools.operations.stopping.saved_endpoint import STARTED, read_saved
 from constructs_triton_tools.operations.stopping.start import start_endpoint
+
+if TYPE_CHECKING:
+    import boto3
 
 __all__ = ["add_arguments", "run"]
 
@@ -28,11 +36,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Start the endpoint, and print what is left to do."""
-    aws = AwsCalls(open_session(arguments), arguments.timeout)
-    path = file_of(arguments)
-    notes = start_endpoint(aws, arguments.endpoint, path, now=datetime.now(UTC))
+    session = open_session(arguments)
+    aws, path = AwsCalls(session, arguments.timeout), file_of(arguments)
+    name = arguments.endpoint
+    confirm(arguments, lambda: f"Create endpoint {name}? It costs {_cost(session, aws, name, path)}.")
+    notes = start_endpoint(aws, name, path, now=datetime.now(UTC))
     if arguments.json:
-        print_json({"endpoint": arguments.endpoint, "file": str(path), "phase": STARTED, "notes": notes})
+        print_json({"endpoint": name, "file": str(path), "phase": STARTED, "notes": notes})
     else:
-        print_lines(*notes, f"endpoint {arguments.endpoint} is in service, with the scaling of {path}")
+        print_lines(*notes, f"endpoint {name} is in service, with the scaling of {path}")
+    recommend(f"status {name}")
     return EXIT_SUCCESS
+
+
+def _cost(session: boto3.Session, aws: AwsCalls, name: str, path: Path) -> str:
+    """Return what the endpoint of a file costs, with the instances that it had."""
+    saved = read_saved(path)
+    saved.require(path, name, aws.region)
+    config = aws.require("sagemaker", "describe_endpoint_config", EndpointConfigName=saved.endpoint_config)
+    counts = {
+        each["VariantName"]: each.get("DesiredInstanceCount")
+        for each in saved.capacities["DesiredWeightsAndCapacities"]
+    }
+    instances: Counter[str] = Counter()
+    for variant in config["ProductionVariants"]:
+        count = counts.get(variant["VariantName"]) or variant.get("InitialInstanceCount", 0)
+        instances[variant.get("InstanceType", "")] += count
+    return cost_per_hour(session, instances)

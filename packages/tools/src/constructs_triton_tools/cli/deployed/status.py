@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.model_index import ModelIndex, some_of
-from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Exit code 1 if an endpoint or one of its inference components is not in service."
     )
     add_aws_arguments(parser, has_stack=True)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    add_common(parser, "--json")
     parser.add_argument(
         "--watch", action="store_true", help="print the state again while it changes, until the update ends"
     )
@@ -58,11 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PORT",
         help="port of the page (default: any free port)",
     )
-    parser.add_argument(
-        "--prices",
-        metavar="FILE",
-        help="prices of instance hours for the page, a CSV file as `constructs-triton prices fetch` writes",
-    )
+    add_common(parser, "--prices")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.program.exit_codes import EXIT_NOT_DONE, EXIT_SUCCESS
+from constructs_triton_core.program.argument_types import add_common
+from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session, parse_duration
+from constructs_triton_tools.cli.dialogue import confirm, recommend
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
 from constructs_triton_tools.operations.stopping.saved_endpoint import STOPPED, SavedEndpoint
 from constructs_triton_tools.operations.stopping.stop import prepare_stop, stop_endpoint
@@ -27,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "endpoint is stopped."
     )
     add_file_arguments(parser)
-    parser.add_argument("--yes", action="store_true", help="really delete the endpoint and its scaling")
     parser.add_argument(
         "--force",
         action="store_true",
@@ -48,7 +50,7 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="longest time to wait for the endpoint, such as 30m (default: 1h)",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_common(parser, "--yes", "--json")
 
 
 def file_of(arguments: argparse.Namespace) -> Path:
@@ -57,7 +59,7 @@ def file_of(arguments: argparse.Namespace) -> Path:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Stop the endpoint; return 2 without ``--yes``."""
+    """Stop the endpoint, if the user confirms it."""
     path = file_of(arguments)
     aws = AwsCalls(open_session(arguments), arguments.timeout)
     saved = prepare_stop(aws, arguments.endpoint, path, force=arguments.force)
@@ -65,10 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
         _print(arguments, f"endpoint {saved.name} is already stopped; {path} has what creates it again")
         return EXIT_SUCCESS
     if not arguments.yes:
-        print_note(*_plan(saved), "nothing was changed; add --yes to delete the endpoint and its scaling")
-        if arguments.json:
-            print_json({"error": "nothing was changed; add --yes", "findings": []}, indent=None)
-        return EXIT_NOT_DONE
+        print_note(*_plan(saved))
+    confirm(arguments, lambda: f"Delete endpoint {saved.name} and its scaling?")
     try:
         stop_endpoint(aws, saved, path)
     except InvalidValueError as error:
@@ -77,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"`constructs-triton start {saved.name} --file {path}`"
         ) from None
     _print(arguments, f"endpoint {saved.name} is stopped; {path} has what creates it again, so keep it")
+    recommend(f"start {saved.name} --file {shlex.quote(str(path))}")
     return EXIT_SUCCESS
 
 

@@ -1,4 +1,4 @@
-"""``constructs-triton warm``: load the models of a multi-model endpoint."""
+"""``constructs-triton models warm``: load the models of a multi-model endpoint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from constructs_triton_client.transports.sagemaker_transport import SageMakerTra
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.model_index import ModelIndex
-from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.program.exit_codes import combined_code, exit_code_of
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
 from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session
@@ -40,8 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="calls of each model (default: as many as reach 95 percent of the instances on average)",
     )
-    parser.add_argument("--endpoint-url", metavar="URL", help="address of the runtime API")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_common(parser, "--endpoint-url", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,9 +21,12 @@ from constructs_triton_core.program.exit_codes import (
 )
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_core.untrusted.whole_files import write_whole
+from constructs_triton_tools.cli.deployed.aws_arguments import open_session
+from constructs_triton_tools.cli.dialogue import confirm, recommend
 from constructs_triton_tools.cli.load_test.arguments import add_arguments
 from constructs_triton_tools.cli.load_test.progress import Progress, describe_streams, explain_unit
 from constructs_triton_tools.cli.load_test.streams import GRACE_SECONDS, check_arguments, read_limits
+from constructs_triton_tools.cli.plan.price_arguments import cost_per_hour
 from constructs_triton_tools.measuring.load_test.confidence import least_requests
 from constructs_triton_tools.measuring.load_test.locust_file import format_locustfile
 from constructs_triton_tools.measuring.load_test.prepared_requests import prepare
@@ -40,8 +43,7 @@ __all__ = ["add_arguments", "run"]
 
 _FIRST_RATE, _FIRST_CONCURRENCY = 4, 1
 _LEAD_SECONDS = 1.0  # what is left out of each later step
-_LEAST_REQUESTS, _LONGEST_SECONDS = 40, 60
-_SURE = 0.95
+_LEAST_REQUESTS, _LONGEST_SECONDS, _SURE = 40, 60, 0.95
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -104,7 +106,7 @@ def _transport(arguments: argparse.Namespace) -> SageMakerTransport | HttpTransp
     if _is_container(arguments):
         return HttpTransport(arguments.endpoint)
     return SageMakerTransport(
-        arguments.endpoint, endpoint_url=arguments.endpoint_url, region_name=arguments.region
+        arguments.endpoint, session=open_session(arguments), endpoint_url=arguments.endpoint_url
     )
 
 
@@ -161,7 +163,7 @@ def _metadata(arguments: argparse.Namespace, transport: Any) -> BenchmarkMetadat
     if not _is_on_this_machine(url):
         type_, source, count = _describe(arguments, transport, url)
     if arguments.instance_type:
-        type_, source = _check_type(arguments.instance_type), "given"
+        type_, source = parse_measured_type("--instance-type", arguments.instance_type), "given"
     return BenchmarkMetadata(
         configuration=arguments.configuration or _name(arguments),
         instance_type=type_,
@@ -176,12 +178,8 @@ def _name(arguments: argparse.Namespace) -> str:
 
 
 def _describe(arguments: argparse.Namespace, transport: Any, url: str | None) -> tuple[str, str, int]:
-    if not arguments.yes:
-        raise InvalidValueError(
-            f"{arguments.endpoint}: is not on this machine, so the load costs money and may disturb other "
-            "callers; add --yes to send it"
-        )
     if url is not None:
+        confirm(arguments, lambda: f"Send load to {url}, which may cost money and disturb other callers?")
         return _unknown(arguments)
 
     target = describe_target(transport, variant=arguments.target_variant)
@@ -192,9 +190,14 @@ def _describe(arguments: argparse.Namespace, transport: Any, url: str | None) ->
             f"{arguments.endpoint}: Application Auto Scaling may change the instance count during the test; "
             "suspend it (`count.suspend()` in the app), or add --allow-scaling"
         )
-    if target.instance_type is None or target.instance_count is None:
-        return _unknown(arguments)
-    return target.instance_type, "endpoint", target.instance_count
+    type_, count = target.instance_type, target.instance_count
+    confirm(arguments, lambda: _question(arguments, {type_: count} if type_ and count else {}))
+    return _unknown(arguments) if type_ is None or count is None else (type_, "endpoint", count)
+
+
+def _question(arguments: argparse.Namespace, instances: dict[str, int]) -> str:
+    cost = cost_per_hour(open_session(arguments), instances)
+    return f"Send load to {arguments.endpoint}, whose instances cost {cost}? It may disturb other callers."
 
 
 def _unknown(arguments: argparse.Namespace) -> tuple[str, str, int]:
@@ -203,10 +206,6 @@ def _unknown(arguments: argparse.Namespace) -> tuple[str, str, int]:
             f"{arguments.endpoint}: its instances are unknown; set --instance-type and --instances"
         )
     return "local", "given", 1
-
-
-def _check_type(name: str) -> str:
-    return parse_measured_type("--instance-type", name)
 
 
 # --- the test ---------------------------------------------------------------------------------------------
@@ -345,5 +344,7 @@ def _write(
             arguments.output, metadata, test.steps, append=arguments.append, started=test.started
         )
         print_note(f"wrote {count} rows to {arguments.output}")
+        load = "--concurrent-streams" if arguments.stream else "--requests-per-second"
+        recommend(f"plan {arguments.output} {load} N")
     if arguments.plot and test.steps:
         plot_load_test(test.steps, arguments.plot, test.limits, title=metadata.configuration)

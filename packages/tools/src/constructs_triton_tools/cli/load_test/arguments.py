@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from constructs_triton_core.program.argument_types import number, whole_number
-from constructs_triton_tools.cli.connection_options import add_index
+from constructs_triton_core.program.argument_types import add_common, number, whole_number
+from constructs_triton_tools.cli.connection_options import add_index, add_request_options
 
 __all__ = ["add_arguments"]
 
@@ -54,11 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_target(group: argparse._ArgumentGroup) -> None:
     # fmt: off
-    group.add_argument("--endpoint-url", metavar="URL", help="URL of a local run (default: AWS)")
-    group.add_argument("--region", metavar="REGION",
-                       help="AWS Region (default: that of your AWS configuration)")
-    group.add_argument("--yes", action="store_true",
-                       help="really send the load to an endpoint that is not on this machine")
+    add_common(group, "--endpoint-url", "--region", "--profile", "--yes")
     group.add_argument("--allow-scaling", action="store_true",
                        help="test although Application Auto Scaling may change the instance count")
     # fmt: on
@@ -73,24 +69,10 @@ def _add_requests(group: argparse._ArgumentGroup) -> None:
                         help="random data for every input of the model in --repository, or for the inputs "
                              "that you name, see below")
     source.add_argument("--requests", type=Path, metavar="FILE", help="a file of JSON lines, see below")
-    group.add_argument("--batch", action="store_true",
-                       help="add a batch axis of size 1 to every input (for max_batch_size above 0)")
-    group.add_argument("--repository", type=Path, default=Path("models"), metavar="DIR",
-                       help="model repository that --random reads the shapes from (default: models)")
-    group.add_argument("--model", metavar="NAME",
-                       help="model of that repository (default: the one with the endpoint's name, or the "
-                            "only one)")
-    group.add_argument("--shape", action="append", default=[], dest="shapes", metavar="NAME=DIMS",
-                       help="dims of an input for --random, without the batch dimension (default: 1 for each "
-                            "variable size)")
+    add_request_options(group)
     group.add_argument("--as-json", action="store_true", dest="json_tensors",
                        help="send tensors as JSON (default: binary)")
-    group.add_argument("--target-model", metavar="MODEL",
-                       help="model of a multi-model endpoint, by its name or by that of its archive")
     add_index(group)
-    group.add_argument("--target-variant", metavar="NAME",
-                       help="variant that answers all requests, whose instances are counted alone (default: "
-                            "SageMaker chooses one by the weights)")
     group.add_argument("--inference-component", metavar="NAME", help="inference component to call")
     # fmt: on
 
@@ -157,7 +139,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--instances", type=whole_number(), metavar="N",
                        help="instances that share the load (default: those of the endpoint, or 1)")
     group.add_argument("--plot", metavar="FILE", help="write a figure: .svg, .png or .pdf")
-    group.add_argument("--json", action="store_true", help="print one JSON object with every step")
+    add_common(group, "--json")
     group.add_argument("--export-locust", type=Path, metavar="FILE",
                        help="write the test as a locustfile instead of running it")
     # fmt: on

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from constructs_triton_tools.local.endpoint import Statistics, read_statistics
 from constructs_triton_tools.local.model_statistics import ModelStatistics
@@ -29,18 +29,14 @@ _COLUMNS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``local status``."""
-    parser.add_argument(
-        "--endpoint-url",
-        metavar="URL",
-        help=f"address that `local up` printed (default: {_DEFAULT_URL})",
-    )
+    add_common(parser, "--endpoint-url", help=f"URL of a local run (default: {_DEFAULT_URL})")
     parser.add_argument(
         "--seconds",
         type=whole_number(RangeLimit(1, _HOUR)),
         metavar="N",
         help="count for N seconds (default: everything since each model was loaded)",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, with Triton's own names")
+    add_common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_error, print_json, print_lines, print_note
+from constructs_triton_tools.cli.dialogue import recommend
 from constructs_triton_tools.cli.plan.price_arguments import (
     add_price_arguments,
     decimal_argument,
@@ -30,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Calculate for each measured configuration how many instances a load needs, the scaling target and "
         "the cost, and mark the cheapest. Exit code 1 if no configuration meets the limits, or none of a "
-        "type of --instance-pools."
+        "type of --instance-pools. `constructs-triton plan recommender` writes jobs of SageMaker Inference "
+        "Recommender, and reads their results as a benchmark."
     )
     parser.add_argument(
         "benchmark",
@@ -52,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TYPE",
         help="also plan an endpoint with these instance types, of which any mix may run",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    add_common(parser, "--json")
     parser.add_argument(
         "--plot", metavar="FILE", help="write a figure of cost against latency: .svg, .png or .pdf"
     )
@@ -214,3 +216,7 @@ def _print(
         print_lines(summary(chosen))
     if pooled is not None:
         print_lines(summary_of_pools(pooled))
+    if chosen is not None and arguments.requests_per_second is not None:
+        rate, target = chosen.measurement.invocations_per_minute, chosen.target_invocations_per_minute
+        bounds = f"--min-capacity {chosen.min_capacity} --max-capacity {chosen.max_capacity}"
+        recommend(f"simulate TRAFFIC --throughput {rate:f} --target {target} {bounds}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from constructs_triton_core.aws.aws_reader import AwsError, AwsReader, region_of
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.program.argument_types import argument_type, pair_argument
+from constructs_triton_core.program.argument_types import add_common, argument_type, pair_argument
 from constructs_triton_tools.planning.csv_table import parse_measured_type
 from constructs_triton_tools.planning.prices import price_of, read_prices
 from constructs_triton_tools.planning.quantities import read_decimal, read_positive
@@ -17,7 +17,7 @@ from constructs_triton_tools.planning.quantities import read_decimal, read_posit
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["add_price_arguments", "decimal_argument", "fetch_known_prices", "given_prices", "price_argument"]
+__all__ = ["add_price_arguments", "cost_per_hour", "decimal_argument", "fetch_known_prices", "given_prices"]
 
 
 def _price(_place: str, text: str) -> tuple[str, Decimal]:
@@ -27,26 +27,20 @@ def _price(_place: str, text: str) -> tuple[str, Decimal]:
 
 #: Reads a number exactly.
 decimal_argument = argument_type(read_decimal)
-#: Reads ``TYPE=PRICE``.
-price_argument = argument_type(_price)
 
 
-def add_price_arguments(parser: argparse.ArgumentParser, default: str = "") -> None:
-    """Declare ``--price`` and ``--prices``; ``default`` says where prices come from without them."""
+def add_price_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--price`` and ``--prices``."""
     parser.add_argument(
         "--price",
         action="extend",
         nargs="+",
-        type=price_argument,
+        type=argument_type(_price),
         default=[],
         metavar="TYPE=PRICE",
         help="price per instance hour, for example ml.g5.xlarge=1.41; overrides --prices",
     )
-    parser.add_argument(
-        "--prices",
-        metavar="FILE",
-        help=f"a CSV file with the columns instance_type and price_per_hour{default}",
-    )
+    add_common(parser, "--prices")
 
 
 def given_prices(arguments: argparse.Namespace) -> dict[str, Decimal]:
@@ -80,3 +74,11 @@ def fetch_known_prices(
         except InvalidValueError:
             not_read.append(f"price of {name}: the price list has none for this Region; use --prices")
     return found
+
+
+def cost_per_hour(session: boto3.Session, instances: Mapping[str, int]) -> str:
+    """Return for a question what instances cost, by their types."""
+    prices = fetch_known_prices(session, sorted(instances), [])
+    if not instances or prices.keys() != instances.keys():
+        return "an unknown price"
+    return f"{sum((prices[name] * count for name, count in instances.items()), Decimal(0)):.2f} USD per hour"

@@ -11,7 +11,7 @@ from textwrap import wrap
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.program.argument_types import whole_number
+from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
 from constructs_triton_tools.cli.plan.price_arguments import decimal_argument
 from constructs_triton_tools.cli.simulate.chart import LEGEND, draw_simulation
@@ -41,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Simulate Application Auto Scaling minute by minute: instances over time, requests above capacity, "
-        "and the cost compared with a fixed fleet. Nothing is sent to AWS."
+        "and the cost compared with a fixed fleet. Nothing is sent to AWS. "
+        "`constructs-triton simulate models` simulates how many models a multi-model endpoint keeps loaded."
     )
     parser.epilog = _EPILOG
     _add_traffic(parser.add_argument_group("traffic"))
@@ -49,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_policy(parser.add_argument_group("scaling, by options or from a template"))
     _add_assumptions(parser.add_argument_group("assumptions that AWS does not document"))
     parser.add_argument("--plot", metavar="FILE", help="write a figure: .svg, .png or .pdf")
-    parser.add_argument("--json", action="store_true", help="print one JSON object with every minute")
+    add_common(parser, "--json")
 
 
 def _add_traffic(group: argparse._ArgumentGroup) -> None:

@@ -1,4 +1,4 @@
-"""``constructs-triton fit``: simulate how many models a multi-model endpoint keeps loaded."""
+"""``constructs-triton simulate models``: simulate how many models a multi-model endpoint keeps loaded."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.program.argument_types import number, whole_number
+from constructs_triton_core.program.argument_types import add_common, number, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, print_table
-from constructs_triton_tools.cli.plan.price_arguments import price_argument
-from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, read_prices
+from constructs_triton_tools.cli.plan.price_arguments import add_price_arguments, given_prices
+from constructs_triton_tools.planning.prices import HOURS_PER_MONTH
 
 if TYPE_CHECKING:
     from constructs_triton_tools.planning.model_cache import CachedModel, CacheResult
@@ -85,12 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="largest number of instances to try (default: 20)",
     )
-    parser.add_argument("--price", type=price_argument, metavar="TYPE=PRICE", help="price per instance hour")
-    parser.add_argument(
-        "--prices", metavar="FILE", help="a CSV file with the columns instance_type and price_per_hour"
-    )
+    add_price_arguments(parser)
     parser.add_argument("--seed", type=whole_number(), default=0, metavar="N", help="seed (default: 0)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    add_common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -99,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     instance_type = InstanceType.of(arguments.instance_type)
     memory_mib = _memory_mib(instance_type) * arguments.memory_fraction
-    price = _price(arguments, instance_type.name)
+    price = given_prices(arguments).get(instance_type.name)
     models = read_models(arguments.models, zipf=arguments.zipf)
     results = list(_simulated(models, memory_mib, arguments))
     reached = results[-1].hit_rate >= arguments.hit_rate
@@ -126,12 +123,6 @@ def _memory_mib(instance_type: InstanceType) -> float:
         f"--instance-type: the memory of {instance_type.name} is not known; use a type that "
         "`constructs-triton facts instance-types` lists"
     )
-
-
-def _price(arguments: argparse.Namespace, name: str) -> Decimal | None:
-    prices = read_prices(arguments.prices) if arguments.prices else {}
-    prices |= dict([arguments.price]) if arguments.price else {}
-    return prices.get(name)
 
 
 def _simulated(

@@ -1,4 +1,4 @@
-"""``constructs-triton fit``: from a file of models to the number of instances."""
+"""``constructs-triton simulate models``: from a file of models to the number of instances."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def models(tmp_path: Path) -> str:
 
 
 def fit(models: str, *options: str) -> int:
-    return main(["fit", models, "--instance-type", TYPE, "--requests-per-second", "20", *options])
+    return main(
+        ["simulate", "models", models, "--instance-type", TYPE, "--requests-per-second", "20", *options]
+    )
 
 
 def test_instances_are_added_until_the_hit_rate_is_reached(
