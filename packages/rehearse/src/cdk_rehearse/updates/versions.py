@@ -59,7 +59,14 @@ class StackVersion:
     paths: Mapping[str, str] = field(default_factory=dict)
 
     def with_parameters(self, values: Mapping[str, str]) -> StackVersion:
-        """Return the stack with the values of the parameters that its template has."""
+        """Return the stack with the values of the parameters that its template has.
+
+        Args:
+            values: Values by name; those of other stacks are ignored.
+
+        Raises:
+            InvalidValueError: a parameter has neither a value nor a default.
+        """
         declared = self.template.parameters
         known = {name: value for name, value in values.items() if name in declared}
         for name, each in declared.items():
@@ -82,12 +89,20 @@ class Version:
     stacks: tuple[StackVersion, ...] = ()
 
     def only(self, names: Iterable[str]) -> Version:
-        """Return the version with only the stacks that these names select; none selects all."""
+        """Return the version with only these stacks.
+
+        Args:
+            names: Names that select stacks; none selects all.
+        """
         wanted = set(names)
         return Version(tuple(each for each in self.stacks if not wanted or wanted & each.names))
 
     def named(self, name: str) -> Version:
-        """Return the version of one stack with this name."""
+        """Return the version of one stack with this name.
+
+        Args:
+            name: Name of the stack.
+        """
         return Version(tuple(replace(each, name=name, names=each.names | {name}) for each in self.stacks))
 
     @property
@@ -107,7 +122,15 @@ NONE = Version()
 
 @dataclass(frozen=True)
 class Request:
-    """What to rehearse; ``fleets`` has instances by name or logical ID, as before the update."""
+    """What to rehearse.
+
+    Args:
+        old: The deployed version.
+        new: The version to deploy.
+        fleets: Instances of endpoints before the update, by name or logical ID.
+        failures: Whether each step fails once.
+        orders: 1 for a calm account, 2 for another order of independent resources too.
+    """
 
     old: Version
     new: Version
