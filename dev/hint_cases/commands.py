@@ -97,7 +97,7 @@ def write_files(folder: Path) -> None:
 
 _COMMAND = re.compile(r"`constructs-triton ([^`]*)`")
 _WRONG = re.compile(
-    r"""got (["']?)(?P<got>[^"']+?)\1(?: \([^)]*\))?(?:, which [^;]*)?; |argument (?P<option>--\S+): there|no endpoint "(?P<name>[^"]+)\""""
+    r"""got (["']?)(?P<got>[^"']+?)\1(?: \([^)]*\))?(?:, which [^;]*)?(?:; |$)|argument (?P<option>--\S+): there|no endpoint "(?P<name>[^"]+)\""""
 )
 _MEANT = re.compile(r'did you mean "([^"]+)"\?')
 _OPTIONS = re.compile(
