@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["COMPONENT_LEFT_OUT", "COMPONENT_TYPED", "LeftOut"]
-
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:

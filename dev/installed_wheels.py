@@ -11,19 +11,6 @@ from pathlib import Path
 
 from members import PROJECT
 
-__all__ = [
-    "PYTHON_VERSIONS",
-    "UV",
-    "CommandError",
-    "Environment",
-    "add",
-    "build",
-    "build_version",
-    "find_interpreter",
-    "install",
-    "run",
-]
-
 #: The Python versions that the classifiers name.
 PYTHON_VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 UV = (sys.executable, "-m", "uv")

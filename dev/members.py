@@ -10,16 +10,6 @@ from typing import Any, NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-__all__ = [
-    "PROJECT",
-    "WRITTEN",
-    "Member",
-    "document_of",
-    "members_of",
-    "own_requirements",
-    "written_versions",
-]
-
 PROJECT = Path(__file__).resolve().parents[1]
 #: How the ``__init__.py`` of a package has its version: group 2.
 WRITTEN = re.compile(r'^(__version__ = (?:same_version\("[\w-]+", )?")([^"]+)(?=")', re.MULTILINE)

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from installed_wheels import CommandError, Environment
 from members import PROJECT
 
-__all__ = ["MODELS", "MOST_MEGABYTES", "USES"]
-
 MODELS = PROJECT / "assets" / "model_repositories" / "digits"
 #: The most that a package and what it requires may take on the disk, without compiled files.
 MOST_MEGABYTES = {"triton-model-check": 20}

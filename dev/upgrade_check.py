@@ -14,8 +14,6 @@ from installed_wheels import UV, CommandError, Environment, add, build_version, 
 from members import PROJECT
 from smallest_uses import USES
 
-__all__ = ["upgrade_problems"]
-
 #: Commits with a wheel of all code, and with one for callers beside it: by commit, the folder of each wheel.
 OLD_WHEELS = {
     "144ffc77": {"constructs-triton": "."},

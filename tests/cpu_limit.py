@@ -6,8 +6,6 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["cpu_limit"]
-
 
 @contextmanager
 def cpu_limit(seconds: float = 10.0) -> Iterator[None]:

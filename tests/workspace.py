@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["PACKAGES", "PROJECT", "Package", "all_test_files", "imported_names", "is_template", "project_of"]
-
 PROJECT = Path(__file__).resolve().parents[1]
 
 

@@ -10,8 +10,6 @@ import shtab
 
 from constructs_triton_core.untrusted.terminal import print_lines
 
-__all__ = ["add_arguments", "run"]
-
 _SHELLS = "bash", "zsh", "fish"
 _EPILOG = """\
 To load it in each new shell:

@@ -21,8 +21,6 @@ from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_json, print_table
 
-__all__ = ["EXTRAS", "Part", "add_arguments", "run"]
-
 #: What an extra of the package is for, and the modules by which it is recognized.
 EXTRAS = {
     "env": ("env build", ("uv",)),

@@ -20,8 +20,6 @@ from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedS
 from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE
 from constructs_triton_functions.model_sync.manifest import content_name
 
-__all__ = ["StableNames"]
-
 _LABELS = {
     ARCHIVE_LABEL: "archive",
     FILE_LABEL: "file",

@@ -7,8 +7,6 @@ from typing import Any
 
 from constructs_triton_core.spelling import did_you_mean
 
-__all__ = ["differing", "differing_names", "differing_values", "listed"]
-
 _MOST_LISTED = 5
 
 

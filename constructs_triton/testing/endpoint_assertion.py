@@ -22,8 +22,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_functions.model_sync import RESOURCE_TYPE
 from constructs_triton_functions.model_sync.manifest import Manifest
 
-__all__ = ["assert_endpoint"]
-
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 # The CDK appends 8 digits to the path of a construct.
 _LOGICAL_ID = re.compile(r"(.*?)([0-9A-F]{8})?")

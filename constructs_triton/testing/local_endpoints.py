@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from constructs_triton_client import TritonClient
     from constructs_triton_tools.local.endpoint import LocalEndpoint
 
-__all__ = ["client_of", "local_endpoint", "why_no_server"]
-
 _EXTRA = "pip install 'constructs-triton[local]'"
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from constructs_triton_core.errors import MissingDependencyError
 
-__all__ = ["optional_package"]
-
 
 def optional_package(name: str, extra: str) -> Any:
     """Return a package.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from cdk_rehearse.updates.report import Rehearsal
     from cdk_rehearse.updates.versions import Version
 
-__all__ = ["assert_update_keeps_serving", "rehearse"]
-
 Source = Stack | Stage | Path | str | None
 
 

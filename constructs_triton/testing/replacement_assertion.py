@@ -16,8 +16,6 @@ from constructs_triton_core.cloud_assembly.template import references, value_at
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
 from constructs_triton_core.untrusted.regular_files import read_json
 
-__all__ = ["assert_no_replacement"]
-
 REPLACED_BY_DESIGN = ("AWS::SageMaker::Model", "AWS::SageMaker::EndpointConfig", "AWS::IAM::ManagedPolicy")
 # Which properties cause a replacement is the same in every Region.
 _REGION = "us-east-1"

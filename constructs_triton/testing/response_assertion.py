@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from constructs_triton_client.recorded_requests import RecordedRequests
     from constructs_triton_client.triton_client import TritonClient
 
-__all__ = ["assert_responses"]
-
 
 def assert_responses(
     client: TritonClient,

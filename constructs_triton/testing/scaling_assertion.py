@@ -15,8 +15,6 @@ from constructs_triton_core.cloud_assembly.scaling import DeclaredPolicy, scalin
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean
 
-__all__ = ["assert_scales"]
-
 _ADDED_UP = {"GPUUtilization": "GPUs", "GPUMemoryUtilization": "GPUs", "CPUUtilization": "vCPUs"}
 
 

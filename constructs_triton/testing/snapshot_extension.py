@@ -21,8 +21,6 @@ except ImportError as error:
 if TYPE_CHECKING:
     from syrupy.types import PropertyFilter, PropertyMatcher, SerializableData, SerializedData
 
-__all__ = ["TritonTemplateExtension"]
-
 
 class TritonTemplateExtension(JSONSnapshotExtension):
     """Compares a stack's stable template with a JSON file, one for each snapshot.

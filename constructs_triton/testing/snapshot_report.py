@@ -15,8 +15,6 @@ from typing import Any
 
 from syrupy.assertion import SnapshotAssertion
 
-__all__ = ["SerializedTemplate", "SnapshotReport"]
-
 _CONTEXT_LINES = 3
 
 

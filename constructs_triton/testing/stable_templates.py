@@ -12,8 +12,6 @@ from aws_cdk import Stack
 from constructs_triton.testing.asset_names import StableNames
 from constructs_triton.testing.synthesized_stack import synthesized_stack
 
-__all__ = ["stable_template"]
-
 DIGESTS = "Digests"
 # What the CDK adds to every template; it changes with the CDK's release.
 _ADDED_BY_THE_CDK = {

@@ -9,8 +9,6 @@ from aws_cdk import Stack, Stage
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["synthesized_stack"]
-
 
 def synthesized_stack(source: Stack | Path | str) -> SynthesizedStack:
     """Synthesize a stack, or read a template such as ``cdk.out/Shop.template.json``.

@@ -12,8 +12,6 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 
-__all__ = ["Account", "Outcome", "caller"]
-
 CDK = Path(__file__).resolve().parents[2] / "node_modules" / ".bin" / "cdk"
 _PAUSE_SECONDS = 15.0
 

@@ -11,8 +11,6 @@ from constructs import Construct
 
 from constructs_triton import InstanceType, ModelSource, TritonEndpoint, TritonModelRepository
 
-__all__ = ["CheckStack"]
-
 _CPU = InstanceType.of("ml.m5.large")
 _CONFIG = """name: "add"
 backend: "python"

@@ -10,8 +10,6 @@ from botocore.exceptions import ClientError
 
 from .account import Account
 
-__all__ = ["component_configs", "component_inside", "component_updates"]
-
 _BODY = json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0]}]}).encode()
 
 

@@ -11,8 +11,6 @@ from constructs_triton import InstanceType, MetricsConfig, TritonComponentEndpoi
 
 from .check_stack import CheckStack
 
-__all__ = ["ComponentConfigs", "ComponentInside", "ComponentUpdates"]
-
 _CPU, _GPUS = InstanceType.of("ml.m5.large"), InstanceType.of("ml.g4dn.12xlarge")
 _CONFIG = """name: "inside"
 backend: "python"

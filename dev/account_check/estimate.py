@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from .questions import Question
 
-__all__ = ["estimate"]
-
 # US dollars per hour of real-time inference in us-east-1 (https://aws.amazon.com/sagemaker/ai/pricing/).
 # Other Regions cost up to 60 percent more.
 _PRICES = {"ml.m5.large": 0.115, "ml.g4dn.xlarge": 0.7364, "ml.g4dn.12xlarge": 4.89}

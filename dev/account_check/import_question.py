@@ -9,8 +9,6 @@ from botocore.exceptions import ClientError
 
 from .account import Account
 
-__all__ = ["imported"]
-
 _STACK = "TritonAccountCheckImported"
 _NAME = "constructs-triton-account-check"
 

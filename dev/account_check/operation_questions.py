@@ -17,8 +17,6 @@ from constructs_triton_tools.operations.stopping.stop import prepare_stop, stop_
 
 from .account import Account
 
-__all__ = ["published", "stopped"]
-
 _STOPPED, _PUBLISHED = "TritonAccountCheckStopped", "TritonAccountCheckPublished"
 
 

@@ -9,8 +9,6 @@ from botocore.exceptions import ClientError
 
 from .account import Account
 
-__all__ = ["pooled"]
-
 _STACK = "TritonAccountCheckPooled"
 _NAME = "constructs-triton-account-check"
 

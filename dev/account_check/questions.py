@@ -13,8 +13,6 @@ from .import_question import imported
 from .operation_questions import published, stopped
 from .pool_questions import pooled
 
-__all__ = ["QUESTIONS", "Question"]
-
 _PREFIX = "TritonAccountCheck"
 _INPUT = {"name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0]}
 

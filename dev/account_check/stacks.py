@@ -22,8 +22,6 @@ from constructs_triton import (
 from .check_stack import CheckStack
 from .component_stacks import ComponentConfigs, ComponentInside, ComponentUpdates
 
-__all__ = ["RELEASES", "STACKS", "synthesize"]
-
 RELEASES = (1, 2, 3)
 MISSING_ALARM = "constructs-triton-account-check-missing"
 _CPU, _GPU = InstanceType.of("ml.m5.large"), InstanceType.of("ml.g4dn.xlarge")

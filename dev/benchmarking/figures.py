@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-__all__ = ["RUNS", "Figure", "Run", "cell"]
-
 _NUMBER = r"([\d,.]+)"
 
 

@@ -19,8 +19,6 @@ from pathlib import Path
 from benchmarking.figures import RUNS, Figure, Run, cell
 from benchmarking.versions import PROJECT, Outcome, Version
 
-__all__ = ["compare", "measure", "names_of_benchmarks", "write_page"]
-
 OUTPUT = PROJECT / "docs" / "benchmarks.md"
 PACKAGES = ("aws-cdk-lib", "numpy", "tritonclient", "isal", "blake3", "onnx", "onnxruntime", "aiohttp")
 HEAD = """# Benchmarks

@@ -8,8 +8,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["PROJECT", "Outcome", "Version", "installed_version", "this_version"]
-
 PROJECT = Path(__file__).parents[2]
 _TREES = PROJECT / "build" / "benchmarks"
 _LONGEST_REASON = 200

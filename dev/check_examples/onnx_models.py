@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
-__all__ = ["ModelBytes", "model", "node", "relu", "tensor", "with_default"]
-
 _OPSET, _IR_VERSION = 13, 8
 Dims = Sequence[int | str]
 

@@ -7,8 +7,6 @@ import zipfile
 
 from check_examples.onnx_models import ModelBytes
 
-__all__ = ["described", "plan", "torchscript", "traced", "zipped"]
-
 
 def described(content: bytes, description: str) -> ModelBytes:
     """Give content a description for the documentation."""

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from documentation.pages import PROJECT, page_of
 
-__all__ = ["example_of"]
-
 
 def example_of(name: str) -> str:
     """Return the shortest call of a construct in the examples, with a link to its app; empty without one."""

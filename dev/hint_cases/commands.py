@@ -13,8 +13,6 @@ from pathlib import Path
 
 from check_examples.onnx_models import relu
 
-__all__ = ["CASES", "Case", "followed", "write_files"]
-
 _CODE = (
     "class TritonPythonModel:\n    def execute(self, requests):\n        return [None for _ in requests]\n"
 )

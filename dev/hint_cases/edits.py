@@ -10,19 +10,6 @@ from typing import Any
 
 from triton_model_check.model_config.target import Target
 
-__all__ = [
-    "Repository",
-    "Step",
-    "add",
-    "config",
-    "delete",
-    "endpoint",
-    "ensemble",
-    "file",
-    "move",
-    "use_folder",
-]
-
 
 @dataclass
 class Repository:

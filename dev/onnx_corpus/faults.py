@@ -8,8 +8,6 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper
 
-__all__ = ["broken"]
-
 _STANDARD = ("", "ai.onnx", "ai.onnx.ml")
 _NOT_A_MODEL = "cut"
 # Operators that need more than one input.

@@ -24,8 +24,6 @@ from constructs_triton_tools.local.server.installation import (
     inspect_python,
 )
 
-__all__ = ["build_image", "build_small_image", "needs_podman", "podman", "set_up_podman"]
-
 _IS_REQUIRED = bool(os.environ.get("CONSTRUCTS_TRITON_REQUIRE_SERVER"))
 _HAS_PODMAN = shutil.which("podman") is not None and shutil.which("runc") is not None and os.geteuid() == 0
 needs_podman = pytest.mark.skipif(

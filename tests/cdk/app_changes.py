@@ -26,8 +26,6 @@ from constructs_triton import (
     TritonVariant,
 )
 
-__all__ = ["CHANGES", "changed"]
-
 ENDPOINTS = (TritonEndpoint, TritonEnsembleEndpoint, TritonMultiModelEndpoint)
 FEATURES = ("data_capture", "core_dump", "async_inference")
 OLDER_VERSION = "25.09"

@@ -12,8 +12,6 @@ from app_changes import CHANGES, changed
 from example_apps import CAPABILITIES, run_app
 from stack_update import Grant, lost_grants
 
-__all__ = ["FULLEST", "OTHERS", "UPDATES", "grants_lost_by", "templates", "title"]
-
 #: Together they have all kinds of permissions, and every change concerns one of them.
 FULLEST = ("inference_components", "kms", "multi_model")
 OTHERS = [name for name in CAPABILITIES if name not in FULLEST]

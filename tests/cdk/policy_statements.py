@@ -9,8 +9,6 @@ from typing import Any
 
 from service_authorization import resource_arn
 
-__all__ = ["PolicyStatement", "listed", "policy_statements"]
-
 _PSEUDO_PARAMETERS = {
     "AWS::AccountId": "123456789012",
     "AWS::Partition": "aws",

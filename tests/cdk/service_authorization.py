@@ -13,8 +13,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["Action", "matching_actions", "overlap", "resource_arn"]
-
 _ANY = ""  # the data's name for "no type of resource"
 _BUCKET = "@"  # stands for a name without "/"
 # IAM user guide, "AWS global condition context keys": every service supports these.

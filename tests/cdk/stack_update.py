@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 from policy_statements import listed
 
-__all__ = ["Grant", "before_cleanup", "grants_of_serving_roles", "lost_grants"]
-
 Resources = dict[str, dict[str, Any]]
 
 

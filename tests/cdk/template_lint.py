@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-__all__ = ["lint"]
-
 
 def lint(template: Mapping[str, Any]) -> list[Any]:
     """Return what cfn-lint finds, without W3005: the redundant DependsOn that the CDK itself writes."""

@@ -8,8 +8,6 @@ from typing import Any
 
 from template_requests import Call, calls_of, resolve
 
-__all__ = ["all_calls", "sagemaker_calls"]
-
 Template = Mapping[str, Any]
 
 _REGION, _ACCOUNT = "eu-west-1", "123456789012"

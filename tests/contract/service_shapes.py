@@ -15,8 +15,6 @@ from typing import Any
 import botocore.session
 from botocore.model import ServiceModel, Shape
 
-__all__ = ["check_call", "python_pattern", "violations"]
-
 # Java's names for sets of characters, which Python's patterns do not have; those that templates need.
 _UNICODE_PROPERTIES = {
     r"\p{ASCII}": r"\x00-\x7f",

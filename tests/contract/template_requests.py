@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Call", "calls_of", "resolve"]
-
 _PSEUDO = {
     "AWS::AccountId": "123456789012",
     "AWS::Partition": "aws",

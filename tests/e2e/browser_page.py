@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-__all__ = ["PICTURES", "browsing", "needs_browser", "opened_page", "serious_findings"]
-
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 #: Where the pictures of the documentation are written, if they are.
 PICTURES = os.environ.get("PAGE_PICTURES")

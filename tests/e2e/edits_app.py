@@ -26,8 +26,6 @@ from constructs_triton import (
     TritonVariant,
 )
 
-__all__ = ["Version", "synthesize"]
-
 
 @dataclass(frozen=True)
 class Version:

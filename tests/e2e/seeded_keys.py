@@ -11,8 +11,6 @@ from seeded_life import Life
 from cdk_rehearse import Behaviour, SimulatedAccount
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
-__all__ = ["live_with_keys", "synthesize_keys"]
-
 _STATES = {f"{key}-{label}": KeyState(key, label=label) for key in ("K1", "K2", None) for label in (1, 2)}
 _OPERATIONS = 4
 

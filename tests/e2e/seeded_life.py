@@ -26,8 +26,6 @@ from cdk_rehearse.stacks.stack import Stack
 from cdk_rehearse.steps import When
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
-__all__ = ["Life", "account", "live_as_example", "live_as_guard"]
-
 Versions = tuple[tuple[Assembly, str], tuple[Assembly, str]]
 _FAILURE_RATE = 0.1
 _PASSING = ("CreationTime", "ScalableTargetARN", "PolicyARN", "ScheduledActionARN", "Alarms", "RoleARN")

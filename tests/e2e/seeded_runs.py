@@ -34,8 +34,6 @@ from seeded_life import live_as_example, live_as_guard
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
-__all__ = ["Result", "assemblies", "case_of", "replay_command", "run_in_processes", "run_seeds"]
-
 _EXAMPLES = [name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED]
 _GUARD, _KEYS = "scaling guard", "encryption keys"
 #: The guard and the keys take turns after the examples: they depend most on the order of events.

@@ -17,8 +17,6 @@ from constructs_triton_client import HttpTransport, SageMakerTransport, TritonCl
 from constructs_triton_client.wire.json_text import measure_json
 from constructs_triton_core.errors import ConstructsTritonError
 
-__all__ = ["answers", "read_answer"]
-
 # A limit that interrupts the client would become one of its errors.
 _LONGEST_SECONDS = 5.0
 

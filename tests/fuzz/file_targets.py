@@ -21,27 +21,6 @@ from constructs_triton_tools.operations.diagnosis import diagnose_log, format_di
 from constructs_triton_tools.planning.prices import read_prices
 from triton_model_check.untrusted.ignore_patterns import compile_patterns
 
-__all__ = [
-    "GENERATION",
-    "LINES",
-    "LOG",
-    "NAMES",
-    "PATTERNS",
-    "PRICES",
-    "RECORDED",
-    "VALUES",
-    "arrays",
-    "read_array_file",
-    "read_generation_events",
-    "read_line_file",
-    "read_log",
-    "read_name",
-    "read_patterns",
-    "read_price_file",
-    "read_recorded",
-    "read_values",
-]
-
 VALUES = (
     b'{"a": [1, 2.5e3, -0, null, true, "x\\u20ac"], "b": {"c": [[[]]], "d": {}}}',
     b"[1e308]",

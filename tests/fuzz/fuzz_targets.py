@@ -40,8 +40,6 @@ from triton_model_check.model_files import describe
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.archive_inspection import inspect_archive
 
-__all__ = ["TARGETS", "FuzzTarget"]
-
 PROJECT = Path(__file__).resolve().parents[2]
 CONTRACT = PROJECT / "packages" / "check" / "tests" / "contract"
 ORACLES = (CONTRACT / "oracle" / "cases.tar.gz", CONTRACT / "oracle_onnx" / "cases.tar.gz")

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from fuzz_targets import FuzzTarget
 
-__all__ = ["CASES", "fuzz", "mutate", "problem_of", "save"]
-
 CASES = Path(__file__).resolve().parent / "cases"
 SECONDS_PER_INPUT = 10.0
 

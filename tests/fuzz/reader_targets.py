@@ -32,8 +32,6 @@ from triton_model_check.artifacts.environments.lock import LOCK_MEMBER, read_loc
 from triton_model_check.artifacts.environments.requirements import read_requirements
 from triton_model_check.model_files.plan_manifest import read_manifest
 
-__all__ = ["READERS", "Reader"]
-
 _VALUES: tuple[Any, ...] = (
     *(
         None,

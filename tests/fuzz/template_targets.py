@@ -18,8 +18,6 @@ from constructs_triton_tools.local.sources.assembly import read_endpoints
 from constructs_triton_tools.planning.template_cost import fleets_of
 from constructs_triton_tools.planning.template_scaling import read_scaling
 
-__all__ = ["DOCUMENTS", "read_assembly", "seeds"]
-
 _VALUES: tuple[Any, ...] = (
     *(None, True, 0, -1, 1.5, "", "x", "Model", [], [[]], ["x"], {}, {"x": 1}, [None], {"Ref": "Model"}),
     *({"Ref": "P"}, {"Ref": ["x"]}, {"Fn::GetAtt": "x"}, {"Fn::Join": 5}, {"Fn::If": ["C", 1, 2]}),

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["marked_lines", "mypy_errors", "pyright_errors"]
-
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 ACCEPTED, REJECTED = FOLDER / "accepted_app.py", FOLDER / "rejected_app.py"

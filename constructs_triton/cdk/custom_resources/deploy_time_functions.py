@@ -19,8 +19,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.keywords import check_known
 
-__all__ = ["DESCRIPTION_END", "DeployTimeFunctionOptions", "DeployTimeFunctions", "settings_of"]
-
 DESCRIPTION_END = "(constructs-triton)"
 """The end of each function's description."""
 

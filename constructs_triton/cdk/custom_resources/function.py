@@ -21,15 +21,6 @@ from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.validation.subnets import selected_subnets, services_without_endpoint
 from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER, PYTHON_VERSION
 
-__all__ = [
-    "ContinuedFunction",
-    "DeployFunction",
-    "FunctionDefinition",
-    "network_statement",
-    "python_runtime",
-    "warn_without_route",
-]
-
 
 def network_statement() -> iam.PolicyStatement:
     """Permissions to attach a function to a VPC.

@@ -20,8 +20,6 @@ from constructs_triton_core.tokens import is_token
 from constructs_triton_functions import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
 from constructs_triton_functions.adoption import ADOPTED_TYPE, PARAMETER_FOLDER
 
-__all__ = ["AdoptionFunction", "EndpointAdoption"]
-
 
 class AdoptionFunction(ContinuedFunction):
     """The function. Each adopted endpoint has its own."""

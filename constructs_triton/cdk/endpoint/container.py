@@ -33,8 +33,6 @@ from triton_model_check.facts.inference_ami import (
 )
 from triton_model_check.model_config.target import Target
 
-__all__ = ["SettledContainer", "settle_container"]
-
 _GPU_LOAD_LIMIT = "SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT"
 _PREBUILT_ONLY = ("instance-type-arm", "instance-type-accelerator")
 

@@ -21,14 +21,6 @@ from constructs_triton.cdk.repository.archive_assets import REQUESTS_LABEL, Stac
 from constructs_triton_functions.update_check import CHECK_TYPE
 from constructs_triton_functions.verification import VERIFICATION_TYPE
 
-__all__ = [
-    "ResponseVerification",
-    "ResponseVerificationFunction",
-    "UpdateVerification",
-    "UpdateVerificationFunction",
-    "verify_update",
-]
-
 
 class UpdateVerificationFunction(DeployFunction):
     """The function. Each endpoint that is verified has its own."""

@@ -12,8 +12,6 @@ from constructs_triton.cdk.endpoint.served_models import MultipleModels, SingleM
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.validation.properties import takes_options
 
-__all__ = ["TritonEndpoint", "TritonEnsembleEndpoint", "TritonMultiModelEndpoint"]
-
 
 @takes_options(EndpointOptions)
 class TritonEndpoint(NewEndpoint):

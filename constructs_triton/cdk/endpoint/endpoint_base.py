@@ -26,8 +26,6 @@ from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 
-__all__ = ["EndpointBase"]
-
 
 @jsii.implements(sagemaker.IEndpoint)
 class EndpointBase(SageMakerEndpoint):

@@ -27,17 +27,6 @@ from constructs_triton.cdk.validation.limit_checks import seconds
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
 
-__all__ = [
-    "BoundVariant",
-    "ModelContainer",
-    "bind_container",
-    "bind_variants",
-    "make_endpoint_config",
-    "make_model",
-    "render_pools",
-    "uncompressed_source",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ModelContainer:

@@ -19,15 +19,6 @@ from constructs_triton.cdk.permissions.role_trust import SAGEMAKER, check_trust
 from constructs_triton_core.findings import Finding, Severity
 from triton_model_check.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
 
-__all__ = [
-    "ExecutionRole",
-    "host_data",
-    "host_statements",
-    "observability_statements",
-    "request_data",
-    "request_statements",
-]
-
 _METRIC_NAMESPACES = ["/aws/sagemaker/Endpoints", "AWS/SageMaker"]
 _COMPONENTS = "/aws/sagemaker/InferenceComponents"
 _JOBS = "/aws/sagemaker/TransformJobs"

@@ -15,8 +15,6 @@ from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["ImportedTritonEndpoint"]
-
 _DEFAULT_VARIANTS: Mapping[str, InstanceType | None] = {"AllTraffic": None}
 _UNKNOWN = InstanceType("the unknown type of an imported endpoint", is_known=False)
 

@@ -10,14 +10,6 @@ from constructs import Construct
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
-__all__ = [
-    "check_log_retention",
-    "component_log_group_name",
-    "keep_log_group_statement",
-    "log_group_name",
-    "make_log_group",
-]
-
 
 def log_group_name(endpoint_name: str) -> str:
     """Return the log group that the containers of an endpoint write to.

@@ -22,8 +22,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["check_deployment", "check_mode"]
-
 _MATRIX = "AWS documentation: model deployment, feature matrix (multi-model endpoints)"
 
 

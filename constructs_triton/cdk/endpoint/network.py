@@ -16,15 +16,6 @@ from constructs_triton.cdk.validation.subnets import selected_subnets, services_
 from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding, Severity
 
-__all__ = [
-    "NetworkIds",
-    "TritonVpcEndpoints",
-    "check_network",
-    "created_group",
-    "make_connections",
-    "network_ids",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class NetworkIds:

@@ -67,8 +67,6 @@ from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
 
-__all__ = ["NewEndpoint"]
-
 
 @jsii.implements(sagemaker.IEndpoint, iam.IGrantable, ec2.IConnectable)
 class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):

@@ -11,8 +11,6 @@ from constructs_triton.cdk.endpoint.log_group import component_log_group_name, l
 from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
 
-__all__ = ["component_log_statement", "operating_statements", "warming_statements"]
-
 _READ_LOGS = ["logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents"]
 
 

@@ -32,15 +32,6 @@ from constructs_triton.cdk.validation.properties import Property, check_options,
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 
-__all__ = [
-    "EndpointOptions",
-    "EndpointParts",
-    "FleetOptions",
-    "RequestOptions",
-    "UpdateOptions",
-    "checked_options",
-]
-
 #: The function waits for an update for about 45 minutes, and instances need time to start.
 _LONGEST_WAIT_SECONDS = 30 * 60
 _VARIANT_EXAMPLE = 'TritonVariant(variant_name="Green")'

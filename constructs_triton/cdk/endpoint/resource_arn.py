@@ -13,8 +13,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["arn_of", "endpoint_name_and_arn", "name_in_arn"]
-
 
 def arn_of(scope: Construct, resource: str, name: str) -> str:
     """Return the ARN of a resource of this account and Region, such as an ``endpoint``.

@@ -20,8 +20,6 @@ from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["CreatedEndpoint", "SageMakerEndpoint"]
-
 _ADOPTED_ID = "Default"  # also a name of ``node.default_child``
 ImportedT = TypeVar("ImportedT", bound="SageMakerEndpoint")
 """What the ``from_*`` methods of a type of endpoint return."""

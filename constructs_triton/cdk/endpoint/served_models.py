@@ -27,8 +27,6 @@ _REPOSITORY: PropertyType = (TritonModelRepository, "TritonModelRepository(stack
 
 CACHE_SETTINGS = ("Enabled", "Disabled")
 
-__all__ = ["CACHE_SETTINGS", "MultipleModels", "ServedModels", "SingleModel", "check_kept_models"]
-
 
 class ServedModels(ABC):
     """The part in which the types of endpoints differ."""

@@ -34,8 +34,6 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 from triton_model_check.facts.inference_ami import FOR_THE_IMAGE
 
-__all__ = ["SettledPool", "SettledVariant", "settle_variants"]
-
 
 @dataclass(frozen=True, slots=True)
 class SettledPool:

@@ -19,8 +19,6 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["Sizing"]
-
 _BYTES_A_MINUTE = 3 * 10**9
 """Assumed for download and start: 50 MB/s. gp2 volumes sustain at least 128 MB/s."""
 _LEAST_MINUTES = 10

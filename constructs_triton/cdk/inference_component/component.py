@@ -32,8 +32,6 @@ from constructs_triton.cdk.repository.model_repository import TritonModelReposit
 from constructs_triton.cdk.validation.properties import takes_options
 from constructs_triton_core.findings import Finding
 
-__all__ = ["TritonInferenceComponent"]
-
 
 @dataclass(frozen=True, slots=True)
 class _TritonContainer:

@@ -27,8 +27,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["InferenceComponentBase"]
-
 
 class InferenceComponentBase(ComponentMetrics, Resource):
     """A component with a name, an ARN and an endpoint, which the subclasses set."""

@@ -44,8 +44,6 @@ from constructs_triton.cdk.validation.unique_names import check_unique_name, reg
 from constructs_triton_core.facts.instance_types import InstanceType
 from triton_model_check.facts.inference_ami import FOR_THE_IMAGE
 
-__all__ = ["TritonComponentEndpoint"]
-
 _Config = sagemaker.CfnEndpointConfig
 _PREFIX_AWARE = "PREFIX_AWARE"
 

@@ -19,15 +19,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 
-__all__ = [
-    "ComponentEndpointBase",
-    "check_endpoint",
-    "check_environment",
-    "check_kept",
-    "host_of",
-    "is_elsewhere",
-]
-
 
 @jsii.implements(sagemaker_references.IEndpointRef)
 class ComponentEndpointBase(SageMakerEndpoint):

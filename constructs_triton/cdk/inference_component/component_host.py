@@ -27,8 +27,6 @@ from triton_model_check.facts.inference_ami import (
     newest_ami,
 )
 
-__all__ = ["ComponentHost", "CreatedHost", "PlacedComponent"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlacedComponent:

@@ -29,15 +29,6 @@ from constructs_triton_core.errors import ConstructsTritonError, InvalidValueErr
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
 
-__all__ = [
-    "SettledComponent",
-    "bind_component",
-    "component_models",
-    "render_specifications",
-    "settle_component",
-    "settle_on_host",
-]
-
 
 def component_models(
     repository: TritonModelRepository,

@@ -16,8 +16,6 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["ComputeRequirements", "memory_mib_of"]
-
 # The reservation that was refused in the only published measurement, as a part of the instance's memory.
 _REFUSED_PART = 1 / 4
 _MEASURED = (

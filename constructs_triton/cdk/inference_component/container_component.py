@@ -43,8 +43,6 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["ContainerComponentOptions", "ContainerInferenceComponent", "checked_container_options"]
-
 _OF_TRITON = "SAGEMAKER_TRITON_"
 
 

@@ -50,8 +50,6 @@ from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["ComponentContainer", "ComponentPlace", "CreatedInferenceComponent", "checked_host"]
-
 _Component = sagemaker.CfnInferenceComponent
 
 

@@ -23,8 +23,6 @@ from constructs_triton_core.facts import limits
 from constructs_triton_core.tokens import is_token
 from triton_model_check.facts.inference_ami import InferenceAmi
 
-__all__ = ["ComponentEndpointOptions", "checked_endpoint_options"]
-
 ComponentRoutingStrategy = Literal["LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREFIX_AWARE"]
 _STRATEGIES = ("LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREFIX_AWARE")
 

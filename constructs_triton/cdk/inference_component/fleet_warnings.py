@@ -20,8 +20,6 @@ from constructs_triton_core.facts.inference_components import (
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["FleetWarnings", "region_warnings"]
-
 
 @jsii.implements(IAspect)
 class FleetWarnings:

@@ -10,8 +10,6 @@ from constructs_triton.cdk.inference_component.compute_requirements import Compu
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["ComponentCopies", "HostInstances", "Shortage"]
-
 _HEAD = ("component", "copies", "GPUs", "vCPUs", "memory")
 
 

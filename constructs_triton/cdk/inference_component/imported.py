@@ -20,8 +20,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 
-__all__ = ["ImportedComponentEndpoint", "ImportedInferenceComponent"]
-
 
 @jsii.implements(sagemaker_references.IEndpointRef)
 class ImportedComponentEndpoint(ComponentEndpointBase):

@@ -22,14 +22,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.tokens import is_token
 
-__all__ = [
-    "CopyOptions",
-    "InferenceComponentOptions",
-    "check_copies",
-    "check_given_copies",
-    "checked_component_options",
-]
-
 # The other keyword arguments of the construct.
 _OTHERS = ("endpoint", "model_repository", "model", "ensemble")
 _STRATEGIES = ("SPREAD", "BINPACK")

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["refuse_of_component", "refuse_of_endpoint"]
-
 _OTHER_ENDPOINT = "use TritonEndpoint"
 _ON_THE_COMPONENT = "set it on the TritonInferenceComponent"
 

@@ -14,8 +14,6 @@ from constructs_triton.cdk.permissions.role_permissions import RolePermissions, 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 
-__all__ = ["SharedRole"]
-
 
 class SharedRole:
     """A role and the statements that the endpoint and its components have added to it.

@@ -18,8 +18,6 @@ from constructs_triton.cdk.metrics.metric_definitions import (
     published_metric,
 )
 
-__all__ = ["ComponentMetrics", "component_metric", "copy_count_metric"]
-
 
 def component_metric(
     metric_name: str, *, inference_component_name: str, **options: Unpack[MetricOptions]

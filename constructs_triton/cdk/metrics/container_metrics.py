@@ -13,8 +13,6 @@ from constructs_triton.cdk.metrics.metric_definitions import publication_period
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 
-__all__ = ["CONTAINER_NAMESPACE", "ContainerMetrics"]
-
 CONTAINER_NAMESPACE = "Triton"
 _NAMES = (
     "Requests",

@@ -14,19 +14,6 @@ from typing import TypedDict
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-__all__ = [
-    "COMPONENT_NAMESPACE",
-    "INSTANCE_NAMESPACE",
-    "INVOCATION_NAMESPACE",
-    "MetricDefinition",
-    "MetricOptions",
-    "metric_definition",
-    "number_metric",
-    "or_p99",
-    "publication_period",
-    "published_metric",
-]
-
 INVOCATION_NAMESPACE = "AWS/SageMaker"
 INSTANCE_NAMESPACE = "/aws/sagemaker/Endpoints"
 COMPONENT_NAMESPACE = "/aws/sagemaker/InferenceComponents"

@@ -18,8 +18,6 @@ from constructs_triton.cdk.metrics.metric_definitions import (
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["VariantMetrics", "instance_count_metric", "variant_metric"]
-
 _MICROSECONDS_IN = {"MICROSECONDS": 1, "MILLISECONDS": 1_000, "SECONDS": 1_000_000}
 
 

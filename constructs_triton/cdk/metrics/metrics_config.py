@@ -10,8 +10,6 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs_triton.cdk.validation.limit_checks import seconds
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["MetricsConfig", "render_metrics_config"]
-
 # botocore sagemaker service model: MetricsConfig.
 _FREQUENCIES_SECONDS = (10, 30, 60, 120, 180, 240, 300)
 

@@ -34,8 +34,6 @@ from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 
-__all__ = ["TritonModel"]
-
 
 @jsii.implements(iam.IGrantable)
 class TritonModel(Construct):

@@ -26,8 +26,6 @@ from constructs_triton.cdk.scaling.targets import microseconds, not_multiplied, 
 from constructs_triton.cdk.validation.properties import DurationDefault, Property
 from constructs_triton_core.facts.limits import RangeLimit
 
-__all__ = ["AlarmThresholds", "endpoint_rules", "variant_rules"]
-
 _Comparison = cloudwatch.ComparisonOperator
 _Missing = cloudwatch.TreatMissingData
 # CloudWatch API reference, PutMetricAlarm: a week for periods of an hour, a day for shorter ones.

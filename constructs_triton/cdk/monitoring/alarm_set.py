@@ -17,16 +17,6 @@ from constructs_triton.cdk.validation.properties import Property
 from constructs_triton.cdk.validation.property_types import check_has, check_type
 from constructs_triton_core.facts.limits import RangeLimit, TextLimit
 
-__all__ = [
-    "PERCENT",
-    "AlarmRule",
-    "AlarmSet",
-    "SharedThresholds",
-    "check_alarm_options",
-    "error_rules",
-    "latency_rules",
-]
-
 _Comparison = cloudwatch.ComparisonOperator
 _Missing = cloudwatch.TreatMissingData
 PERCENT = RangeLimit(0, 100, "percent")

@@ -21,8 +21,6 @@ from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent
 from constructs_triton.cdk.validation.properties import Property, check_options, default_values, takes_options
 from constructs_triton_core.facts.limits import RangeLimit
 
-__all__ = ["ComponentAlarmThresholds", "TritonComponentAlarms"]
-
 _ERROR_CAUSES = (
     ("ServerErrors", "Invocation5XXErrors", "The component responds with 5xx."),
     ("ModelErrors", "InvocationModelErrors", "The container does not respond with 2xx."),

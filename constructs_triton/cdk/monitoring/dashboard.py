@@ -14,8 +14,6 @@ from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent, ITr
 from constructs_triton.cdk.validation.property_types import check_has, check_type, shown
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["TritonComponentDashboard", "TritonDashboard"]
-
 
 class TritonDashboard(Construct):
     """A dashboard of traffic, latency, errors, utilization, instances and model loading of endpoints.

@@ -14,18 +14,6 @@ from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
 
-__all__ = [
-    "asynchronous_rows",
-    "bounds",
-    "container_row",
-    "converted",
-    "graph",
-    "instance_type_row",
-    "multi_model_row",
-    "real_time_rows",
-    "variant_row",
-]
-
 _WIDTH = 12  # two graphs in a row
 _HEIGHT = 6
 _Metrics = Sequence[cloudwatch.IMetric]

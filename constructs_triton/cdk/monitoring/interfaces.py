@@ -15,8 +15,6 @@ from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 
-__all__ = ["IInferenceComponent", "ITritonEndpoint"]
-
 
 @runtime_checkable
 class ITritonEndpoint(Protocol):

@@ -12,8 +12,6 @@ from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["construct_names", "literal_endpoint_name", "metric_units"]
-
 _UNITS = {
     "CPUUtilization": "vcpus",
     "GPUMemoryUtilization": "gpus",

@@ -22,8 +22,6 @@ from triton_model_check.artifacts.container_metrics.publisher import (
 )
 from triton_model_check.facts.environment import variables
 
-__all__ = ["check_publisher_variables", "metrics_name", "price_of_metrics", "with_publisher_variables"]
-
 _METRICS, _CACHE_METRICS = 7, 2
 _DOLLARS_A_MONTH = 0.30  # CloudWatch pricing page, first 10,000 custom metrics, us-east-1
 _REFUSED_ARGUMENTS = ("--allow-metrics", "--metrics-address", "--metrics-port", "counter_latencies=false")

@@ -23,16 +23,6 @@ from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_core.tokens import is_token
 
-__all__ = [
-    "AsyncInferenceConfig",
-    "NotificationTopic",
-    "async_bucket_findings",
-    "async_caller_statements",
-    "async_inference_data",
-    "async_inference_statements",
-    "render_async_inference",
-]
-
 _OWNER = "async_inference"
 NotificationTopic = Literal["SUCCESS_NOTIFICATION_TOPIC", "ERROR_NOTIFICATION_TOPIC"]
 

@@ -11,8 +11,6 @@ from constructs_triton.cdk.validation.limit_checks import check_spelling
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["PREFERENCES", "CapacityReservationConfig", "render_capacity_reservation"]
-
 PREFERENCES = ("capacity-reservations-only",)
 # botocore sagemaker service model: MlReservationArn.
 _ARN = re.compile(r"arn:aws[a-z\-]*:sagemaker:[a-z0-9\-]*:[0-9]{12}:[a-z0-9\-]{1,14}/.*")

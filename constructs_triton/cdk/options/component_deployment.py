@@ -17,8 +17,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["ComponentDeployment", "CopySize", "batch_size", "render_component_deployment"]
-
 _COPIES = limits.RangeLimit(1, None, "copies")
 _Component = sagemaker.CfnInferenceComponent
 

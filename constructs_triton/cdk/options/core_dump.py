@@ -13,8 +13,6 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 
-__all__ = ["CoreDump", "core_dump_data", "core_dump_statements", "render_core_dump"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreDump:

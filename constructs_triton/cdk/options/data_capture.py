@@ -25,15 +25,6 @@ from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.tokens import is_token
 
-__all__ = [
-    "CaptureMode",
-    "DataCapture",
-    "data_capture_data",
-    "data_capture_statements",
-    "render_data_capture",
-    "unknown_capture_modes",
-]
-
 CaptureMode = Literal["Input", "Output", "InputAndOutput"]
 _MODES = ("Input", "Output", "InputAndOutput")
 _CONTENT_TYPES = limits.RangeLimit(0, 10, "content types")

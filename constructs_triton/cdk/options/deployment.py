@@ -17,8 +17,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["CapacitySize", "Deployment", "render_deployment", "total_wait_seconds"]
-
 _INSTANCES = limits.RangeLimit(1, None, "instances")
 
 

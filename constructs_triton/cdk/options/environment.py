@@ -34,12 +34,6 @@ from triton_model_check.facts.environment import VariableFacts, variables
 from triton_model_check.facts.images import first_published
 from triton_model_check.facts.published import load
 
-__all__ = [
-    "TritonEnvironment",
-    "check_limits",
-    "check_variables",
-]
-
 _PREFIX = "SAGEMAKER_TRITON_"
 _SERVER_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
 

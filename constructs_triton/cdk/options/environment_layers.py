@@ -11,8 +11,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from triton_model_check.facts.environment import variables
 
-__all__ = ["Environment", "EnvironmentLayers", "settle_environment"]
-
 Environment = TritonEnvironment | Mapping[str, str]
 _SERVER_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"

@@ -14,21 +14,6 @@ from constructs_triton_core.tokens import is_token
 from triton_model_check.facts.environment import VariableFacts
 from triton_model_check.facts.published import load
 
-__all__ = [
-    "SIZES",
-    "ByteSize",
-    "InferenceType",
-    "PingMode",
-    "check_values",
-    "error",
-    "in_bytes",
-    "is_no_number",
-    "no_number",
-    "not_live",
-    "single_model_only",
-    "without_effect",
-]
-
 PingMode = Literal["ready", "live"]
 InferenceType = Literal["infer", "generate", "generate_stream"]
 

@@ -21,8 +21,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 
-__all__ = ["HostOptions", "InstanceOptions", "ResourceOptions", "check_subnets_need_vpc"]
-
 
 class HostOptions(TypedDict, total=False):
     """Network, role and encryption of an endpoint."""

@@ -22,17 +22,6 @@ from constructs_triton_core.tokens import is_token
 from triton_model_check.facts import images
 from triton_model_check.facts.execution_role import PULL_ACTIONS
 
-__all__ = [
-    "ContainerImage",
-    "DlcImage",
-    "PackageImage",
-    "TritonImage",
-    "bind_image",
-    "check_image",
-    "is_cpu_image",
-    "moving_tag",
-]
-
 _LATEST = "latest"
 
 

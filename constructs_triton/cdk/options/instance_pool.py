@@ -18,19 +18,6 @@ from constructs_triton_core.tokens import is_token
 from triton_model_check.facts.inference_ami import FOR_THE_IMAGE
 from triton_model_check.facts.instance_pools import instance_pool_regions
 
-__all__ = [
-    "INSTANCE_POOL_EXAMPLE",
-    "INSTANCE_TYPE_EXAMPLE",
-    "InstancePool",
-    "ami_findings",
-    "check_instances",
-    "has_own_models",
-    "instance_types_of",
-    "merged_findings",
-    "pool_region_findings",
-    "raise_of_pools",
-]
-
 INSTANCE_TYPE_EXAMPLE = 'InstanceType.of("ml.g5.xlarge")'
 INSTANCE_POOL_EXAMPLE = f"InstancePool({INSTANCE_TYPE_EXAMPLE})"
 

@@ -13,8 +13,6 @@ from constructs_triton_core.errors import InvalidValueError, MissingDependencyEr
 if TYPE_CHECKING:
     from constructs_triton_client.recorded_requests import RecordedRequests
 
-__all__ = ["read_recorded"]
-
 #: What the function reads into its memory, and how many requests it can send in its time.
 _MAXIMUM_BYTES, _MAXIMUM_REQUESTS = 20 * 2**20, 100
 

@@ -10,8 +10,6 @@ from constructs import IConstruct
 
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["apply_removal_policy", "check_removal_policy", "is_kept"]
-
 
 def check_removal_policy(policy: RemovalPolicy | None, resources: str) -> None:
     """Check the policy of ``resources``, which are named in the error."""

@@ -16,8 +16,6 @@ from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["RollbackAlarm", "alarm_name", "read_alarms_statement", "rollback_alarm"]
-
 _RESOURCES = (cloudwatch.CfnAlarm, cloudwatch.CfnCompositeAlarm)
 
 

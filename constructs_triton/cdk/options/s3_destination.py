@@ -14,8 +14,6 @@ from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_h
 from constructs_triton_core.facts.encrypted_data import DataName
 from triton_model_check.model_repository.s3_keys import check_output_prefix
 
-__all__ = ["Destination", "check_places", "check_prefix"]
-
 
 @dataclass(frozen=True, slots=True)
 class Destination:

@@ -18,8 +18,6 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
 from triton_model_check.facts.inference_ami import InferenceAmi, ami_of_cuda
 
-__all__ = ["ServingImage", "bind_serving_image"]
-
 # The account, the Region and the repository of an ECR image; Region and suffix may be tokens.
 _TOKEN = r"\$\{Token\[[^\]]+\]\}"
 _ECR_URI = re.compile(

@@ -27,17 +27,6 @@ from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 from triton_model_check.facts.inference_ami import InferenceAmi
 
-__all__ = [
-    "STRATEGIES",
-    "TEN_MINUTES",
-    "ContainerOptions",
-    "RoutingStrategy",
-    "TritonVariant",
-    "VariantOptions",
-    "check_routing_strategy",
-    "check_variant_options",
-]
-
 TEN_MINUTES = "Duration.seconds(600)"  # the unit of the API
 
 

@@ -15,8 +15,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["DataUnderKeys", "check_previous_keys", "check_regions"]
-
 
 @dataclass(frozen=True, slots=True)
 class DataUnderKeys:

@@ -16,8 +16,6 @@ from constructs import Construct, IConstruct, IValidation
 
 from constructs_triton.cdk.permissions import nag_reasons
 
-__all__ = ["acknowledge_nag_findings", "mark_as_own"]
-
 _OWNER = "constructs-triton:owner"
 # Rules that are not of AWS Solutions have the same names in these packs.
 _PACKS = ("HIPAA.Security", "NIST.800.53.R4", "NIST.800.53.R5", "PCI.DSS.321", "Serverless")

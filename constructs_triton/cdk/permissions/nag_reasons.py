@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["BUCKET", "FUNCTION", "INLINE_POLICY", "VPC_ENDPOINT", "wildcard_reason"]
-
 #: Rules with their reasons. Rules without the prefix of a pack exist in several packs.
 Reasons = dict[str, str]
 

@@ -18,15 +18,6 @@ from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.statement_size import POLICY_FRAME, statement_length
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = [
-    "MOST_CHARACTERS",
-    "REPLACED_WITH_ITS_STATEMENTS",
-    "RolePermissions",
-    "accepts_policies",
-    "fits",
-    "removed_if_too_large",
-]
-
 # IAM user guide, "IAM and AWS STS quotas": characters of a managed policy, and managed policies of a role.
 _POLICY_CHARACTERS = 6_144
 _POLICIES_OF_A_ROLE = 10

@@ -13,8 +13,6 @@ from constructs import Construct, IValidation
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["SAGEMAKER", "check_account", "check_trust"]
-
 SAGEMAKER = "sagemaker.amazonaws.com"
 _ASSUME = {"sts:AssumeRole", "sts:*", "*"}
 

@@ -12,8 +12,6 @@ from constructs import Construct
 from constructs_triton_core.facts.encrypted_data import READ_ACTIONS
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["Conditions", "decrypt_statements", "in_own_account", "via_s3"]
-
 Conditions = Mapping[str, Mapping[str, object]]
 
 

@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["POLICY_FRAME", "statement_length"]
-
 POLICY_FRAME = len('{"Version":"2012-10-17","Statement":[]}')
 """The characters of a policy without statements."""
 

@@ -30,20 +30,6 @@ from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.model_repository.packing import PackedArchive
 from triton_model_check.model_repository.temporary_folders import partial_folder
 
-__all__ = [
-    "ARCHIVE_LABEL",
-    "FILE_LABEL",
-    "FILE_LIST_LABEL",
-    "LIST_LABEL",
-    "REQUESTS_LABEL",
-    "SMALL_FILES_LABEL",
-    "ArchiveAsset",
-    "AssetLocation",
-    "StackAssets",
-    "asset_directory",
-    "label_of",
-]
-
 # The beginnings of the names that the CDK shows of an asset.
 ARCHIVE_LABEL, FILE_LABEL = "Model archive ", "Model file "
 LIST_LABEL, FILE_LIST_LABEL = "List of model archives of ", "List of model files of "

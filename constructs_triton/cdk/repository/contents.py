@@ -25,8 +25,6 @@ from triton_model_check.artifacts.container_metrics.publisher import PUBLISHER, 
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.temporary_folders import scratch_directory
 
-__all__ = ["RepositoryContents", "check_source_models"]
-
 
 class RepositoryContents:
     """The models of a repository as endpoints use them.

@@ -9,8 +9,6 @@ from constructs_triton_core.bounded_json import parse_bounded_json
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_repository.repository import ModelRepository
 
-__all__ = ["downloads_weights", "environment_bytes"]
-
 _ENGINE_FILE = "model.json"
 _ENVIRONMENT, _MODEL_DIRECTORY = "EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY"
 

@@ -31,8 +31,6 @@ from constructs_triton_functions.model_sync.manifest import FileManifest, Listed
 from constructs_triton_functions.model_sync.properties import SyncProperties
 from triton_model_check.model_repository.uncompressed.staging import LARGE_SUFFIX, StagedModel
 
-__all__ = ["FileSync", "FileSyncFunction"]
-
 _MOST_KEYS = 20
 """Beyond this number of large files, the function may read the large files of all models in the account's
 asset bucket. Its policy would otherwise grow with the number of files."""

@@ -31,18 +31,6 @@ from triton_model_check.model_repository.packing import (
 )
 from triton_model_check.model_repository.temporary_folders import partial_folder
 
-__all__ = [
-    "ArchivePrefix",
-    "LoadedModels",
-    "LocalModels",
-    "ModelLocation",
-    "PackagedModel",
-    "PackedModels",
-    "StoredModels",
-    "UncompressedModels",
-    "UploadedArchive",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ModelLocation:

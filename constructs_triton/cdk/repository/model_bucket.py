@@ -14,8 +14,6 @@ from constructs import Construct
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton_functions.model_sync.properties import SyncProperties
 
-__all__ = ["ModelKeys", "create_bucket", "read_statements"]
-
 
 @dataclass(frozen=True, slots=True)
 class ModelKeys:

@@ -17,8 +17,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_repository.s3_keys import check_model_name
 
-__all__ = ["ModelCatalog"]
-
 
 class ModelCatalog:
     """The models of a repository's ``source``, and those that are added by name."""

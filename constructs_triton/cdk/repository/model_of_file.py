@@ -17,8 +17,6 @@ from triton_model_check.model_repository.cached_repository import CheckedFinding
 from triton_model_check.model_repository.composition import CompositionOptions
 from triton_model_check.model_repository.new_model import NewModel
 
-__all__ = ["ModelOfFile"]
-
 
 class ModelOfFile(PackedModels):
     """A repository of one model, which links to the user's files, so that large ones are not copied."""

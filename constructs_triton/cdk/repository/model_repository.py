@@ -36,8 +36,6 @@ from constructs_triton_functions.model_sync.properties import INDEX_FILE
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.composition import CompositionOptions
 
-__all__ = ["TritonModelRepository", "annotate", "contents_of"]
-
 
 class TritonModelRepository(Construct):
     """Checked Triton models, ready to be served.

@@ -46,8 +46,6 @@ _PACKAGE = re.compile(
 )
 _PACKAGE_EXAMPLE = "arn:aws:sagemaker:us-east-1:123456789012:model-package/ranking/3"
 
-__all__ = ["ModelSource", "RepositoryBuilder", "load_source", "stored_models"]
-
 
 class RepositoryBuilder(Protocol):
     """An object that writes a model repository, such as ``ModelRepositoryBuilder``."""

@@ -28,8 +28,6 @@ from constructs_triton_functions.model_sync.manifest import ListedArchive, Manif
 from constructs_triton_functions.model_sync.properties import SyncProperties
 from triton_model_check.model_repository.packing import ARCHIVE_SUFFIX
 
-__all__ = ["ModelSync", "ModelSyncFunction", "S3Archive"]
-
 # An ARN has at most 1,100 characters, since a key of S3 has at most 1,024, and a role has room for 30,720.
 _FEW = 15
 

@@ -27,8 +27,6 @@ from constructs_triton_functions.model_sync.properties import FILES_FOLDER
 from triton_model_check.model_repository.uncompressed.names import name_problems
 from triton_model_check.model_repository.uncompressed.staging import StagedModel, list_files, stage
 
-__all__ = ["CompressionType", "PlacedFiles", "check_compression_type"]
-
 
 class CompressionType(StrEnum):
     """How the models of a single-model endpoint are stored in S3."""

@@ -19,18 +19,6 @@ from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_core.tokens import is_token
 from triton_model_check.model_repository.s3_keys import check_folder_prefix
 
-__all__ = [
-    "DEFAULT_PREFIX",
-    "RepositoryCheck",
-    "check_bucket",
-    "check_prefix",
-    "check_retention",
-    "check_source",
-    "kept_findings",
-    "known_naming",
-    "refuse_with_archive_prefix",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class RepositoryCheck:

@@ -38,8 +38,6 @@ from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
 
-__all__ = ["PrefixOptions", "ServedPrefix"]
-
 _PLAIN_NAMES = (
     'target_model_naming: with plain names, an instance that has loaded "{name}" keeps serving the old '
     "content after a change, because SageMaker does not load the same key again; use "

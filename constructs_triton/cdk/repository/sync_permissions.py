@@ -14,8 +14,6 @@ from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, 
 from constructs_triton.cdk.repository.model_bucket import ModelKeys
 from constructs_triton_core.facts.encrypted_data import WRITE_ACTIONS
 
-__all__ = ["READ_ACTIONS", "deletion_statements", "find_statement", "place_statements", "read_statement"]
-
 # S3 copies the tags of an object too, and refuses a copy without the permission. Malware scanners set tags.
 READ_ACTIONS = ["s3:GetObject", "s3:GetObjectTagging"]
 

@@ -13,15 +13,6 @@ from constructs_triton_core.tokens import is_token
 from constructs_triton_functions.model_sync.manifest import content_name
 from triton_model_check.model_repository.s3_keys import archive_pattern, pattern_owner
 
-__all__ = [
-    "TargetModel",
-    "TargetModelNaming",
-    "archive_name",
-    "archive_patterns",
-    "check_target_model",
-    "refuse_collisions",
-]
-
 _PATTERN = re.compile(r"[*?]")
 
 

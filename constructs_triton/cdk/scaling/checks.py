@@ -21,20 +21,6 @@ from constructs_triton_core.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 
-__all__ = [
-    "TrackedMetric",
-    "check_policy",
-    "check_published",
-    "check_schedule",
-    "check_schedule_times",
-    "check_step_options",
-    "check_steps",
-    "check_unguarded",
-    "check_untracked",
-    "sequence_finding",
-    "warn_of_unsettled_concurrency",
-]
-
 _DURATION: PropertyType = (Duration, "Duration.seconds(300)")
 _POLICY_TYPES: dict[str, PropertyType] = {
     "scale_in_cooldown": _DURATION,

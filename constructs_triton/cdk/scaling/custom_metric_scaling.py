@@ -17,8 +17,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import did_you_mean, quoted
 
-__all__ = ["CustomMetricScaling"]
-
 # Queue time is near 0 until instances are almost busy, and then rises steeply. Target tracking adds
 # instances in proportion to the metric, so an unlimited value would lead to max_capacity immediately.
 _HIGHEST_IN_TARGETS = 2

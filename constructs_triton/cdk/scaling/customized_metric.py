@@ -13,8 +13,6 @@ from constructs import Construct
 
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["customized_metric", "metric_key", "metric_name_of"]
-
 _Policy = appscaling.CfnScalingPolicy
 _SINGLE_STATISTICS = frozenset({"Average", "Minimum", "Maximum", "SampleCount", "Sum"})
 _RESULT_ID = "result"

@@ -17,8 +17,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["EndpointVariant", "VariantOwner", "retain_instance_counts"]
-
 
 @dataclass(frozen=True, slots=True)
 class VariantOwner:

@@ -19,15 +19,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 
-__all__ = [
-    "add_missing_data_alarm",
-    "busiest_share",
-    "check_loads",
-    "check_same_units",
-    "slowest_load",
-    "warn_of_one_load",
-]
-
 _CONCURRENT = "ConcurrentRequestsPerModel"
 _MISSING_MINUTES = 5
 

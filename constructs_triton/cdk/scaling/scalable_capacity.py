@@ -20,8 +20,6 @@ from constructs_triton.cdk.scaling.target_tracking import (
 )
 from constructs_triton_core.facts.limits import RangeLimit
 
-__all__ = ["SERVICE_NAME", "ScalableCapacity", "service_linked_role", "service_linked_role_arn"]
-
 SERVICE_NAME = "sagemaker.application-autoscaling.amazonaws.com"
 """The service that the role is linked to, as ``iam:AWSServiceName`` names it."""
 

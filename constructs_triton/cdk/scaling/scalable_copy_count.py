@@ -21,8 +21,6 @@ from constructs_triton.cdk.scaling.target_tracking import (
 from constructs_triton_core.facts.limits import MIN_CAPACITY_COMPONENT
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["TritonScalableCopyCount", "reaches_zero"]
-
 _PREDEFINED = appscaling.PredefinedMetric
 _NO_DATA_AT_ZERO = (
     "{id}: SageMaker publishes no utilization of a component without copies, so this policy alone may not "

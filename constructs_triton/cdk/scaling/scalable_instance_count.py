@@ -25,8 +25,6 @@ from constructs_triton.cdk.scaling.target_tracking import (
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["TritonScalableInstanceCount", "tracked_metrics"]
-
 _PREDEFINED = appscaling.PredefinedMetric
 
 

@@ -39,14 +39,6 @@ from constructs_triton_functions.scaling_guard import (
     TARGET_TYPE,
 )
 
-__all__ = [
-    "ScalingGuard",
-    "ScalingGuardFunction",
-    "after_statements",
-    "look_at_scaling",
-    "scaling_statement",
-]
-
 _SERVICE_TIMEOUT_MINUTES = 15
 # Service authorization reference, Application Auto Scaling: a target's ARN does not contain the endpoint's
 # name, so no narrower condition exists.

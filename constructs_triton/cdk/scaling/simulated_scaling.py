@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from constructs_triton_tools.planning import Assumptions, Fleet, Traffic
     from constructs_triton_tools.planning.simulation_result import Simulation
 
-__all__ = ["SimulatedScaling"]
-
 # The properties that a simulation reads, by resource type, in the spelling of Python.
 _PROPERTIES: dict[type[CfnElement], tuple[str, ...]] = {
     appscaling.CfnScalableTarget: ("min_capacity", "max_capacity", "resource_id", "scheduled_actions"),

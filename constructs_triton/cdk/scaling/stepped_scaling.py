@@ -15,8 +15,6 @@ from constructs_triton.cdk.scaling import checks
 from constructs_triton.cdk.scaling.simulated_scaling import SimulatedScaling
 from constructs_triton.cdk.validation.property_types import check_has
 
-__all__ = ["SteppedScaling", "add_first_copy_policy", "add_first_instance_policy"]
-
 
 class SteppedScaling(SimulatedScaling):
     """A scalable instance count without its target tracking policies."""

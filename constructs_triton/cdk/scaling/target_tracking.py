@@ -20,8 +20,6 @@ from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.keywords import check_known
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["PublishedMetric", "ScalingPolicyOptions", "TargetTracking", "check_options", "with_gpu_cooldowns"]
-
 _PLACEHOLDER = appscaling.PredefinedMetric.SAGEMAKER_VARIANT_INVOCATIONS_PER_INSTANCE
 _LOW_UTILIZATION_PERCENT = 10
 _LOW_UTILIZATION_NOTE = (

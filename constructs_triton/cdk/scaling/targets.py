@@ -20,21 +20,6 @@ from constructs_triton_core.facts.limits import (
 )
 from constructs_triton_core.tokens import is_token
 
-__all__ = [
-    "CapacityPlan",
-    "check_capacity",
-    "check_plan",
-    "check_positive",
-    "gpus_of",
-    "invocations_target",
-    "least_instances",
-    "microseconds",
-    "not_multiplied",
-    "product",
-    "utilization_target",
-    "vcpus_of",
-]
-
 _PERCENT = RangeLimit(1, 100, "percent")
 
 

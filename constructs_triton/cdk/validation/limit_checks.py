@@ -17,18 +17,6 @@ from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import closest
 from constructs_triton_core.tokens import is_token
 
-__all__ = [
-    "check_count",
-    "check_duration",
-    "check_name",
-    "check_range",
-    "check_spelling",
-    "seconds",
-    "unknown_value",
-    "whole_gibibytes",
-    "whole_seconds",
-]
-
 
 def check_name(property: str, value: str, limit: TextLimit) -> None:
     """Check the length and the characters of a string. CDK tokens pass.

@@ -29,20 +29,6 @@ from constructs_triton_core.facts.limits import RangeLimit, TextLimit
 from constructs_triton_core.keywords import check_known
 from constructs_triton_core.tokens import is_token
 
-__all__ = [
-    "DERIVED",
-    "DeclaredProperty",
-    "DurationDefault",
-    "Property",
-    "check_options",
-    "declared_properties",
-    "default_values",
-    "given_options",
-    "part_of",
-    "takes_options",
-    "with_defaults",
-]
-
 PartT = TypeVar("PartT", bound=Mapping[str, Any])
 OptionsT = TypeVar("OptionsT", bound=Mapping[str, Any])
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["BUCKET", "KEY", "PropertyType", "check_has", "check_type", "shown", "with_value"]
-
 PropertyType = tuple[type | tuple[type, ...], str]
 """The type of a property, or several types, and an example of a value."""
 

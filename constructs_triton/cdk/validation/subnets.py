@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from aws_cdk import aws_ec2 as ec2
 
-__all__ = ["selected_subnets", "services_without_endpoint"]
-
 
 def selected_subnets(vpc: ec2.IVpc, selection: ec2.SubnetSelection | None) -> ec2.SelectedSubnets:
     """Return the subnets of a selection, or the default of the CDK."""

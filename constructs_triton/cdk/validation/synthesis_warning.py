@@ -10,8 +10,6 @@ from constructs import Construct, IConstruct
 
 from constructs_triton_core.findings import Finding
 
-__all__ = ["warn_at_synthesis"]
-
 
 def warn_at_synthesis(construct: Construct, find: Callable[[], Finding | None]) -> None:
     """Annotate a construct at synthesis with what ``find`` returns then."""

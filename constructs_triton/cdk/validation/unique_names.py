@@ -10,8 +10,6 @@ from constructs import Construct, IConstruct
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["check_unique_name", "register_name"]
-
 # Of each app: the construct with a name, by the environment, the property and the name in lower case.
 _Key = tuple[str, str, str]
 _named: WeakKeyDictionary[IConstruct, dict[_Key, Construct]] = WeakKeyDictionary()

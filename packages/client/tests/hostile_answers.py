@@ -9,19 +9,6 @@ from collections.abc import Callable, Iterable
 from itertools import chain, repeat
 from typing import Any
 
-__all__ = [
-    "BODIES",
-    "ENDLESS",
-    "ENDLESS_BODIES",
-    "ERRORS",
-    "FRAMES",
-    "HEADS",
-    "Answer",
-    "answer",
-    "event_stream",
-    "frame",
-]
-
 Answer = Callable[[], Iterable[bytes]]
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"

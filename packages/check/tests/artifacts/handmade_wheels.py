@@ -8,8 +8,6 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["write_wheel", "write_wheels"]
-
 
 def write_wheel(
     folder: Path,

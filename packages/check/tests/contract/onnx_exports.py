@@ -12,8 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["IMAGES", "ORACLE", "RECORDED", "faults", "is_refused", "said"]
-
 PROJECT = Path(__file__).resolve().parents[4]
 ORACLE = Path(__file__).parent / "onnx_exporters"
 RECORDED: dict[str, Any] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from triton_model_check.model_repository import ModelRepository
 
-__all__ = ["ENSEMBLE_CONFIG", "MODEL_CODE", "MODEL_CONFIG", "write_models", "write_repository"]
-
 ENSEMBLE_CONFIG = b"""
 platform: "ensemble"
 input [{ name: "x" data_type: TYPE_FP32 dims: [1] }]

@@ -13,8 +13,6 @@ from constructs_triton_core.datatypes import DATATYPES
 from constructs_triton_core.errors import InvalidValueError, RequestEncodingError
 from constructs_triton_core.spelling import did_you_mean, quoted
 
-__all__ = ["ModelConfigLike", "ModelInputLike", "check_inputs", "check_model_config"]
-
 _STRINGS = "TYPE_STRING"
 
 

@@ -19,17 +19,6 @@ from constructs_triton_core.errors import (
     NoCapacityError,
 )
 
-__all__ = [
-    "ANY_SIZE",
-    "MAXIMUM_PARSED_BYTES",
-    "NOT_STREAMING",
-    "NOT_STREAMING_HINT",
-    "build_invocation_error",
-    "fits",
-    "read_model_message",
-    "reshape_hint",
-]
-
 INSUFFICIENT_STORAGE = 507
 ANY_SIZE = -1
 _THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}

@@ -18,8 +18,6 @@ from constructs_triton_client.wire.json_values import read_values
 from constructs_triton_core.datatypes import DATATYPES, Datatype, by_datatype
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["RecordedTensor", "known_datatype", "read_string", "read_tensor", "write_tensor"]
-
 #: An array with more elements, or one that JSON cannot hold, is written to a file of its own.
 _INLINE_ELEMENTS = 100
 #: NumPy's limit before version 2.

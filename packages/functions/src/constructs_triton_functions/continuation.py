@@ -11,8 +11,6 @@ from . import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
 from .response import CustomResourceError, Event
 from .retries import make_client
 
-__all__ = ["continue_in_another_run"]
-
 
 def continue_in_another_run(
     event: Event, context: Any, state: Mapping[str, Any], started_at: float, reason: str

@@ -8,8 +8,6 @@ from typing import Any
 from .retries import make_client
 from .scaling import call
 
-__all__ = ["SETTLE_READS", "is_changing", "not_kept", "running_variants", "runs", "variants_of"]
-
 SETTLE_READS = 3
 """So often a result other than the expected one is read before it counts."""
 

@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["CustomResourceError", "Event", "Response", "handle_request", "is_failed_create"]
-
 LOGGER = logging.getLogger(__name__)
 
 RESPONSE_ATTEMPTS = 4

@@ -12,8 +12,6 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-__all__ = ["RETRIES", "call_with_retries", "denied_means_missing", "make_client", "wait_for_policies"]
-
 RETRIES: Any = {"mode": "standard", "max_attempts": 8}
 """The SDK's own retries, for throttling and for faults of a service."""
 PROPAGATION_SECONDS = 40.0

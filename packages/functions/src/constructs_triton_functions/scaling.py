@@ -14,17 +14,6 @@ from botocore.exceptions import ClientError
 from .response import CustomResourceError
 from .retries import call_with_retries, make_client
 
-__all__ = [
-    "DIMENSION",
-    "NAMESPACE",
-    "POLICY_MEMBERS",
-    "TARGET_MEMBERS",
-    "Scaling",
-    "ScalingError",
-    "call",
-    "typed",
-]
-
 NAMESPACE = "sagemaker"
 DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 TARGET_MEMBERS = ("MinCapacity", "MaxCapacity", "SuspendedState")

@@ -18,22 +18,6 @@ from botocore.compat import HTTPHeaders
 
 from constructs_triton_functions.model_sync import handler
 
-__all__ = [
-    "DESTINATION",
-    "SOURCE",
-    "CloudFormation",
-    "Context",
-    "ShortRun",
-    "cloudformation",
-    "content",
-    "faults",
-    "index",
-    "keys",
-    "make_event",
-    "put_archive",
-    "s3",
-]
-
 SOURCE, DESTINATION = "cdk-assets", "models-bucket"
 
 

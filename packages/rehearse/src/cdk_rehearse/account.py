@@ -42,8 +42,6 @@ from .stacks.publishing import publish
 from .stacks.server import CloudFormationServer, stop_server
 from .stacks.stack import Stack, Stacks
 
-__all__ = ["SimulatedAccount"]
-
 REGION = "us-east-1"
 _QUALIFIER = "hnb659fds"
 _BOOTSTRAP_VERSION = "33"

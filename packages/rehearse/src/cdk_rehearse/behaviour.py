@@ -13,8 +13,6 @@ from typing import Literal
 
 from .steps import When
 
-__all__ = ["CALM", "Behaviour"]
-
 
 @dataclass(frozen=True)
 class Behaviour:

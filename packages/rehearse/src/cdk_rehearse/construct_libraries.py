@@ -15,8 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-__all__ = ["ConstructLibrary", "construct_libraries", "library_handler"]
-
 _GROUP = "cdk_rehearse.libraries"
 _MAX_BYTES = 4 * 1024 * 1024
 

@@ -21,8 +21,6 @@ from .construct_libraries import construct_libraries
 from .opaque_values import is_opaque
 from .services.service_api import ServiceApi
 
-__all__ = ["assume_role", "assume_sources", "is_assumed_bucket", "is_assumed_role", "mentions", "outside"]
-
 Mention = tuple[str, str]
 """A kind of resource and its name."""
 

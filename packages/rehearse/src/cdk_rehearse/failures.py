@@ -12,8 +12,6 @@ from .endpoints.readings import Drop, Reading
 from .stacks.stack import Event, Stack
 from .steps import Step, When
 
-__all__ = ["Attempt", "fail_each_change", "fail_each_restore"]
-
 _CHANGES = ("create", "update", "replace")
 _WHEN: tuple[When, ...] = ("before", "after")
 

@@ -21,8 +21,6 @@ from typing import Any
 import boto3
 import botocore.session
 
-__all__ = ["Invocation", "run"]
-
 _PAUSED_SHARE = 0.01
 _SERVICES = ("application-autoscaling", "cloudformation", "lambda", "s3", "sagemaker", "ssm")
 

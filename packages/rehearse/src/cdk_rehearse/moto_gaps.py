@@ -30,8 +30,6 @@ from .endpoints.instance_pools import check_pools, validate_others
 from .permissions.execution_role import ExecutionRoleCheck
 from .replacement import replaced, wrapped
 
-__all__ = ["parsed_managed_policies", "patches"]
-
 _MANAGED_POLICIES: dict[tuple[str, str], list[ManagedPolicy]] = {}
 _KEPT_MODEL_MEMBERS = ("EnableNetworkIsolation", "InferenceExecutionConfig")
 _KEPT_CONFIG_MEMBERS = (

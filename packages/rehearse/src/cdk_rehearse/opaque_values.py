@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["OpaqueAttributes", "is_opaque", "opaque_value"]
-
 _MARK = "not-simulated"
 _WITHOUT_REGION = ("cloudfront", "iam", "route53", "s3")
 _WITHOUT_ACCOUNT = ("s3",)

@@ -10,8 +10,6 @@ from typing import Any
 
 from constructs_triton_core.errors import MissingDependencyError
 
-__all__ = ["environment", "replaced", "wrapped"]
-
 _INHERITED = object()
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Action", "Step", "When"]
-
 Action = Literal["start", "create", "update", "replace", "rollback", "restore", "delete", "end"]
 When = Literal["before", "after"]
 """Whether a step fails before or after its service carried it out."""

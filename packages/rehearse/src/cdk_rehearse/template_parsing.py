@@ -18,8 +18,6 @@ from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import TemplateError
 from constructs_triton_core.untrusted.regular_files import read_regular
 
-__all__ = ["parse_template", "read_template_file"]
-
 _MOST_YAML_BYTES = 1_000_000
 _MOST_DEEP = 100
 _HINT = "pass a template that CloudFormation accepts"

@@ -21,8 +21,6 @@ from constructs_triton_core.facts.limits import RangeLimit, plain_number
 from constructs_triton_core.program.argument_types import number, pair_argument, whole_number
 from constructs_triton_core.spelling import did_you_mean
 
-__all__ = ["Option", "add_option", "complete", "declared", "given", "part", "refuse_unknown", "takes"]
-
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 OptionsT = TypeVar("OptionsT")
 _ANY = RangeLimit(None, None)

@@ -19,8 +19,6 @@ from constructs_triton_core.errors import InvocationError
 if TYPE_CHECKING:
     from urllib3 import HTTPConnectionPool
 
-__all__ = ["bound_pools"]
-
 MAXIMUM_HEAD_BYTES = 1024**2
 MAXIMUM_ERROR_BYTES = 1024**2
 MAXIMUM_SECONDS = 3600.0

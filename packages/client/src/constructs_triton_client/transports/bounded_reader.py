@@ -8,8 +8,6 @@ from typing import Any
 
 from constructs_triton_core.errors import InvocationError
 
-__all__ = ["MAXIMUM_RESPONSE_BYTES", "BoundedReader"]
-
 MAXIMUM_RESPONSE_BYTES = 1024**3
 # Larger reads take memory from the operating system each time, which is slower.
 _READ_BYTES = 64 * 1024

@@ -13,8 +13,6 @@ from constructs_triton_client.wire import InferenceRequest, decode_request, enco
 from constructs_triton_core.errors import InvocationError
 from constructs_triton_core.spelling import quoted
 
-__all__ = ["InMemoryTransport", "RecordedCall"]
-
 Model = Callable[[Mapping[str, NDArray[Any]]], Mapping[str, NDArray[Any]]]
 
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from constructs_triton_client.wire.json_text import build_decoding_error
 from constructs_triton_core.errors import RequestEncodingError, ResponseDecodingError
 
-__all__ = ["decode_byte_strings", "encode_byte_strings", "list_byte_strings"]
-
 PREFIX_SIZE = 4
 _MAXIMUM_LENGTH = 2**32 - 1
 _LENGTH = struct.Struct("<I")

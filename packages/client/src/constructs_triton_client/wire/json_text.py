@@ -12,17 +12,6 @@ from typing import Any, NoReturn
 from constructs_triton_client.wire.content_type import parse_header_size
 from constructs_triton_core.errors import ResponseDecodingError
 
-__all__ = [
-    "build_decoding_error",
-    "format_json",
-    "measure_json",
-    "parse_json",
-    "read_header",
-    "read_list",
-    "read_object",
-    "read_string",
-]
-
 _HINT = "the body is corrupt or incomplete, so send the request again"
 
 # Parsed values need up to 25 times the memory of their JSON. Triton accepts requests of this size by default.

@@ -22,15 +22,6 @@ from constructs_triton_client.wire.tensors import (
 from constructs_triton_core.errors import RequestEncodingError
 from constructs_triton_core.spelling import quoted
 
-__all__ = [
-    "EncodedRequest",
-    "Parameter",
-    "RequestedOutput",
-    "SequencePosition",
-    "encode_raw_request",
-    "encode_request",
-]
-
 Parameter = str | int | float | bool
 
 # Request parameters that Triton reserves. tritonclient rejects the same names.

@@ -16,15 +16,6 @@ from constructs_triton_client.wire.json_values import list_values, read_values
 from constructs_triton_core.datatypes import Datatype, by_datatype
 from constructs_triton_core.errors import RequestEncodingError, ResponseDecodingError
 
-__all__ = [
-    "TensorReader",
-    "describe_tensor",
-    "encode_payload",
-    "encode_tensor",
-    "resolve_datatype",
-    "view_bytes",
-]
-
 _MAXIMUM_DIMENSION = 2**63 - 1
 # NumPy 2 has at most 64 axes. The product of millions of dimensions takes hours.
 _MAXIMUM_AXES = 64

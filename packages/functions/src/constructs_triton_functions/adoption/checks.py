@@ -9,8 +9,6 @@ from botocore.exceptions import ClientError
 
 from ..scaling import call
 
-__all__ = ["is_missing", "missing_parts", "obstacles"]
-
 _STACK_TAG = "aws:cloudformation:stack-name"
 Described = Mapping[str, Any]
 

@@ -17,8 +17,6 @@ from ..retries import make_client
 from ..scaling import call
 from . import PARAMETER_FOLDER
 
-__all__ = ["Claim", "Claims"]
-
 _KEPT_CONFIGS = 10
 
 

@@ -34,8 +34,6 @@ from .checks import is_missing, missing_parts, obstacles
 from .claims import Claim, Claims
 from .update import KEEP_COUNTS, Adopted
 
-__all__ = ["handler"]
-
 _RESERVED_SECONDS = 60.0
 """Kept of a run's time, to invoke the function again or to send the response."""
 _TOO_LATE = (

@@ -12,8 +12,6 @@ from ..response import CustomResourceError
 from ..retries import make_client
 from ..scaling import Scaling, call, typed
 
-__all__ = ["KEEP_COUNTS", "Adopted"]
-
 KEEP_COUNTS: Mapping[str, Any] = {
     "RetainAllVariantProperties": True,
     "ExcludeRetainedVariantProperties": [

@@ -13,8 +13,6 @@ from .placement import Placement, Source, objects_below
 from .properties import FILES_FOLDER, INDEX_FILE, SyncProperties
 from .pruning import prune, prune_folders
 
-__all__ = ["Content", "Task", "content_of"]
-
 
 @dataclass(frozen=True)
 class Task:

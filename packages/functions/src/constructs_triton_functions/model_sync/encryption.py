@@ -17,8 +17,6 @@ from botocore.exceptions import ClientError
 from ..response import CustomResourceError
 from .properties import SyncProperties
 
-__all__ = ["DecryptionError", "Encryption", "denied_message", "expect_decryption"]
-
 
 class DecryptionError(CustomResourceError):
     """An object exists and cannot be decrypted; the message is for the user."""

@@ -15,8 +15,6 @@ from functools import partial
 from .manifest import FileManifest, ListedFile
 from .placement import Placement, Source, SyncError, head, objects_below
 
-__all__ = ["FilePlacement"]
-
 LOGGER = logging.getLogger(__name__)
 
 BATCH_BYTES = 4 * 1024**2

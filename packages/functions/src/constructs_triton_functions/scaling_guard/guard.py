@@ -17,8 +17,6 @@ from .record import Record, RecordStore
 from .stack import endpoint_name, stack_status
 from .transitions import ACTIONS, Action, Phase
 
-__all__ = ["handle_guard"]
-
 LOGGER = logging.getLogger(__name__)
 
 

@@ -11,8 +11,6 @@ from ..retries import make_client
 from ..scaling import call
 from . import PARAMETER_FOLDER
 
-__all__ = ["Record", "RecordStore"]
-
 
 @dataclass(frozen=True)
 class Record:

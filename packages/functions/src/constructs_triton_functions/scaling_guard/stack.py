@@ -8,8 +8,6 @@ from typing import Any
 from ..retries import make_client
 from ..scaling import call
 
-__all__ = ["endpoint_name", "stack_resources", "stack_status"]
-
 
 def stack_status(stack_id: str) -> str:
     """The status of the stack, such as ``UPDATE_IN_PROGRESS``."""

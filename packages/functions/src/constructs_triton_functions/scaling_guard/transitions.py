@@ -12,8 +12,6 @@ from enum import StrEnum
 
 from . import GATE_TYPE, SWEEPER_TYPE
 
-__all__ = ["ACTIONS", "Action", "Phase", "Trigger"]
-
 
 class Phase(StrEnum):
     """What the stack is doing."""

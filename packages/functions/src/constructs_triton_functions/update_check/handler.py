@@ -18,8 +18,6 @@ from ..response import CustomResourceError, Event, Response, handle_request
 from ..retries import make_client
 from ..scaling import call
 
-__all__ = ["handler"]
-
 _PAUSE_SECONDS = 5.0
 _LIMIT_SECONDS = 12 * 60
 """How long the check waits for an endpoint that is changing. The function's timeout is longer."""

@@ -23,8 +23,6 @@ from ..response import CustomResourceError, Event, Response, handle_request
 from ..retries import call_with_retries, make_client
 from .comparison import differences
 
-__all__ = ["handler"]
-
 _LIMIT_SECONDS = 12 * 60
 """How long the requests may take together. The function's timeout is longer."""
 _ATTEMPTS = 10

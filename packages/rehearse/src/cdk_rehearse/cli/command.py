@@ -19,8 +19,6 @@ from constructs_triton_core.untrusted.terminal import print_json, print_lines
 if TYPE_CHECKING:
     from cdk_rehearse.updates.versions import Version
 
-__all__ = ["add_arguments", "run"]
-
 _EXTRA = "It needs the extra \"rehearse\": pip install 'constructs-triton[rehearse]'."
 
 

@@ -10,8 +10,6 @@ from typing import NoReturn
 
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 
-__all__ = ["serve"]
-
 _POLL_SECONDS = 0.5
 
 

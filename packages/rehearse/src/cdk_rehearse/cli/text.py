@@ -18,8 +18,6 @@ if TYPE_CHECKING:
         RehearsedStep,
     )
 
-__all__ = ["report_lines"]
-
 _READS = {None: "-", True: "yes", False: "NO"}
 _CLEANUP = "cleanup: CloudFormation does not undo what follows"
 _NO_CALLER = "nothing changes: the same endpoints, the same names"

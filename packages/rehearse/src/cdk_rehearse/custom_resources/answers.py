@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-__all__ = ["Answers"]
-
 
 @dataclass
 class Answers:

@@ -32,8 +32,6 @@ from ..permissions.access import Access, RoleCredentials
 from ..replacement import replaced, wrapped
 from ..services.service_api import ServiceApi, client
 
-__all__ = ["Functions"]
-
 # One server forks all functions, since starting Python and importing boto3 is slow.
 _SERVER = ForkServer("cdk_rehearse.function_process:run")
 _MIB = 2**20

@@ -18,8 +18,6 @@ from constructs_triton_core.facts.encrypted_data import DataName
 from ..permissions.policy import allowed_resources
 from ..steps import Step
 
-__all__ = ["ARCHIVES", "MODELS", "DataReading", "Use", "previous_uses"]
-
 MODELS: DataName = "models"
 ARCHIVES: DataName = "uploaded archives"
 _DECRYPT = "kms:Decrypt"

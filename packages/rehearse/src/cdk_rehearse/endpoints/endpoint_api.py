@@ -36,8 +36,6 @@ from .components import InferenceComponents
 from .fleets import Fleets, refusing
 from .readings import Peak
 
-__all__ = ["patches"]
-
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 _RETAINED = {"DesiredInstanceCount", "DesiredWeight"}
 #: The variants of an endpoint and its configuration.

@@ -23,8 +23,6 @@ from ..services.service_api import ServiceApi
 from ..steps import Step
 from .readings import Count, Drop, Peak, Reading
 
-__all__ = ["Fleets", "refusing"]
-
 
 @contextmanager
 def refusing() -> Iterator[None]:

@@ -9,8 +9,6 @@ from moto.sagemaker.exceptions import ValidationError
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
-__all__ = ["check_pools", "validate_others", "variants_with_pools"]
-
 _MOST = 5
 
 

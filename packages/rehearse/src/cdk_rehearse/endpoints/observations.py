@@ -24,8 +24,6 @@ from ..replacement import replaced, wrapped
 from ..stacks.stack import Stacks
 from .instance_pools import variants_with_pools
 
-__all__ = ["Observations"]
-
 
 @dataclass
 class Observations:

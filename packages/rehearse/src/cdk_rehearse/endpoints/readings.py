@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from ..steps import Step
 
-__all__ = ["Count", "Drop", "Peak", "Reading"]
-
 
 @dataclass(frozen=True)
 class Reading:

@@ -25,8 +25,6 @@ from .role_policies import RolePolicies
 from .s3_needs import Need, S3Needs
 from .service_needs import service_needs
 
-__all__ = ["Access", "RoleCredentials"]
-
 #: The HTTP status of AccessDeniedException: 400 in the JSON protocols of AWS, 403 in its REST protocols.
 _JSON_STATUS = {
     **dict.fromkeys(("application-autoscaling", "ecr", "logs", "sagemaker", "ssm"), 400),

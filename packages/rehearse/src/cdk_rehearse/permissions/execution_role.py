@@ -17,8 +17,6 @@ from .access import Access, RoleCredentials
 from .policy import Decision
 from .s3_needs import services_of_s3
 
-__all__ = ["ExecutionRoleCheck", "Need"]
-
 _IMAGE = re.compile(r"(\d{12})\.dkr\.ecr\.([^.]+)\.amazonaws\.com/([^:@]+)[:@].+")
 _PULL = ("BatchCheckLayerAvailability", "BatchGetImage", "GetDownloadUrlForLayer")
 

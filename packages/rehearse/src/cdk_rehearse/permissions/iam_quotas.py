@@ -13,8 +13,6 @@ from moto.iam.models import IAMBackend
 
 from ..replacement import wrapped
 
-__all__ = ["patches"]
-
 INLINE_CHARACTERS_OF_ROLE = 10_240
 MANAGED_CHARACTERS = 6_144
 MANAGED_POLICIES_OF_ROLE = 10

@@ -17,8 +17,6 @@ from moto.kms.models import kms_backends
 from ..services.service_api import ServiceApi
 from .policy import Decision, Service
 
-__all__ = ["KeyPolicies"]
-
 
 @dataclass(frozen=True)
 class KeyPolicies:

@@ -11,8 +11,6 @@ from typing import Any, Literal
 
 from constructs_triton_core.untrusted.wildcards import matches_wildcards
 
-__all__ = ["Decision", "PolicyError", "Service", "allowed_resources", "decide"]
-
 _ELEMENTS = {"Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", "Principal", "Condition"}
 _NEGATED = "StringNotEquals"
 _IGNORES_CASE = "StringEqualsIgnoreCase"

@@ -15,8 +15,6 @@ from moto.iam.models import iam_backends
 
 from ..services.service_api import ServiceApi
 
-__all__ = ["RolePolicies"]
-
 _Documents = list[Mapping[str, Any]]
 
 

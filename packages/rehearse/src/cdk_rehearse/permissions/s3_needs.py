@@ -18,8 +18,6 @@ from moto.s3.models import s3_backends
 
 from ..services.service_api import ServiceApi
 
-__all__ = ["Need", "S3Needs", "key_arn", "services_of_s3"]
-
 Need = tuple[str, str, Mapping[str, str]]
 """An action, its resource and the request's context."""
 

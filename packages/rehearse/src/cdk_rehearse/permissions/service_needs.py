@@ -21,8 +21,6 @@ from ..services.service_api import ServiceApi
 from .policy import PolicyError
 from .s3_needs import Need
 
-__all__ = ["service_needs"]
-
 _SERVICE = "sagemaker.application-autoscaling.amazonaws.com"
 _ROLE = f"role/aws-service-role/{_SERVICE}/AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
 _ENDPOINT, _COMPONENT = ("endpoint", "EndpointName"), ("inference-component", "InferenceComponentName")

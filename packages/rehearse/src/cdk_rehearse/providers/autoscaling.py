@@ -9,8 +9,6 @@ from ..errors import NotSimulatedError, StackError
 from ..opaque_values import is_opaque
 from .provider import Deployed, Physical, Provider, PutProvider, Request, tags_as_map, without
 
-__all__: list[str] = []
-
 _SERVICE = "application-autoscaling"
 _KEY = ("ResourceId", "ScalableDimension", "ServiceNamespace")
 

@@ -17,8 +17,6 @@ from ..existing import assume_role, assume_sources
 from ..services.service_api import ServiceApi
 from .provider import Deployed, Physical, Provider, Request, ResourceFailedError, tags_as_map, without
 
-__all__ = ["CustomResource"]
-
 _POLL_SECONDS = 0.005
 _DEFAULT_TIMEOUT_SECONDS = 3600
 

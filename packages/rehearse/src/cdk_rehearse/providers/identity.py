@@ -9,8 +9,6 @@ from typing import Any
 from ..existing import assume_role
 from .provider import Deployed, Physical, Provider, Request, without
 
-__all__: list[str] = []
-
 
 class Role(Provider):
     type = "AWS::IAM::Role"

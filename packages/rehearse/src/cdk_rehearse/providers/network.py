@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 from ..errors import StackError
 from .provider import Deployed, Physical, Provider, Request, without
 
-__all__: list[str] = []
-
 
 def _tagged(properties: Mapping[str, Any], kind: str, *left_out: str) -> dict[str, Any]:
     """The members of a request that creates a resource with its tags."""

@@ -7,8 +7,6 @@ from constructs_triton_core.bounded_json import parse_bounded_json
 from ..errors import StackError
 from .provider import Deployed, Physical, Provider, PutProvider, Request, tags_as_map, without
 
-__all__: list[str] = []
-
 
 class Alarm(PutProvider):
     type = "AWS::CloudWatch::Alarm"

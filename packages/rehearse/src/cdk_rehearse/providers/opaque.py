@@ -14,8 +14,6 @@ from ..services.resource_schemas import resource_schema
 from ..services.service_api import ServiceApi
 from .provider import Deployed, Physical, Provider, Request
 
-__all__ = ["OpaqueResource", "Tolerant"]
-
 
 class OpaqueResource(Provider):
     """A resource of a type without a provider. ``name_property`` is that of the schema."""

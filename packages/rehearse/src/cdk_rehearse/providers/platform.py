@@ -8,8 +8,6 @@ from typing import Any
 from ..errors import NotSimulatedError
 from .provider import Deployed, Physical, Provider, Request, without
 
-__all__: list[str] = []
-
 _SYMMETRIC = "SYMMETRIC_DEFAULT"  # only such keys can rotate
 _STATE_MACHINE = {"RoleArn": "roleArn", "DefinitionString": "definition", "StateMachineType": "type"}
 

@@ -12,17 +12,6 @@ from typing import Any, ClassVar
 from ..errors import NotSimulatedError, StackError
 from ..services.service_api import ServiceApi
 
-__all__ = [
-    "Deployed",
-    "Physical",
-    "Provider",
-    "PutProvider",
-    "Request",
-    "ResourceFailedError",
-    "tags_as_map",
-    "without",
-]
-
 _ALPHABET = string.ascii_uppercase + string.digits
 
 

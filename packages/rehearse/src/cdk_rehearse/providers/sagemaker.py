@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 from ..errors import StackError
 from .provider import Deployed, Physical, Provider, Request, ResourceFailedError, without
 
-__all__: list[str] = []
-
 
 class _SageMakerProvider(Provider):
     """``Ref`` returns the ARN of all types. The name is an attribute, except of inference components."""

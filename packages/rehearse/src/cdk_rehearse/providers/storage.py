@@ -9,8 +9,6 @@ from typing import Any
 from ..errors import NotSimulatedError
 from .provider import Deployed, Physical, Provider, PutProvider, Request
 
-__all__ = ["location"]
-
 
 def location(region: str) -> dict[str, Any]:
     """The CreateBucket configuration of a Region; us-east-1 must not be named."""

@@ -17,8 +17,6 @@ from constructs_triton_core.untrusted.web_pages import foreign_header
 
 from ..replacement import replaced, wrapped
 
-__all__ = ["HEADERS", "patches", "refusal"]
-
 HEADERS = ("Host", "Origin", "Sec-Fetch-Site")
 """The headers that a refusal depends on."""
 

@@ -16,8 +16,6 @@ from botocore.model import ServiceModel, Shape
 
 from ..opaque_values import is_opaque
 
-__all__ = ["conform"]
-
 
 def conform(service: str, operation: str, request: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The request with its scalars converted, and its errors."""

@@ -22,8 +22,6 @@ from constructs_triton_core.errors import MissingDependencyError
 from ..errors import TemplateError
 from ..opaque_values import is_opaque
 
-__all__ = ["ResourceSchema", "resource_schema"]
-
 _REGION = "us-east-1"
 #: Their attributes are outputs of a template, or what a function responds.
 _OPEN = ("AWS::CloudFormation::Stack", "AWS::CloudFormation::CustomResource")

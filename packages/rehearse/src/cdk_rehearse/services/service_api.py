@@ -18,8 +18,6 @@ from ..behaviour import CALM, Behaviour
 from ..errors import NotSimulatedError, StackError
 from .request_shapes import conform
 
-__all__ = ["ServiceApi", "client", "share_service_models"]
-
 _ABSENT = {
     "ecr": ("RepositoryNotFoundException",),
     "iam": ("NoSuchEntity",),

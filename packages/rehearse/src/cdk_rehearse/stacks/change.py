@@ -22,8 +22,6 @@ from .order import creation_order, deletion_order
 from .scope import resolve_references
 from .stack import Output, Stack
 
-__all__ = ["RETAINING", "Change"]
-
 RETAINING = ("Retain", "RetainExceptOnCreate")
 
 

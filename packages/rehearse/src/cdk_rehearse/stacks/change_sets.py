@@ -13,8 +13,6 @@ from ..providers import is_custom
 from ..services.resource_schemas import resource_schema
 from .stack import Stack
 
-__all__ = ["ChangeSet", "resource_changes"]
-
 _REPLACEMENT = {"Never": "False", "Conditionally": "Conditional", "Always": "True"}
 _ATTRIBUTES = {"DeletionPolicy": "deletion_policy", "UpdateReplacePolicy": "update_replace_policy"}
 

@@ -20,8 +20,6 @@ from .query_protocol import encode_time
 from .stack import Stack, Stacks
 from .template_text import template_at
 
-__all__ = ["CloudFormationApi"]
-
 _Request = dict[str, Any]
 _Answer = dict[str, Any]
 _NO_CHANGES = (

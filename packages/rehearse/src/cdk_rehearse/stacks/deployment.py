@@ -22,8 +22,6 @@ from .exports import expect_deletable
 from .order import creation_order, deletion_order
 from .stack import Stack
 
-__all__ = ["Deployer"]
-
 _NOT_UPDATABLE = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED", "DELETE_FAILED")
 
 

@@ -16,8 +16,6 @@ from ..steps import Step, When
 from .stack import Stack, Stacks
 from .template_text import check_template
 
-__all__ = ["Engine", "failing"]
-
 
 @dataclass
 class Engine:

@@ -12,8 +12,6 @@ from typing import Any
 from ..errors import FAILURES, StackError
 from .stack import Output, Stack, Stacks
 
-__all__ = ["expect_deletable", "expect_kept"]
-
 
 def expect_kept(stacks: Stacks, stack: Stack, outputs: Iterable[Output]) -> None:
     """Raise ``StackError`` if the outputs lack, or change, an export that another stack imports."""

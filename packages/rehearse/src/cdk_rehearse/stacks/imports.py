@@ -18,8 +18,6 @@ from ..providers.provider import Deployed, Physical, Request
 from ..services.service_api import ServiceApi
 from .stack import Stack, Stacks
 
-__all__ = ["identifiers", "import_resources", "imported"]
-
 _KINDS = {"AWS::SageMaker::Endpoint": "Endpoint", "AWS::SageMaker::EndpointConfig": "EndpointConfig"}
 _KINDS["AWS::SageMaker::Model"] = "Model"
 

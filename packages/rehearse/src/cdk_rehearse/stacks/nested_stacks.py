@@ -10,8 +10,6 @@ from .deployment import Deployer
 from .stack import Stack
 from .template_text import template_at
 
-__all__ = ["NestedStack"]
-
 _MOST_DEEP = 16
 
 

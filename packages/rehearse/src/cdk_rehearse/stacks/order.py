@@ -10,8 +10,6 @@ from constructs_triton_core.cloud_assembly.template import Template
 from ..behaviour import Behaviour
 from ..errors import TemplateError
 
-__all__ = ["creation_order", "deletion_order"]
-
 
 def creation_order(template: Template, behaviour: Behaviour, phase: str) -> tuple[str, ...]:
     """Logical ids, each after those that it depends on; otherwise in the declared or a random order."""

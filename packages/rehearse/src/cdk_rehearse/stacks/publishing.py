@@ -13,8 +13,6 @@ from constructs_triton_core.cloud_assembly.assembly import Assembly
 from ..providers.storage import location
 from ..services.service_api import ServiceApi
 
-__all__ = ["publish"]
-
 
 def publish(assembly: Assembly, api: ServiceApi) -> None:
     """Upload the file assets to the bucket that the templates use, as ``cdk deploy`` does."""

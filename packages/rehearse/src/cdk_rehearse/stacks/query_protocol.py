@@ -7,8 +7,6 @@ from typing import Any
 from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
-__all__ = ["decode_request", "encode_answer", "encode_error", "encode_time"]
-
 _NAMESPACE = "http://cloudformation.amazonaws.com/doc/2010-05-15/"
 _METADATA = "<ResponseMetadata><RequestId>loopback</RequestId></ResponseMetadata>"
 

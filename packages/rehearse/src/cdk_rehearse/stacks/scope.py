@@ -15,8 +15,6 @@ from ..errors import StackError, TemplateError
 from ..opaque_values import opaque_value
 from ..services.service_api import ServiceApi
 
-__all__ = ["Scope", "resolve_references", "stored_parameter"]
-
 _REFERENCE = re.compile(r"\{\{resolve:(ssm|ssm-secure|secretsmanager):([^{}]+)\}\}")
 _BOOTSTRAP = "/cdk-bootstrap/"
 

@@ -17,8 +17,6 @@ from .deployment import Deployer
 from .query_protocol import decode_request, encode_answer, encode_error
 from .stack import Stacks
 
-__all__ = ["CloudFormationServer", "stop_server"]
-
 _MOST_BODY_BYTES = 16 << 20
 
 

@@ -19,8 +19,6 @@ from ..providers.provider import Deployed
 from ..services.service_api import ServiceApi
 from .scope import Scope, stored_parameter
 
-__all__ = ["Event", "Output", "Stack", "Stacks"]
-
 
 @dataclass(frozen=True)
 class Event:

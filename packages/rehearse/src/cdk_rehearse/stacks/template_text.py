@@ -12,8 +12,6 @@ from ..errors import TemplateError
 from ..services.service_api import ServiceApi
 from ..template_parsing import parse_template
 
-__all__ = ["check_template", "template_at"]
-
 _IGNORED_SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata"}
 _SECTIONS = {"Parameters", "Rules", "Mappings", "Conditions", "Resources", "Outputs"} | _IGNORED_SECTIONS
 _RESOURCE_SETTINGS = {"Condition", "DependsOn", "DeletionPolicy", "UpdateReplacePolicy"}

@@ -17,8 +17,6 @@ from ..existing import assume_role
 from ..services.service_api import ServiceApi
 from .versions import StackVersion
 
-__all__ = ["assume_adopted"]
-
 _ASSUMED = "existing"
 
 

@@ -12,8 +12,6 @@ from .recording import Moment
 from .report import Instances, RehearsedStep
 from .trial import Outcome
 
-__all__ = ["CHANGES", "Sequence"]
-
 CHANGES = ("create", "update", "replace", "delete")
 
 

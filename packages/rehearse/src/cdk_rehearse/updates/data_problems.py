@@ -12,8 +12,6 @@ from ..endpoints.encrypted_data import DataReading, Use
 from .analysis import CHANGES, Sequence
 from .recording import Moment
 
-__all__ = ["data_problems"]
-
 _CODE = "rehearse-data-loses-access"
 _PREVIOUS_CODE = "rehearse-previous-key-removed"
 _OPTIONS = {

@@ -14,15 +14,6 @@ from .data_problems import data_problems
 from .report import Leftover
 from .trial import Outcome
 
-__all__ = [
-    "CODES",
-    "deletion_problems",
-    "failure_problems",
-    "leftover_problems",
-    "revert_problems",
-    "update_problems",
-]
-
 CODES = {
     "rehearse-update-fails": "CloudFormation cannot carry out the update.",
     "rehearse-name-collision": "A resource needs a name that another resource still has.",

@@ -14,8 +14,6 @@ from ..stacks.stack import Event, Stack
 from ..steps import Step
 from .report import Leftover
 
-__all__ = ["Moment", "Recorder", "State", "leftovers"]
-
 _REMAINS = ("DELETE_SKIPPED", "DELETE_FAILED")
 
 

@@ -14,8 +14,6 @@ from constructs_triton_core.untrusted.budget import OverBudgetError
 from .report import Rehearsal
 from .versions import NONE, Failures, Request, Version, read_version
 
-__all__ = ["rehearse"]
-
 _PROCESS = BoundedProcess("cdk_rehearse.updates.worker:answer")
 _MOST_SECONDS, _MOST_BYTES = 3600.0, 8 * 2**30
 

@@ -20,8 +20,6 @@ from .report import Failure, Operation, Rehearsal, RehearsedStep
 from .trial import Outcome, Trial, opened
 from .versions import NONE, Request, construct_paths
 
-__all__ = ["simulate"]
-
 _RANDOM = re.compile(r"-[A-Z0-9]{12}$")
 OTHER = Behaviour(
     seed=1,

@@ -26,9 +26,6 @@ from .recording import Moment, Recorder, State, leftovers
 from .report import Leftover
 from .versions import StackVersion, Version
 
-__all__ = ["Outcome", "Trial", "opened"]
-
-
 _ARCHIVE = re.compile(r"\b[0-9a-f]{64}\.tar\.gz\b")
 """A model. Functions and nested stacks whose assets are absent are not simulated."""
 

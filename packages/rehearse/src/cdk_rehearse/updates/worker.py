@@ -17,8 +17,6 @@ from constructs_triton_core.errors import ConstructsTritonError
 
 from ..errors import StackError
 
-__all__ = ["answer"]
-
 
 def answer(request: bytes) -> bytes:
     """Return the rehearsal of a ``Request``, or the error that is to be raised."""

@@ -8,8 +8,6 @@ from typing import Any
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.untrusted.wildcards import matches_wildcards
 
-__all__ = ["invokers_of"]
-
 _POLICIES = "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"
 _PRINCIPALS = "AWS::IAM::Role", "AWS::IAM::User", "AWS::IAM::Group"
 _CALL = "sagemaker:InvokeEndpoint"

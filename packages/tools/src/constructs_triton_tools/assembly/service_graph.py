@@ -22,8 +22,6 @@ from constructs_triton_functions.model_sync.manifest import Manifest
 from constructs_triton_tools.assembly.invokers import invokers_of
 from constructs_triton_tools.assembly.model_syncs import model_syncs
 
-__all__ = ["Edge", "Kind", "Node", "ServiceGraph"]
-
 Kind = Literal["caller", "endpoint", "variant", "component", "model", "storage", "scaling"]
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _MOST_NAMES = 6

@@ -7,8 +7,6 @@ from typing import Any
 
 from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
 
-__all__ = ["NotingReader"]
-
 _PAGE_TOKENS = ("NextToken", "nextToken", "Marker")
 
 

@@ -11,8 +11,6 @@ from constructs_triton_core.aws.aws_reader import AwsReader
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["s3_client"]
-
 
 def s3_client(session: boto3.Session) -> Any:
     """Return a client of S3. A folder in its place on this machine needs no credentials."""

@@ -8,8 +8,6 @@ from datetime import timedelta
 from itertools import count
 from typing import TypeVar
 
-__all__ = ["wait_for"]
-
 State = TypeVar("State")
 
 

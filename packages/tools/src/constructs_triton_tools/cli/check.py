@@ -8,8 +8,6 @@ from pathlib import Path
 from constructs_triton_core.program.progress import show_work
 from triton_model_check.cli import check
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

@@ -8,8 +8,6 @@ from pathlib import Path
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, number
 
-__all__ = ["add_connection_options", "add_index", "add_request_options"]
-
 
 def add_connection_options(parser: argparse.ArgumentParser) -> None:
     """Declare what ``invoke.connect`` and requests to components read."""

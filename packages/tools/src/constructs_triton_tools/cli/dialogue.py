@@ -9,8 +9,6 @@ from collections.abc import Callable
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_note
 
-__all__ = ["confirm", "recommend"]
-
 
 def confirm(arguments: argparse.Namespace, question: Callable[[], str]) -> None:
     """Ask before something costs money or deletes; ``--yes`` answers the question.

@@ -19,8 +19,6 @@ from constructs_triton_core.errors import InvalidValueError, ResponseDecodingErr
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["read_input"]
-
 _DATATYPE_NAMES = ", ".join(row.datatype for row in DATATYPES)
 # NAME=values:DATATYPE:DIMS, as perf_analyzer and other tools write shapes.
 _DIMS = re.compile(r"(.*):([A-Za-z0-9]+):[\[\]0-9,x ]+", re.DOTALL)

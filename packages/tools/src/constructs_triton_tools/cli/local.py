@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
     from constructs_triton_tools.local.sources.specs import ContainerSpec
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``local`` and its actions."""

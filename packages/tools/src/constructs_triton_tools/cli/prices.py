@@ -14,8 +14,6 @@ from constructs_triton_tools.cli.deployed.aws_arguments import open_session
 from constructs_triton_tools.cli.dialogue import recommend
 from constructs_triton_tools.planning.prices import price_of, write_prices
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

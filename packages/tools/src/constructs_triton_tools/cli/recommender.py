@@ -20,8 +20,6 @@ from constructs_triton_tools.cli.dialogue import recommend
 from constructs_triton_tools.planning.recommender import read_recommendations, write_measurements
 from constructs_triton_tools.planning.recommender_request import MULTI_MODEL_REASON, Phase, RecommenderRequest
 
-__all__ = ["add_arguments", "run"]
-
 _CONTAINER_OPTIONS = {
     "domain": "machine learning domain",
     "task": "task",

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from constructs_triton_tools.measuring.tuning.racing import Trial
     from constructs_triton_tools.measuring.tuning.search import Tuning
 
-__all__ = ["add_arguments", "run"]
-
-
 #: Options of ``tune`` by the group of ``--help``.
 _SEARCH = ("budget_minutes", "step_seconds", "parameters", "calls", "compares_outputs")
 _SERVER = ("engine", "images", "python", "tritonserver", "startup_timeout_seconds", "accept_stand_in")

@@ -20,8 +20,6 @@ from constructs_triton_tools.local.stand_ins.frameworks import PACKAGES
 from constructs_triton_tools.local.stand_ins.replaced_names import check_replaced_names
 from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
 
-__all__ = ["BundledServers"]
-
 
 @dataclass(frozen=True, slots=True)
 class BundledServers:

@@ -15,8 +15,6 @@ from constructs_triton_tools.local.sources.inference_type import used_inference_
 if TYPE_CHECKING:
     from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 
-__all__ = ["call_example", "invocation_url"]
-
 _CLIENT = """
   import boto3
   runtime = boto3.client("sagemaker-runtime", endpoint_url="{url}", region_name="{region}",

@@ -28,8 +28,6 @@ from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.uncompressed.copying import copy_file
 
-__all__ = ["copy_models", "has_gpu"]
-
 BACKENDS = frozenset(
     {"dali", "fil", "onnxruntime", "openvino", "pytorch", "tensorflow", "tensorrt", "tensorrtllm", "vllm"}
 )

@@ -10,8 +10,6 @@ from urllib.parse import urlsplit
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import LocalEndpointError
 
-__all__ = ["ask_gateway"]
-
 _TIMEOUT_SECONDS = 30.0
 _MAXIMUM_BYTES = 64 * 2**20
 

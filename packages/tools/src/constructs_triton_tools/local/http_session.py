@@ -11,8 +11,6 @@ from constructs_triton_tools.local.model_statistics import (
     statistics_paths,
 )
 
-__all__ = ["READ_BUFFER_BYTES", "open_session", "read_body", "read_statistics"]
-
 #: Reading pauses above this. The default of 64 KiB pauses a tensor's body many times.
 READ_BUFFER_BYTES = 4 * 2**20
 #: Statistics of a model have a few kilobytes, and its entry of the index about 100 bytes.

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
-__all__ = ["run_in_thread"]
-
 _Result = TypeVar("_Result")
 #: How long work may take to delete what it wrote. A thread that waits for another program, for a disk or for
 #: the network cannot be interrupted, and ends with the process.

@@ -17,15 +17,6 @@ from urllib.parse import quote
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import LocalEndpointError
 
-__all__ = [
-    "Durations",
-    "ModelStatistics",
-    "decode_statistics",
-    "parse_statistics",
-    "statistics_paths",
-    "statistics_since",
-]
-
 _MILLISECOND = 1_000_000
 
 

@@ -10,14 +10,6 @@ from typing import Annotated, Literal, TypedDict
 from constructs_triton_core.facts.limits import INVOCATION_TIMEOUT_SECONDS, RangeLimit
 from constructs_triton_tools.declared_options import Option, declared, refuse_unknown
 
-__all__ = [
-    "DEFAULT_WAKE_SECONDS",
-    "PAGE_PATH",
-    "LocalRunOptions",
-    "RunOptions",
-    "command_line",
-]
-
 AnyPath = str | Path | None
 
 #: SageMaker takes minutes. A few seconds let a client's retries be tested.

@@ -11,8 +11,6 @@ import aiohttp
 
 from constructs_triton_core.errors import LocalEndpointError
 
-__all__ = ["finish", "start_again", "wait_for_ping", "wait_until_ready"]
-
 _PING_INTERVAL_SECONDS, _PING_TIMEOUT = 0.05, aiohttp.ClientTimeout(total=2.0)
 _RESTART_DELAYS_SECONDS = (0.1, 1.0, 5.0, 15.0)
 _Result = TypeVar("_Result")

@@ -17,8 +17,6 @@ from constructs_triton_tools.local.model_statistics import ModelStatistics
 from constructs_triton_tools.local.readiness import start_again
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
-__all__ = ["ContainerRunner", "Destination", "RunningContainer"]
-
 
 class Destination(NamedTuple):
     """Where a request goes: the session that reaches the server, and the URL."""

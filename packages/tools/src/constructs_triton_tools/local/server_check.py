@@ -39,8 +39,6 @@ from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
 from triton_model_check.artifacts.environments.placement import with_environments
 from triton_model_check.model_repository import ModelRepository
 
-__all__ = ["CheckRun", "CheckServer", "ask_server"]
-
 _SOCKET_NAME = "http.sock"
 #: Triton waits for its Python processes most of the time in which it loads a small model.
 _SERVERS = 4

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from triton_model_check.model_repository.ignore import IGNORE_FILE, IgnoreRules
 
-__all__ = ["changes"]
-
 _INTERVAL_SECONDS = 0.5
 _DEFAULTS = IgnoreRules()
 _State = Mapping[str, tuple[int, int]]

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from triton_model_check.model_config.folder import ModelFolder
 
-__all__ = ["Sample", "python_call", "sample_inputs", "sample_model", "unknown_tensor"]
-
 # The largest random whole number. Larger ones may be out of range where a model uses them as indices.
 _LARGEST_INTEGER = 9
 _WORDS = (b"blue", b"green", b"red", b"white")

@@ -18,8 +18,6 @@ from constructs_triton_tools.operations.captured_requests import CapturedRequest
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["read_capture_files"]
-
 _SUFFIX = ".jsonl"
 _CHUNK_BYTES = 1 << 20
 #: A line has a request and a response of at most 25 MiB each, in BASE64.

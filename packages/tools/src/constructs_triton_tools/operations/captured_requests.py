@@ -21,8 +21,6 @@ from constructs_triton_client.wire.server_side import InferenceRequest, decode_r
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["CapturedBody", "CapturedRequest", "read_capture"]
-
 
 @dataclass(frozen=True, slots=True)
 class CapturedBody:

@@ -15,8 +15,6 @@ from constructs_triton_tools.operations.container_log import can_explain
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["LogLine", "component_log_group_of", "log_group_of", "read_logs", "read_streams"]
-
 #: The streams and the lines of each that a diagnosis reads at most.
 _STREAMS, _STREAM_LINES = 5, 2_000
 _PAUSE_SECONDS = 2.0

@@ -8,8 +8,6 @@ from typing import Any
 
 from constructs_triton_tools.aws.noting_reader import NotingReader
 
-__all__ = ["ComponentState", "read_components", "specifications_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class ComponentState:

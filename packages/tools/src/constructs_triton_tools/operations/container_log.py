@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from constructs_triton_core.facts.failures import harmless_lines
 
-__all__ = ["can_explain", "is_informational", "release", "starts"]
-
 _LAST_LINES = 20_000
 _LINE_CHARACTERS = 4_000
 _DISTINCT_LINES = 4_000

@@ -14,8 +14,6 @@ from constructs_triton_core.facts.failures import Failure, Rank, known_failures,
 from constructs_triton_tools.operations.container_log import is_informational, release, starts
 from triton_model_check.facts.images import image_version
 
-__all__ = ["Diagnosis", "Message", "diagnose", "diagnose_log", "format_diagnoses", "recognize"]
-
 #: Where an entry's message occurs, if a container's log can contain it.
 _IN_LOGS = re.compile(r"log:|ModelError|container|docker")
 _VALUE_CHARACTERS = 200

@@ -30,14 +30,6 @@ from triton_model_check.facts.images import version_of_image
 if TYPE_CHECKING:
     import boto3
 
-__all__ = [
-    "EndpointDiagnosis",
-    "describe_event",
-    "diagnose_endpoint",
-    "first_failed_event",
-    "log_messages",
-]
-
 _GOOD = "InService"
 #: The states in which the endpoint's only configuration is the one that its log is about.
 _CREATED_ONCE = ("Creating", "Failed")

@@ -20,8 +20,6 @@ from constructs_triton_tools.operations.invocation_counts import Counted, count_
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["BilledVariant", "IdleComponent", "IdleReport", "find_idle"]
-
 _STACK_TAG = "aws:cloudformation:stack-name"
 _SERVING = ("InService", "Updating", "SystemUpdating", "RollingBack", "UpdateRollbackFailed")
 

@@ -10,8 +10,6 @@ from typing import Any
 from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["Counted", "count_calls"]
-
 #: The largest number of queries of one GetMetricData request.
 _QUERIES = 500
 _PERIOD = timedelta(days=1)

@@ -26,8 +26,6 @@ from triton_model_check.model_repository.s3_keys import check_model_name
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["LibraryChange", "ModelLibrary"]
-
 _CONCURRENT_UPLOADS = 4
 _SHORTEST_RETENTION = timedelta(days=1)
 

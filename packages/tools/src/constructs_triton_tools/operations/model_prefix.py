@@ -24,8 +24,6 @@ from triton_model_check.model_repository.s3_keys import archive_pattern, check_f
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["ModelPrefix", "find_prefix"]
-
 OWNER = "constructs-triton models"
 """The owner in the metadata of the objects that this module uploads."""
 _FILES = re.compile(rf"{FILES_FOLDER}[^/]+/[0-9a-f]{{32}}/")

@@ -10,8 +10,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.model_index import INDEX_FILE, ModelIndex, split_s3_uri
 from constructs_triton_tools.aws.noting_reader import NotingReader
 
-__all__ = ["ServedArchives", "served_archives"]
-
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 
 

@@ -20,8 +20,6 @@ from constructs_triton_tools.operations.endpoint_diagnosis import (
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["NoEndpointError", "StackDiagnosis", "diagnose_stack", "endpoints_of_stack"]
-
 
 class NoEndpointError(InvalidValueError):
     """A stack exists, but has no SageMaker endpoint."""

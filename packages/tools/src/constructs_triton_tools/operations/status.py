@@ -17,14 +17,6 @@ from triton_model_check.facts.images import version_of_image
 if TYPE_CHECKING:
     import boto3
 
-__all__ = [
-    "EndpointState",
-    "ScalingState",
-    "VariantState",
-    "container_of_model",
-    "read_status",
-]
-
 _ACTIVITIES = 3
 
 

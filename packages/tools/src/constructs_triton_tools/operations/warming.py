@@ -19,8 +19,6 @@ from constructs_triton_tools.operations.diagnosis import Message, recognize
 if TYPE_CHECKING:
     from constructs_triton_client.transports.transport import Transport
 
-__all__ = ["WarmedModel", "calls_for_most_instances", "expected_instances", "warm_model"]
-
 #: A request without inputs. A model that has been loaded rejects it, unless it has no required inputs.
 _EMPTY_REQUEST = b'{"inputs": []}'
 #: What a loaded model, and only a loaded one, says about the empty request.

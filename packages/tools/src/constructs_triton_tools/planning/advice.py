@@ -8,8 +8,6 @@ from constructs_triton_tools.planning.policy_state import detection_minutes
 from constructs_triton_tools.planning.scaling import TargetTracking
 from constructs_triton_tools.planning.simulation_result import OverloadPeriod, Simulation
 
-__all__ = ["advise"]
-
 
 def advise(simulation: Simulation) -> tuple[str, ...]:
     """Return sentences about what failed, why, and what to change."""

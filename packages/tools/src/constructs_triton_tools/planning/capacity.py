@@ -16,8 +16,6 @@ from constructs_triton_tools.planning.quantities import Number, exact
 from constructs_triton_tools.planning.requirement import Requirement
 from constructs_triton_tools.planning.scaling import Fleet
 
-__all__ = ["Plan", "best_of_each", "cheapest", "pareto_front", "plan_all"]
-
 # More digits than a price times a count can have, so no cost is rounded.
 _UNROUNDED = Context(prec=200)
 _STREAM_FIGURES = ("concurrency", "first_token_ms", "between_tokens_ms", "tokens_per_second")

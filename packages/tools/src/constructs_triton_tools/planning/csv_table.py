@@ -14,18 +14,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.untrusted.regular_files import read_regular
 
-__all__ = [
-    "LOCAL",
-    "Column",
-    "Row",
-    "parse_flag",
-    "parse_instance_type",
-    "parse_measured_type",
-    "parse_text",
-    "raise_for",
-    "read_rows",
-]
-
 #: What a load test on this machine has instead of an instance type.
 LOCAL = "local"
 _SHOWN_ERRORS = 20

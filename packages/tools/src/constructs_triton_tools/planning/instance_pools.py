@@ -10,8 +10,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning.capacity import Plan, cheapest
 from constructs_triton_tools.planning.prices import HOURS_PER_MONTH
 
-__all__ = ["PooledPlan", "plan_pools", "plans_of_pools"]
-
 
 @dataclass(frozen=True, slots=True)
 class PooledPlan:

@@ -17,8 +17,6 @@ from constructs_triton_tools.planning.csv_table import (
 )
 from constructs_triton_tools.planning.quantities import Number, exact, read_positive
 
-__all__ = ["Measurement", "read_measurements"]
-
 _COLUMNS = (
     Column(("configuration", "config"), parse_text),
     Column(("instance_type",), parse_measured_type),

@@ -21,8 +21,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning.csv_table import Column, Row, parse_text, raise_for, read_rows
 from constructs_triton_tools.planning.quantities import read_positive
 
-__all__ = ["CacheResult", "CachedModel", "read_models", "simulate_cache"]
-
 #: Requests before this share of a simulation fill the memory and are not counted.
 _WARM_UP = 0.25
 _FEWEST_REQUESTS = 100_000

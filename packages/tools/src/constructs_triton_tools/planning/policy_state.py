@@ -10,8 +10,6 @@ from typing import NamedTuple
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning.scaling import Assumptions, Fleet, StepScaling, TargetTracking
 
-__all__ = ["Demand", "PolicyState", "detection_minutes", "state_of"]
-
 _HIGH_RESOLUTION = "ConcurrentRequestsPerModel"
 _QUEUE_TIME = "QueueTime"
 # Triton's metrics are printed once a minute, so a value contains up to a minute before its own.

@@ -22,8 +22,6 @@ from constructs_triton_tools.planning.csv_table import Column, Row, parse_measur
 from constructs_triton_tools.planning.measurements import Measurement
 from constructs_triton_tools.planning.quantities import Number, exact, read_positive
 
-__all__ = ["HOURS_PER_MONTH", "price_all", "price_of", "read_prices", "write_prices"]
-
 #: The AWS Pricing Calculator counts a month as 730 hours.
 HOURS_PER_MONTH = 730
 _WAY_OUT = "look it up at https://aws.amazon.com/sagemaker/pricing and use --price"

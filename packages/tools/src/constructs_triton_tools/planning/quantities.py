@@ -8,8 +8,6 @@ from typing import TypeAlias
 
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["Bounds", "Number", "exact", "read_decimal", "read_positive"]
-
 Number: TypeAlias = int | float | Decimal
 
 # No exponent, separator or unit: "1,335" can mean 1335 or 1.335.

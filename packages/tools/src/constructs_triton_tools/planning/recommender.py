@@ -17,8 +17,6 @@ from constructs_triton_core.untrusted.whole_files import csv_text, write_whole
 from constructs_triton_tools.planning.measurements import Measurement
 from constructs_triton_tools.planning.quantities import Bounds, exact
 
-__all__ = ["read_recommendations", "write_measurements"]
-
 _INSTANCES = Bounds("1", "1000000", "save the output of the AWS command again")
 _FINISHED = ("COMPLETED", "STOPPED")
 _HEADINGS = ("configuration", "instance_type", "invocations_per_minute", "latency_ms", "price_per_hour")

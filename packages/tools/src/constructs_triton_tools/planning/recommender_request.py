@@ -18,8 +18,6 @@ from constructs_triton_core.errors import InvalidValueError, MissingDependencyEr
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_tools.planning.quantities import Bounds, exact
 
-__all__ = ["MULTI_MODEL_REASON", "Phase", "RecommenderRequest"]
-
 #: Source: SageMaker developer guide, "Inference Recommender prerequisites" and its job's model fields.
 MULTI_MODEL_REASON = (
     "Inference Recommender creates its own endpoint from one model or model package, and does not support "

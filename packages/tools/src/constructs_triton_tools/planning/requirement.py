@@ -8,8 +8,6 @@ from fractions import Fraction
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning.quantities import Bounds, Number, exact
 
-__all__ = ["Requirement"]
-
 _SECONDS_PER_MINUTE = 60
 _SAFETY_FACTOR = Bounds("0.000001", "1", "write 50 percent as 0.5")
 _HEADROOM = Bounds("0", "1", "write 20 percent as 0.2, or raise the load")

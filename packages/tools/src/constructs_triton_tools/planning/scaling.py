@@ -8,17 +8,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_tools.planning.quantities import Bounds, Number, exact
 
-__all__ = [
-    "METRICS",
-    "MONEY",
-    "Assumptions",
-    "Fleet",
-    "Scaling",
-    "ScheduledAction",
-    "StepScaling",
-    "TargetTracking",
-]
-
 #: The metrics that the simulation can derive from traffic. QueueTime is that of ``container_metrics``.
 METRICS = (
     "InvocationsPerInstance",

@@ -12,8 +12,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["find_minutes"]
-
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 # Minute, hour, day of the month, month, day of the week (Sunday is 1), year.

@@ -18,8 +18,6 @@ from constructs_triton_tools.planning.schedule_times import find_minutes
 from constructs_triton_tools.planning.simulation_result import SimulatedMinute, Simulation
 from constructs_triton_tools.planning.traffic import Traffic
 
-__all__ = ["simulate"]
-
 _REMOVE_MINUTES = 1
 
 

@@ -16,8 +16,6 @@ from constructs_triton_core.cloud_assembly.intrinsics import number_of
 from constructs_triton_core.cloud_assembly.scaling import scalable_targets
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 
-__all__ = ["CostRange", "VariantFleet", "fleets_of"]
-
 _VARIANTS = "ProductionVariants", "ShadowProductionVariants"
 _BOUNDS = "MinCapacity", "MaxCapacity"
 

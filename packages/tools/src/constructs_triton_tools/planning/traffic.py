@@ -17,8 +17,6 @@ from constructs_triton_core.untrusted.regular_files import read_json
 from constructs_triton_tools.planning.csv_table import Column, raise_for, read_rows
 from constructs_triton_tools.planning.quantities import read_decimal
 
-__all__ = ["PATTERNS", "Traffic", "read_traffic"]
-
 #: A Monday, so that schedules of working days can be tried with the patterns.
 _START = datetime(2026, 1, 5, tzinfo=UTC)
 _MAXIMUM_MINUTES = 366 * 24 * 60

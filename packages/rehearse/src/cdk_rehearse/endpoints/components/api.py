@@ -20,8 +20,6 @@ from .capacity import Copy, fit, largest_fleet
 from .component import Component, Operation, specifications
 from .rules import check_body, check_model, expect_stable, variant_without_model
 
-__all__ = ["InferenceComponents"]
-
 _NO_ROOM = (
     "There is not enough hardware resources on the instances for this endpoint to create a copy of the "
     "inference component."

@@ -11,8 +11,6 @@ from typing import Any
 
 from constructs_triton_core.facts.instance_types import InstanceType
 
-__all__ = ["Copy", "fit", "largest_fleet"]
-
 
 @dataclass(frozen=True, order=True)
 class Copy:

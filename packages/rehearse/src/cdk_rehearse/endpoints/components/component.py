@@ -9,8 +9,6 @@ from typing import Any
 
 from moto.core.utils import utcnow
 
-__all__ = ["Component", "Operation", "specifications"]
-
 _STATUS = {
     "CREATE_IN_PROGRESS": "Creating",
     "UPDATE_IN_PROGRESS": "Updating",

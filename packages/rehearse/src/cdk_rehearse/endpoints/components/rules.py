@@ -12,8 +12,6 @@ from constructs_triton_core.facts.instance_types import InstanceType
 
 from .component import Component, specifications
 
-__all__ = ["check_body", "check_config", "check_model", "expect_stable", "variant_without_model"]
-
 _NOT_SUPPORTED = (
     "Invalid request provided: Inference Components are not supported in this Endpoint. "
     "Please make sure this endpoint can deploy inference components."

@@ -20,8 +20,6 @@ from constructs_triton_core.facts.inference_components import (
 from ...replacement import wrapped
 from .api import InferenceComponents
 
-__all__ = ["Runtime"]
-
 
 def _read_binary_body(original: Callable[..., None], response: Any, *given: Any, **named: Any) -> None:
     """Read a body in SageMaker's binary format, which moto cannot decode."""

@@ -19,8 +19,6 @@ from ...replacement import replaced
 from .api import InferenceComponents
 from .runtime import Runtime
 
-__all__ = ["CopyScaling"]
-
 _DIMENSION = "sagemaker:inference-component:DesiredCopyCount"
 _METRIC = "NoCapacityInvocationFailures"
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {

@@ -16,8 +16,6 @@ from triton_model_check.artifacts.environments.lock import LOCK_MEMBER, Environm
 from triton_model_check.model_repository.temporary_folders import partial_folder
 from triton_model_check.untrusted.tar_reader import UnpackLimits, read_members
 
-__all__ = ["lock_of_archive", "write_file", "write_tar"]
-
 _EPOCH = 315_532_800  # 1980-01-01: wheels cannot contain older times
 _LIMITS = UnpackLimits(max_bytes=1 << 36)
 _MOST_LOCK_BYTES = 16 << 20

@@ -16,8 +16,6 @@ from triton_model_check.artifacts.environments.lock import EnvironmentLock, lock
 from triton_model_check.artifacts.environments.requirements import Requirements
 from triton_model_check.artifacts.environments.target import EnvironmentTarget
 
-__all__ = ["BuiltEnvironment", "build", "build_locked", "update_lock"]
-
 
 @dataclass(frozen=True, slots=True)
 class BuiltEnvironment:

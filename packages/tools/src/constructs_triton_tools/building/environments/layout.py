@@ -16,8 +16,6 @@ from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.artifacts.environments.lock import LOCK_MEMBER, EnvironmentLock
 from triton_model_check.artifacts.environments.target import EnvironmentTarget
 
-__all__ = ["arrange", "site_packages"]
-
 # Triton before 25.08 runs this in bash. Later releases set the same variables and only require the file.
 _ACTIVATE = """\
 export VIRTUAL_ENV="${BASH_SOURCE[0]%/bin/activate}"

@@ -18,8 +18,6 @@ from triton_model_check.artifacts.environments.lock import EnvironmentLock
 from triton_model_check.artifacts.environments.requirements import Requirements
 from triton_model_check.artifacts.environments.target import EnvironmentTarget
 
-__all__ = ["OLDEST_UV", "export_uv_lock", "install", "resolve"]
-
 OLDEST_UV = (0, 13)
 """Before it, uv builds editable packages in spite of that option, which runs their code. Before
 0.11.9, it writes paths outside of a package from its RECORD. The extra ``env`` requires the same version."""

@@ -12,8 +12,6 @@ from constructs_triton_tools.building.plans.plan_files import BuiltPlan
 from triton_model_check.model_files.plan_manifest import MANIFEST_FILE
 from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
 
-__all__ = ["check_destination", "write_compiled"]
-
 
 def check_destination(folder: Path) -> None:
     """Refuse to replace a folder that this command has not written.

@@ -27,8 +27,6 @@ from triton_model_check.model_files.plan_manifest import MANIFEST_FILE, PlanMani
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["CompiledPlan", "PlanCompiler"]
-
 Origin = Literal["this machine", "the bucket", "a job"]
 
 

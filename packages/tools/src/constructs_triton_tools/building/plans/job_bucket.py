@@ -18,8 +18,6 @@ from triton_model_check.model_files.plan_manifest import MANIFEST_FILE
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["JobBucket"]
-
 _NOTE_BYTES = 1024
 
 

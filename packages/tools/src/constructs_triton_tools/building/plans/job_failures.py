@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from constructs_triton_tools.building.plans.job_request import JobRequest
 
-__all__ = ["explain_failure"]
-
 
 class _Failure(NamedTuple):
     pattern: re.Pattern[str]

@@ -11,8 +11,6 @@ from typing import Any, Literal
 from constructs_triton_tools.building.plans.job_settings import JobSettings
 from triton_model_check.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS, PULL_ACTIONS
 
-__all__ = ["PolicyKind", "policy_document"]
-
 PolicyKind = Literal["job", "caller"]
 
 

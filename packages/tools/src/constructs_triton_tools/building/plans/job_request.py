@@ -19,8 +19,6 @@ from constructs_triton_tools.building.plans.plan_build import PlanBuild
 from triton_model_check.facts.compile_jobs import JobKind, entrypoint, regions_without_processing
 from triton_model_check.facts.compile_jobs import job_kind as job_kind_of
 
-__all__ = ["TIMING_CACHE", "JobRequest", "chosen_kind", "job_name"]
-
 TIMING_CACHE = "timing.cache"
 _MESSAGES = "/opt/ml/output"
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9]+")

@@ -8,8 +8,6 @@ from functools import cached_property
 
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["DEFAULT_PREFIX", "DEFAULT_SECONDS", "JobSettings"]
-
 DEFAULT_PREFIX = "constructs-triton/compile/"
 DEFAULT_SECONDS = 7200
 # botocore sagemaker service model: RoleArn, ProcessingMaxRuntimeInSeconds, KmsKeyId, SecurityGroupId,

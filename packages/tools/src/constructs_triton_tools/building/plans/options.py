@@ -11,8 +11,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from triton_model_check.facts.compile_jobs import has_strong_types, is_removed_option
 
-__all__ = ["PRECISIONS", "BuildOptions", "Precision"]
-
 Precision = Literal["file", "fp16", "bf16"]
 PRECISIONS: tuple[Precision, ...] = ("file", "fp16", "bf16")
 _OURS = ("--onnx", "--saveEngine", "--timingCacheFile", "--minShapes", "--optShapes", "--maxShapes")

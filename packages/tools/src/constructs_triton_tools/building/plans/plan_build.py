@@ -15,8 +15,6 @@ from triton_model_check.artifacts.plans.compiled_folder import gpu_folder
 from triton_model_check.artifacts.plans.onnx_model import OnnxModelFile
 from triton_model_check.facts.compile_jobs import smallest_with_gpu
 
-__all__ = ["BuildImage", "PlanBuild", "group_by_gpu"]
-
 _KEY_FORMAT = 1
 
 

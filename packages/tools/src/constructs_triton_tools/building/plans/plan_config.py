@@ -13,8 +13,6 @@ from triton_model_check.model_config import ModelConfig, TensorrtBackend
 from triton_model_check.model_config.builder.derived_config import derive
 from triton_model_check.model_config.text import parse_model_config
 
-__all__ = ["derived_config", "existing_config", "usual_batch"]
-
 _ONNX_RUNTIME = ("onnxruntime", "onnxruntime_onnx")
 _TENSORRT = ("tensorrt", "tensorrt_plan")
 _SYNTAX = {

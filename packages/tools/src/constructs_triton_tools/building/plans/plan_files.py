@@ -19,8 +19,6 @@ from triton_model_check.model_files.plan_manifest import MANIFEST_FILE, PlanMani
 from triton_model_check.model_repository.cache_location import cache_directory
 from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
 
-__all__ = ["LOG_FILE", "PLAN_FILE", "BuiltPlan", "PlanCache", "describe_built_plan"]
-
 PLAN_FILE, LOG_FILE = "model.plan", "trtexec.log"
 _FOLDER, _SEAL = "plans", "seal.json"
 

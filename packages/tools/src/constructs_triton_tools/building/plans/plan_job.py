@@ -15,8 +15,6 @@ from constructs_triton_tools.building.plans.job_request import JobRequest
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["JobLog", "JobState", "PlanJob"]
-
 PAUSE_SECONDS = 10.0
 _FINAL = ("Completed", "Failed", "Stopped")
 _LOG_PAGES = 50

@@ -24,8 +24,6 @@ from constructs_triton_tools.cli.plan.price_arguments import (
 from constructs_triton_tools.planning.prices import HOURS_PER_MONTH
 from constructs_triton_tools.planning.template_cost import CostRange, VariantFleet, fleets_of
 
-__all__ = ["add_arguments", "run"]
-
 NOT_COUNTED = (
     "Not counted: storage of instances and archives, data transfer, CloudWatch metrics, alarms and logs, "
     "functions of the deployment, serverless variants, discounts, Savings Plans and taxes. During an update, "

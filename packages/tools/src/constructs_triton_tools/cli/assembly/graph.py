@@ -13,8 +13,6 @@ from constructs_triton_core.visible_text import visible
 from constructs_triton_tools.assembly.service_graph import Kind, ServiceGraph
 from constructs_triton_tools.cli.assembly.stacks import add_template_arguments, read_stacks
 
-__all__ = ["add_arguments", "mermaid", "run"]
-
 # The shapes of Mermaid's flowcharts around a text in quotes.
 _SHAPES: dict[Kind, tuple[str, str]] = {
     "caller": ("([", "])"),

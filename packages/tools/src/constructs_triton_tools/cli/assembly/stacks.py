@@ -12,8 +12,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.spelling import did_you_mean, quoted
 
-__all__ = ["add_template_arguments", "read_stacks"]
-
 
 def add_template_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the folder or template, and its stacks."""

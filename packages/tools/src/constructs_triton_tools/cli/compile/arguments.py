@@ -16,8 +16,6 @@ from constructs_triton_tools.building.plans.job_settings import DEFAULT_PREFIX, 
 from constructs_triton_tools.building.plans.options import PRECISIONS
 from triton_model_check.facts.images import DEFAULT_VERSION
 
-__all__ = ["BUCKET_VARIABLE", "ROLE_VARIABLE", "add_arguments"]
-
 ROLE_VARIABLE, BUCKET_VARIABLE = "CONSTRUCTS_TRITON_COMPILE_ROLE", "CONSTRUCTS_TRITON_COMPILE_BUCKET"
 _AT_LEAST_1 = RangeLimit(1, None)
 _EPILOG = f"""\

@@ -32,8 +32,6 @@ from triton_model_check.model_repository import ModelRepository
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["Compilation", "job_settings", "prepare"]
-
 _OF_ONNX_RUNTIME = ("onnx-version", "onnx-operator")
 
 

@@ -21,8 +21,6 @@ from constructs_triton_tools.operations.adopting.adopt import SWITCHES, adopt_en
 from constructs_triton_tools.operations.adopting.findings import Adoption, Problem
 from constructs_triton_tools.operations.adopting.reading import reading_policy
 
-__all__ = ["add_arguments", "run"]
-
 _FILES = (
     "cdk.json",
     ".gitattributes",

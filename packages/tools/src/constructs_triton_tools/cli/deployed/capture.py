@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from constructs_triton_client.wire.server_side import InferenceRequest
     from constructs_triton_tools.operations.captured_requests import CapturedRequest
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``capture`` and its only action, ``read``."""

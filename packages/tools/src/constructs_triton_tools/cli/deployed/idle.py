@@ -19,8 +19,6 @@ from constructs_triton_tools.cli.plan.price_arguments import fetch_known_prices
 from constructs_triton_tools.operations.idle import BilledVariant, IdleReport, find_idle
 from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, read_prices
 
-__all__ = ["add_arguments", "run"]
-
 #: CloudWatch keeps data points of an hour for 455 days.
 _KEPT_DAYS = 455
 _COLUMNS = (

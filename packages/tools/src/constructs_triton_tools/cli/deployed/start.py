@@ -21,8 +21,6 @@ from constructs_triton_tools.operations.stopping.start import start_endpoint
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

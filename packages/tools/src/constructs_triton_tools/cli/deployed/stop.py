@@ -18,8 +18,6 @@ from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
 from constructs_triton_tools.operations.stopping.saved_endpoint import STOPPED, SavedEndpoint
 from constructs_triton_tools.operations.stopping.stop import prepare_stop, stop_endpoint
 
-__all__ = ["add_arguments", "add_file_arguments", "file_of", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

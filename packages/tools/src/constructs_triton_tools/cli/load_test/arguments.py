@@ -8,8 +8,6 @@ from pathlib import Path
 from constructs_triton_core.program.argument_types import add_common, number, whole_number
 from constructs_triton_tools.cli.connection_options import add_index, add_request_options
 
-__all__ = ["add_arguments"]
-
 _EPILOG = """\
 requests:
   --input image=@seven.png --batch         one request, as for `constructs-triton invoke`

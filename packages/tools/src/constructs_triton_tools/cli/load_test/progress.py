@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from constructs_triton_tools.measuring.load_test.step import Limits, StepResult
     from constructs_triton_tools.measuring.load_test.stream_figures import StreamFigures
 
-__all__ = ["Progress", "describe_streams", "explain_unit"]
-
 _SHOWN_STATUSES = 3
 
 

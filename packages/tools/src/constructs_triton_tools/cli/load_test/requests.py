@@ -28,16 +28,6 @@ from constructs_triton_tools.cli.input_values import read_input
 from constructs_triton_tools.measuring.sample_inputs import sample_inputs
 from triton_model_check.cli.tensor_options import read_shapes
 
-__all__ = [
-    "BodyForm",
-    "begin_stream",
-    "random_invocations",
-    "read_inputs",
-    "read_lines",
-    "sample_invocations",
-    "with_archives",
-]
-
 
 class BodyForm(StrEnum):
     """How a request is written: as tensors, or as a flat object of Triton's generate extension."""

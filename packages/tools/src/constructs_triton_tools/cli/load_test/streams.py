@@ -9,8 +9,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.load_test.step import Limits
 from constructs_triton_tools.measuring.load_test.stream_figures import StreamLimits
 
-__all__ = ["GRACE_SECONDS", "check_arguments", "read_limits"]
-
 #: AIPerf gives open requests as long after its time (--benchmark-grace-period).
 GRACE_SECONDS = 30
 _LATENCY_MS = 500

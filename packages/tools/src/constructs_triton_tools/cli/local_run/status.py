@@ -13,8 +13,6 @@ from constructs_triton_tools.local.endpoint import Statistics, read_statistics
 from constructs_triton_tools.local.model_statistics import ModelStatistics
 from triton_model_check.artifacts.container_metrics.publisher import PUBLISHER
 
-__all__ = ["add_arguments", "run"]
-
 _DEFAULT_URL = "http://127.0.0.1:8080"
 _HOUR = 3600
 _COLUMNS = (

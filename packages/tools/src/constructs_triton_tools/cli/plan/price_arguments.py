@@ -17,8 +17,6 @@ from constructs_triton_tools.planning.quantities import read_decimal, read_posit
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["add_price_arguments", "cost_per_hour", "decimal_argument", "fetch_known_prices", "given_prices"]
-
 
 def _price(_place: str, text: str) -> tuple[str, Decimal]:
     name, price = pair_argument("TYPE=PRICE", "ml.g5.xlarge=1.41")(text)

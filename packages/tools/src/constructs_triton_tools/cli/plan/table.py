@@ -12,8 +12,6 @@ from constructs_triton_core.untrusted.terminal import WIDE, print_note, print_ta
 from constructs_triton_tools.planning import Plan
 from constructs_triton_tools.planning.instance_pools import PooledPlan
 
-__all__ = ["print_plans", "summary", "summary_of_pools"]
-
 # The columns that a narrow terminal leaves out, in this order: scaling and cost, then the measurement.
 _OPTIONAL = (12, 11, 10, 9, 8, 3, 4, 5)
 _COLUMNS = (

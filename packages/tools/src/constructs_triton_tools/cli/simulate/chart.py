@@ -8,8 +8,6 @@ from itertools import groupby
 from constructs_triton_core.untrusted.terminal import Line
 from constructs_triton_tools.planning.simulation_result import Simulation
 
-__all__ = ["draw_simulation"]
-
 _ROWS = 12
 _USED, _IDLE, _MISSING, _EMPTY = "█", "░", "x", " "
 _STYLES = {_USED: "34", _IDLE: "34", _MISSING: "1;31"}

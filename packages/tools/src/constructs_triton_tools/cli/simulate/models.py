@@ -20,8 +20,6 @@ from constructs_triton_tools.planning.prices import HOURS_PER_MONTH
 if TYPE_CHECKING:
     from constructs_triton_tools.planning.model_cache import CachedModel, CacheResult
 
-__all__ = ["add_arguments", "run"]
-
 _COLUMNS = (
     ("instances", "right"),
     ("models\nloaded", "right"),

@@ -28,8 +28,6 @@ from constructs_triton_tools.local.server.server_log import explain_failure
 from constructs_triton_tools.local.server.unpacking import provide_models
 from constructs_triton_tools.local.sources.inference_type import report_inference_type
 
-__all__ = ["EngineSettings", "TritonContainer"]
-
 _REMOVER = "from constructs_triton_tools.local.containers.remover import main; main(*sys.argv[1:])"
 _PORT_INTERVAL_SECONDS = 0.05
 #: How long the engine may take to deliver the last lines of a log.

@@ -14,8 +14,6 @@ from constructs_triton_tools.local.options import RunOptions
 from constructs_triton_tools.local.server.memory import available_bytes
 from constructs_triton_tools.local.sources.specs import EndpointSpec, VariantSpec, label_of
 
-__all__ = ["EngineContainers"]
-
 #: How long a container may take to answer its first ping, if the template sets no timeout. SageMaker waits
 #: 8 minutes; an image that starts for the first time is slow on a laptop.
 _STARTUP_TIMEOUT_SECONDS = 480.0

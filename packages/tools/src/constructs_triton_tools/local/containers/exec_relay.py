@@ -15,8 +15,6 @@ from constructs_triton_core.processes.children import PIPE
 from constructs_triton_core.processes.environments import own_environment
 from constructs_triton_tools.local.containers.run_arguments import CONTAINER_PORT
 
-__all__ = ["ExecRelay"]
-
 # `kill 0` ends all processes of the script when either side closes its connection.
 _SCRIPT = """
 exec 3<>/dev/tcp/127.0.0.1/$0 4<&0 || exit 1

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
 from constructs_triton_tools.local.sources.specs import EndpointSpec, VariantSpec, label_of, variants_of
 
-__all__ = ["image_of", "missing_image", "refuse_unused"]
-
 _ECR = re.compile(r"(?P<registry>\d{12}\.dkr\.ecr(-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?)/.+")
 
 

@@ -14,8 +14,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_tools.local.sources.specs import ContainerSpec
 
-__all__ = ["CONTAINER_PORT", "HTTP_PORT", "LABEL", "run_arguments", "shared_memory_bytes"]
-
 #: The port that SageMaker calls.
 CONTAINER_PORT = 8080
 #: The port of Triton's own HTTP front end, which is not published. It has the statistics of the models.

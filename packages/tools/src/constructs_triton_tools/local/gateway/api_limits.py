@@ -16,8 +16,6 @@ from botocore.model import ServiceModel, Shape, StructureShape
 
 from constructs_triton_tools.local.gateway.runtime_errors import validation_error
 
-__all__ = ["body_limit", "check_headers"]
-
 #: A value of a message is cut to this length.
 _SHOWN = 100
 #: Java's classes of characters, as Python writes them. A header contains only ASCII.

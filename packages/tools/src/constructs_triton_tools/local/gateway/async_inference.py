@@ -21,8 +21,6 @@ from constructs_triton_tools.local.gateway.bucket_folder import BucketFolder
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError, validation_error
 from constructs_triton_tools.local.sources.specs import AsyncInferenceSpec
 
-__all__ = ["AsyncInvocations", "Send"]
-
 _PREFIX = "X-Amzn-SageMaker-"
 _INPUT, _EXTENSION, _FILE_NAME, _TIMEOUT, _TTL = (
     f"{_PREFIX}InputLocation",

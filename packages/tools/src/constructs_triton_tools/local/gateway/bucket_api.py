@@ -20,8 +20,6 @@ from constructs_triton_tools.local.gateway.bucket_folder import BucketFolder, et
 from constructs_triton_tools.local.gateway.bucket_listing import list_page
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
 
-__all__ = ["add_bucket_routes"]
-
 _KEPT = "x-amz-meta-"
 _GIVEN = "given.json"
 _MOST_BODY_BYTES = 5 << 30

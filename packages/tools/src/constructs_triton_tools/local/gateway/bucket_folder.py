@@ -12,8 +12,6 @@ from uuid import uuid4
 
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError, validation_error
 
-__all__ = ["FREE_BYTES", "BucketFolder", "etag_of", "no_such_key"]
-
 #: No bucket has a name that begins with a dot.
 _METADATA, _PARTIAL = ".metadata", ".partial"
 #: As for S3's oldest buckets, because the names of a template that is not deployed are logical IDs.

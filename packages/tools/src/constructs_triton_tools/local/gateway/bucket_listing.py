@@ -21,8 +21,6 @@ from xml.sax.saxutils import escape
 from constructs_triton_tools.local.gateway.bucket_folder import etag_of
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
 
-__all__ = ["list_page"]
-
 _PAGE_KEYS = 1000
 _SURROGATES = re.compile("[\\ud800-\\udfff]")
 _Encode = Callable[[str], str]

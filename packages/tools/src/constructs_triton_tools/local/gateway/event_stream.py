@@ -9,8 +9,6 @@ import json
 import struct
 import zlib
 
-__all__ = ["model_stream_error", "payload_part"]
-
 _STRING_TYPE = 7
 
 

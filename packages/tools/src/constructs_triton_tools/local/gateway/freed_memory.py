@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["keep_freed_memory"]
-
 _LARGE_BLOCK_BYTES = 4 << 20
 
 

@@ -48,8 +48,6 @@ from constructs_triton_tools.local.gateway.runtime_errors import (
     validation_error,
 )
 
-__all__ = ["CHOSEN", "GatewayPage", "gateway_application"]
-
 #: The key of a request's variant or component beside the parts of its path, for who records the request.
 CHOSEN = "chosen"
 _TARGET_VARIANT_HEADER = "X-Amzn-SageMaker-Target-Variant"

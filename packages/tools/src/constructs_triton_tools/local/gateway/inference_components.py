@@ -13,8 +13,6 @@ from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
 from constructs_triton_tools.local.running_container import Destination, RunningContainer
 from constructs_triton_tools.local.sources.specs import ComponentSpec
 
-__all__ = ["Copies", "LocalComponent", "choose_component", "refuse_component"]
-
 # botocore's service model of sagemaker-runtime, shape InferenceComponentHeader.
 _NAME = re.compile(r"[a-zA-Z0-9]([\-a-zA-Z0-9]*[a-zA-Z0-9])?")
 _NAME_LENGTH = 63

@@ -14,8 +14,6 @@ from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_core.visible_text import visible
 from constructs_triton_tools.local.http_session import READ_BUFFER_BYTES
 
-__all__ = ["HOST", "listen", "request_logger", "serving"]
-
 HOST = "127.0.0.1"
 
 

@@ -10,8 +10,6 @@ from constructs_triton_tools.local.gateway.runtime_errors import service_unavail
 from constructs_triton_tools.local.running_container import Destination, RunningContainer
 from constructs_triton_tools.local.sources.specs import VariantSpec
 
-__all__ = ["LocalVariant"]
-
 
 class LocalVariant:
     """A variant's server, and for a multi-model container the models that are loaded."""

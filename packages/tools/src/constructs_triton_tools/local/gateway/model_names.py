@@ -11,8 +11,6 @@ from constructs_triton_core.model_index import INDEX_FILE, ModelIndex, some_of
 from constructs_triton_core.spelling import closest
 from constructs_triton_tools.local.sources.specs import ContainerSpec
 
-__all__ = ["hint_for", "list_command", "read_index", "which_archives"]
-
 # Of "digits-3f9c2a1b.tar.gz": "digits".
 _DIGEST = re.compile(r"(.+)-[0-9a-f]{8}\.tar\.gz")
 

@@ -39,8 +39,6 @@ from constructs_triton_tools.local.running_container import RunningContainer
 from constructs_triton_tools.local.server.unpacking import unpack
 from constructs_triton_tools.local.sources.specs import EndpointSpec
 
-__all__ = ["TARGET_MODEL_HEADER", "MultiModelContainer"]
-
 TARGET_MODEL_HEADER = "X-Amzn-SageMaker-Target-Model"
 #: How long a caller waits for a model to load. Loading may take longer and continues.
 _CALLER_TIMEOUT_SECONDS = 60.0

@@ -18,8 +18,6 @@ from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton_tools.local.gateway.event_stream import model_stream_error, payload_part
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
 
-__all__ = ["body_of", "headers_to_container", "relay", "relay_as_events", "while_connected"]
-
 _VARIANT_HEADER = "x-Amzn-Invoked-Production-Variant"
 #: The caller's headers that the container receives. SageMaker does not pass on signatures and the rest.
 _TO_CONTAINER = ("Content-Type", "Content-Length", "Accept")

@@ -16,8 +16,6 @@ from constructs_triton_tools.local.gateway.runtime_errors import validation_erro
 from constructs_triton_tools.local.running_container import RunningContainer
 from constructs_triton_tools.local.sources.specs import EndpointSpec, VariantSpec
 
-__all__ = ["RunningEndpoint", "ShadowShare", "TrafficShare"]
-
 
 async def _statistics(server: RunningContainer) -> dict[str, Any]:
     try:

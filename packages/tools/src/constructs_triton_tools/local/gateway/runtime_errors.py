@@ -15,15 +15,6 @@ from aiohttp import web
 from constructs_triton_core.untrusted.web_pages import foreign_header
 from constructs_triton_tools.local.sources.specs import EndpointSpec
 
-__all__ = [
-    "RuntimeApiError",
-    "model_error",
-    "model_not_ready",
-    "refuse_foreign_requests",
-    "service_unavailable",
-    "validation_error",
-]
-
 #: The longest message that the service model allows, in characters.
 _MESSAGE_LIMIT = 2048
 

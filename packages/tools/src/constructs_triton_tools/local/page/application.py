@@ -21,8 +21,6 @@ from constructs_triton_tools.local.page.log_tail import Messages
 from constructs_triton_tools.local.page.observation import Observer
 from constructs_triton_tools.local.page.page_files import HEADERS, PageFiles, event, secure
 
-__all__ = ["Page"]
-
 _INTERVAL_SECONDS = 1.0
 #: Rows of the charts that each event repeats, so that the second that was incomplete is sent again.
 _REPEATED_SECONDS = 3

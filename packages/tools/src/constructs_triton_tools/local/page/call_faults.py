@@ -30,8 +30,6 @@ from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.facts.failures import known_failures
 from constructs_triton_tools.operations.diagnosis import Message, recognize
 
-__all__ = ["Fault", "failed_step", "fault_of", "original_message", "original_status"]
-
 _REQUEST_ID = re.compile(r"\[request id: [^\]]{0,200}\] ")
 #: SageMaker's own message about an archive, which is no fault of the request.
 _BAD_ARCHIVE = "Failed to extract model data archive"

@@ -16,8 +16,6 @@ from constructs_triton_tools.local.gateway.gateway import CHOSEN
 from constructs_triton_tools.local.gateway.multi_model import TARGET_MODEL_HEADER
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
 
-__all__ = ["Call", "CallRecord"]
-
 #: Calls that are kept while no page is open.
 _MOST_CALLS = 20_000
 _MOST_ERROR_BYTES = 8192

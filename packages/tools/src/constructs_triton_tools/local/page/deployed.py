@@ -27,8 +27,6 @@ from constructs_triton_tools.operations.status import EndpointState, read_status
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["DeployedPage", "cost_of", "metric_rows", "serve_deployed"]
-
 _LEAST_SECONDS = 60.0
 _MOST_READINGS = 120
 _PERIOD_SECONDS = 60

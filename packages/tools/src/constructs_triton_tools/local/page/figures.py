@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from constructs_triton_tools.local.page.call_faults import Fault, fault_of, original_message
 from constructs_triton_tools.local.page.call_record import Call, CallRecord
 
-__all__ = ["Figures", "percentile"]
-
 #: Seconds that the charts show.
 HISTORY_SECONDS = 300
 _RECENT_SECONDS = 60

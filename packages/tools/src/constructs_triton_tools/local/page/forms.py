@@ -23,8 +23,6 @@ from triton_model_check.model_repository.archive_outline import outline_archive
 if TYPE_CHECKING:
     from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 
-__all__ = ["describe_model", "model_form", "steps_of"]
-
 _MOST_LABELS = 10_000
 _MOST_STEPS = 200
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from constructs_triton_tools.operations.container_log import can_explain, is_informational
 
-__all__ = ["LogTail", "Messages"]
-
 _MOST_LINES = 500
 _MOST_BYTES = 64 * 1024
 _LINE_CHARACTERS = 2000

@@ -29,8 +29,6 @@ from constructs_triton_tools.local.sources.specs import ContainerSpec
 from constructs_triton_tools.operations.diagnosis import Diagnosis, Message, diagnose_log, recognize
 from triton_model_check.facts.images import version_of_image
 
-__all__ = ["Observer", "targets_of"]
-
 _MEMORY_SECONDS = 5.0
 #: How long statistics are kept while no call arrives: each reading writes lines to a verbose log.
 _STATISTICS_SECONDS = 10.0

@@ -9,8 +9,6 @@ from pathlib import PurePath
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-__all__ = ["CONTENT_SECURITY_POLICY", "HEADERS", "PageFiles", "event", "secure"]
-
 #: No script, style, picture or connection of another host, and nothing inside the HTML.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; "

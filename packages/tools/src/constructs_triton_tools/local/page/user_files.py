@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 
-__all__ = ["UserFiles"]
-
 _FRAME = re.compile(r"^\s+(?P<file>\S+)\((?P<line>\d+)\): \S+$")
 
 

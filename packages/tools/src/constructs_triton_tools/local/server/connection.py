@@ -13,8 +13,6 @@ from aiohttp.client_proto import ResponseHandler
 from constructs_triton_tools.local.http_session import open_session
 from constructs_triton_tools.local.server.private_address import SOCKET_NAME
 
-__all__ = ["ServerConnection"]
-
 # A connection that does not fit into the server's backlog of 1024 fails immediately on a Unix socket, while
 # TCP tries again; so no more are opened at the same time, and further requests wait for one.
 _UNIX_CONNECTIONS = 1000

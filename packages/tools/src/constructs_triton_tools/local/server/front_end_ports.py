@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from triton_model_check.artifacts.container_metrics.publisher import SOCKET_VARIABLE
 
-__all__ = ["FrontEnd", "FrontEndPorts", "private_addresses", "reserve_port"]
-
 #: Where the server's models read its metrics, relative to its working directory: a Unix address has room for
 #: 107 bytes.
 _METRICS_SOCKET = "metrics.sock"

@@ -21,8 +21,6 @@ from constructs_triton_tools.local.server.connection import ServerConnection
 from constructs_triton_tools.local.sources.inference_type import used_inference_type
 from constructs_triton_tools.local.sources.specs import ContainerSpec
 
-__all__ = ["HttpFrontEnd"]
-
 _SOCKET_NAME = "http.sock"
 #: A path relative to the server's working directory, because a Unix address has room for 107 bytes.
 _FLAGS = ("--allow-http=true", f"--http-address=unix:{_SOCKET_NAME}")

@@ -17,8 +17,6 @@ from triton_model_check.model_config.target import Target
 from triton_model_check.model_config.text import parse_model_config
 from triton_model_check.model_repository import ModelRepository
 
-__all__ = ["make_loadable", "refuse_known_hangs"]
-
 #: Checks whose errors make triton 24.10 wait forever for a Python stub.
 _HANGS = frozenset({"python-model-file"})
 _ENVIRONMENT = "EXECUTION_ENV_PATH"

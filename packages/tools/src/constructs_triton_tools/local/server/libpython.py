@@ -13,8 +13,6 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["LibPython", "find_libpython", "install_command", "soname"]
-
 _LOADER_CACHE = Path("/etc/ld.so.cache")
 
 

@@ -23,14 +23,6 @@ from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_config.text import format_model_config, parse_model_config
 from triton_model_check.model_repository import ModelRepository
 
-__all__ = [
-    "count_python_instances",
-    "fit_models",
-    "models_to_load",
-    "prepare_models",
-    "require_backends",
-]
-
 _ONE_INSTANCE = "instance_group [ { count: 1 kind: KIND_CPU } ]\n"
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local.server.serve_script import DEFAULT_SHM_BYTES
 
-__all__ = ["available_bytes", "fit_shared_memory", "fitted_environment", "session_bytes", "stub_bytes"]
-
 _SHARED_MEMORY = "/dev/shm"
 _SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
 #: The Python backend refuses to start with less for an instance.

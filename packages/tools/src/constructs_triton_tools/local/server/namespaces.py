@@ -21,8 +21,6 @@ from pathlib import Path
 
 from constructs_triton_core.processes.children import python_command, run_child
 
-__all__ = ["CONTAINER_FOLDER", "enter", "why_no_network_isolation", "why_no_private_mounts"]
-
 #: The folder of the models in a SageMaker container.
 CONTAINER_FOLDER = Path("/opt/ml")
 _CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000

@@ -29,8 +29,6 @@ from typing import NamedTuple
 
 from constructs_triton_core.processes.children import forked, python_command, run_child
 
-__all__ = ["SOCKET_NAME", "PrivateAddress", "receive_listener", "report_binds", "why_unavailable"]
-
 #: The socket's file name in the server's folder.
 SOCKET_NAME = "front_end.sock"
 #: By machine: AUDIT_ARCH, and the system call numbers of seccomp and bind (asm/unistd.h).

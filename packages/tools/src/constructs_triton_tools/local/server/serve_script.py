@@ -13,8 +13,6 @@ from pathlib import Path
 from constructs_triton_core.errors import ContainerExitError
 from constructs_triton_core.processes.children import run_child
 
-__all__ = ["DEFAULT_SHM_BYTES", "ServerCommand", "fit_caches", "server_command"]
-
 #: Initial shared memory of each Python model instance, in bytes.
 DEFAULT_SHM_BYTES = 16777216
 _LISTING_SECONDS = 60.0

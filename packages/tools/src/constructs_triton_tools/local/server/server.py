@@ -43,8 +43,6 @@ from constructs_triton_tools.local.sources.inference_type import report_inferenc
 from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
 from triton_model_check.model_config.target import Target
 
-__all__ = ["ServerSettings", "TritonServer"]
-
 #: The port that SageMaker calls in a container.
 _CONTAINER_PORT = 8080
 #: How long a server may take to stop before it is killed.

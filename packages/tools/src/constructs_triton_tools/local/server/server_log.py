@@ -11,16 +11,6 @@ from constructs_triton_core.errors import ContainerExitError
 from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
 from triton_model_check.facts.images import version_of_image
 
-__all__ = [
-    "error_excerpt",
-    "explain_failure",
-    "explained_exit",
-    "raise_if_stub_ended",
-    "read_end",
-    "read_log",
-    "stub_failure",
-]
-
 #: The dynamic loader's words when a Python stub cannot start; the server then waits for the stub forever.
 _STUB_CANNOT_START = re.compile(r".*(error while loading shared libraries|cannot open shared object file).*")
 _END_BYTES = 2**20

@@ -10,8 +10,6 @@ from constructs_triton_core.processes.async_children import AsyncChild, start_ch
 from constructs_triton_core.processes.children import PIPE, python_command
 from constructs_triton_core.processes.environments import foreign_environment
 
-__all__ = ["SupervisorProcess", "supervisor_command"]
-
 _PROGRAM = "from constructs_triton_tools.local.server.supervisor import main; main(*sys.argv[1:])"
 
 

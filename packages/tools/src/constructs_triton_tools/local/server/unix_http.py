@@ -7,8 +7,6 @@ import os
 import socket
 from pathlib import Path
 
-__all__ = ["UnixHTTPConnection"]
-
 
 class UnixHTTPConnection(http.client.HTTPConnection):
     """An HTTP connection to the socket file at ``path``, which may be of any length."""

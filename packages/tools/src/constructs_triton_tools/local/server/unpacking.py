@@ -17,8 +17,6 @@ from triton_model_check.model_repository.temporary_folders import partial_folder
 from triton_model_check.model_repository.uncompressed.copying import copy_file
 from triton_model_check.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 
-__all__ = ["copy_files", "provide_models", "unpack"]
-
 
 def provide_models(container: ContainerSpec, directory: Path) -> None:
     """Put the models of a single-model container into ``directory``, which must not exist yet.

@@ -34,8 +34,6 @@ from constructs_triton_tools.local.sources.specs import (
 )
 from constructs_triton_tools.local.sources.uncompressed import FileContent, check_names, file_content
 
-__all__ = ["read_endpoints"]
-
 ManifestT = TypeVar("ManifestT", Manifest, FileManifest)
 _COPIES = "sagemaker:inference-component:DesiredCopyCount"
 

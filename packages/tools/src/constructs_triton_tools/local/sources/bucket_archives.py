@@ -12,8 +12,6 @@ from constructs_triton_functions.model_sync.index import Index
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
-__all__ = ["with_archives_of"]
-
 
 def with_archives_of(endpoint: EndpointSpec, bucket_folder: Path) -> EndpointSpec:
     """Return the endpoint with the archives that are below the prefix of each multi-model container.

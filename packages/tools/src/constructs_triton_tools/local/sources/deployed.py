@@ -28,8 +28,6 @@ from constructs_triton_tools.local.sources.specs import (
 )
 from constructs_triton_tools.local.sources.uncompressed import FileContent, check_names
 
-__all__ = ["read_deployed_endpoints"]
-
 
 def read_deployed_endpoints(
     endpoint_url: str, directory: Path, *, endpoint: str | None = None

@@ -15,8 +15,6 @@ from constructs_triton_tools.local.sources.specs import ContainerSpec
 from triton_model_check.facts.images import image_version
 from triton_model_check.model_repository import ModelRepository
 
-__all__ = ["DEFAULT_MODEL", "INFERENCE_TYPE", "is_decoupled", "report_inference_type", "used_inference_type"]
-
 INFERENCE_TYPE = "SAGEMAKER_TRITON_INFERENCE_TYPE"
 DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _IMAGE = re.compile(r"(?:^|/)(?:sagemaker-)?tritonserver:(\d{2}\.\d{2})(?:-|$)")

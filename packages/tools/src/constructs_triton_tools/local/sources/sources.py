@@ -17,8 +17,6 @@ from triton_model_check.model_repository import ModelRepository, pack
 from triton_model_check.model_repository.archive_inspection import inspect_archive
 from triton_model_check.model_repository.composition import CompositionOptions
 
-__all__ = ["read_source"]
-
 _SUFFIX = ".tar.gz"
 _MODEL_FILES = (".onnx", ".pt", ".plan")
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"

@@ -11,16 +11,6 @@ from constructs_triton_core.cloud_assembly.placeholders import PLACEHOLDER_ACCOU
 from constructs_triton_core.cloud_assembly.s3_permissions import RolePermissions
 from constructs_triton_tools.local.sources.uncompressed import FileContent
 
-__all__ = [
-    "AsyncInferenceSpec",
-    "ComponentSpec",
-    "ContainerSpec",
-    "EndpointSpec",
-    "VariantSpec",
-    "label_of",
-    "variants_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ContainerSpec:

@@ -10,8 +10,6 @@ from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_functions.model_sync.manifest import FileManifest, ListedFile
 from triton_model_check.model_repository.uncompressed.names import name_problems
 
-__all__ = ["FileContent", "FindAsset", "check_names", "file_content"]
-
 FindAsset = Callable[[str, str], Path]
 """Returns the file of an asset by its object key; the second string is what needs it, for messages."""
 

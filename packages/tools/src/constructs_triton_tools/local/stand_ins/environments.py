@@ -23,8 +23,6 @@ from triton_model_check.artifacts.environments.target import EnvironmentTarget, 
 from triton_model_check.model_config.text import parse_model_config
 from triton_model_check.model_repository.uncompressed.copying import copy_file
 
-__all__ = ["replace_environments"]
-
 _ENVIRONMENT, _MODEL_DIRECTORY = "EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY"
 _MOST_LISTED, _PROBE_SECONDS = 10, 60.0
 # The folder of the interpreter, and that of the packages if these are not the interpreter's own.

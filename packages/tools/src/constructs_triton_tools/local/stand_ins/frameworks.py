@@ -8,8 +8,6 @@ from typing import Any
 
 from triton_model_check.model_config.schema import new_model_config
 
-__all__ = ["FRAMEWORKS", "PACKAGES", "Framework", "distribution", "framework_package", "why_unsupported"]
-
 PACKAGES: Mapping[str, tuple[str, ...]] = {
     "onnxruntime": ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino"),
     "torch": ("torch",),

@@ -18,8 +18,6 @@ from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_files.onnx_graph import OnnxGraph, read_model
 from triton_model_check.model_files.protobuf_wire import MessageFile, WireError
 
-__all__ = ["find_stand_ins", "put_in_place"]
-
 _ONNX_FILE, _PYTHON_FILE = "stand_in.onnx", "model.py"
 
 

@@ -13,8 +13,6 @@ from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_repository.member_checks import normalize
 from triton_model_check.untrusted.tar_reader import read_members
 
-__all__ = ["check_replaced_names"]
-
 #: The folder into which an archive is unpacked. It is the name of a model with its config.pbtxt at the root.
 _ROOT_MODEL = "model"
 

@@ -29,8 +29,6 @@ from triton_model_check.model_config.loaded_files import describe_file, file_to_
 from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.trees import FIRST_UNPUBLISHED_XGBOOST
 
-__all__ = ["StandIns", "image_version_of", "tree_notices"]
-
 _CODE = Path(__file__).with_name("served")
 #: The name under which the code is imported. The Python backend's own folder is in ``sys.path``.
 _MODULE = "constructs_triton_stand_ins"

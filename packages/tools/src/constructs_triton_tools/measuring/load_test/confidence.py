@@ -10,16 +10,6 @@ from enum import StrEnum
 from functools import cache
 from math import exp, lgamma, log, log1p
 
-__all__ = [
-    "Decision",
-    "allowed_over",
-    "decide",
-    "held_confidence",
-    "least_requests",
-    "missed_confidence",
-    "probability_of_at_most",
-]
-
 _MOST_REQUESTS = 100_000
 
 

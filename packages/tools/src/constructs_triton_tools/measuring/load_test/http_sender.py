@@ -18,8 +18,6 @@ from constructs_triton_tools.measuring.load_test.samples import OK, count_tokens
 if TYPE_CHECKING:
     import aiohttp
 
-__all__ = ["HttpSender", "Signer"]
-
 _SHOWN_BYTES = 300
 # SageMaker ends a response stream after 8 minutes.
 _STREAM_SECONDS = 490

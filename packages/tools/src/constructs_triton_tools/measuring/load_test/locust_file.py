@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from constructs_triton_client import Invocation
 
-__all__ = ["format_locustfile"]
-
 _TEMPLATE = '''\
 """Load test of the SageMaker endpoint {endpoint}. Written by `constructs-triton load-test --export-locust`.
 

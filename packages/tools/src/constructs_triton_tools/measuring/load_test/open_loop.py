@@ -15,8 +15,6 @@ from constructs_triton_tools.measuring.load_test.prepared_requests import Prepar
 from constructs_triton_tools.measuring.load_test.samples import OK, Recording, Sample, StreamTimes
 from constructs_triton_tools.measuring.load_test.step import StepSettings
 
-__all__ = ["IsDecided", "LiveFigures", "NoteEvent", "OpenLoop", "Send", "SendStream", "due_times"]
-
 #: Sends one request and returns its HTTP status (0: no response) and, after an error, a message.
 Send = Callable[[PreparedRequest], Coroutine[Any, Any, tuple[int, str]]]
 #: Takes the time at which an event arrived and its tokens; ``None`` if the event does not have their number.

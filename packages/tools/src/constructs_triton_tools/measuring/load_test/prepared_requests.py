@@ -10,8 +10,6 @@ from constructs_triton_client import HttpTransport, Invocation, SageMakerTranspo
 from constructs_triton_client.transports.http_transport import container_headers, container_path
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["PreparedRequest", "SigningScope", "prepare"]
-
 # What a signature consists of, and what boto3 adds for each attempt. The rest of the headers stays.
 _RENEWED = {"authorization", "x-amz-date", "x-amz-security-token"}
 _PER_ATTEMPT = {"amz-sdk-invocation-id", "amz-sdk-request", "user-agent", "content-length"}

@@ -16,8 +16,6 @@ from constructs_triton_tools.measuring.load_test.search import HeldSteps
 from constructs_triton_tools.measuring.load_test.step import StepResult
 from constructs_triton_tools.measuring.load_test.stream_figures import StreamFigures
 
-__all__ = ["BenchmarkMetadata", "write_results"]
-
 _LONGEST_LINE = 4096
 _HUNDREDTH = Decimal("0.01")
 _HEADINGS = (

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-__all__ = ["OK", "Recording", "Sample", "StreamTimes", "count_tokens", "percentile_ms"]
-
 OK = 200
 
 

@@ -15,8 +15,6 @@ from math import inf
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.load_test.step import StepResult, Verdict
 
-__all__ = ["GENERATOR_WAS_BUSY", "NO_HIGHER_RATE", "HeldSteps", "Search"]
-
 NO_HIGHER_RATE = "no higher load was tried"
 GENERATOR_WAS_BUSY = "the generator was the bottleneck"
 

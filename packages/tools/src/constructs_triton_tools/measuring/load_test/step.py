@@ -18,8 +18,6 @@ from constructs_triton_tools.measuring.load_test.stream_figures import (
     compute_figures,
 )
 
-__all__ = ["Limits", "StepResult", "StepSettings", "Verdict", "evaluate"]
-
 #: A 99th percentile of fewer requests rests on fewer than ten of them.
 REQUESTS_FOR_P99 = 1000
 # The generator is busy above this share of one CPU: what it measures is then partly itself.

@@ -20,8 +20,6 @@ from constructs_triton_tools.measuring.load_test.prepared_requests import Prepar
 from constructs_triton_tools.measuring.load_test.samples import Recording
 from constructs_triton_tools.measuring.load_test.step import Limits, StepResult, StepSettings, evaluate
 
-__all__ = ["StepRunner"]
-
 _SHOW_EVERY_SECONDS = 0.5
 _RECORD = "constructs_triton_tools.measuring.load_test.step_runner:record_share"
 Show = Callable[[float, float, LiveFigures], None]

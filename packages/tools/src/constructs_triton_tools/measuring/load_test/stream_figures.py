@@ -16,8 +16,6 @@ from typing import Any
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.load_test.samples import Recording, Sample, StreamTimes, percentile_ms
 
-__all__ = ["StreamFigures", "StreamLimits", "compute_figures"]
-
 EVENTS, TOKENS = "events", "tokens"
 
 

@@ -11,8 +11,6 @@ from constructs_triton_client.server_sent_events import EventReader
 from constructs_triton_client.transports.event_stream_body import UnreadBytes
 from constructs_triton_core.errors import InvocationError, ResponseDecodingError
 
-__all__ = ["StreamReader"]
-
 _EVENT_STREAM = "application/vnd.amazon.eventstream"
 
 

@@ -10,8 +10,6 @@ from constructs_triton_core.errors import InvalidValueError, InvocationError, Lo
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_tools.local.gateway_query import ask_gateway
 
-__all__ = ["Target", "describe_target", "find_stand_ins"]
-
 
 @dataclass(frozen=True, slots=True)
 class Target:

@@ -14,20 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "BLUE",
-    "GREEN",
-    "GREY",
-    "ORANGE",
-    "PALETTE",
-    "RED",
-    "check_path",
-    "draw",
-    "draw_panels",
-    "set_plain_ticks",
-    "shortened",
-]
-
 # The palette of Okabe and Ito, which people with color blindness can tell apart.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8A8A8A"
 PALETTE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#7A5195", GREY, "#000000")

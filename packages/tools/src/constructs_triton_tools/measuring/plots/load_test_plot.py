@@ -24,8 +24,6 @@ from constructs_triton_tools.measuring.plots.figure import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_load_test"]
-
 _MARKS = {Verdict.HELD: ("o", "held"), Verdict.NOT_HELD: ("X", "not held"), Verdict.VOID: ("$?$", "void")}
 
 

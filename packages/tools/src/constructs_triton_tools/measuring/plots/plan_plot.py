@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-__all__ = ["plot_measurements", "plot_plans"]
-
 _LABELS = {
     "invocations_per_minute": "invocations per minute and instance",
     "concurrency": "open streams of an instance",

@@ -11,8 +11,6 @@ from constructs_triton_tools.planning.simulation_result import Simulation
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_simulation"]
-
 _TWO_DAYS = 2 * 24 * 60
 
 

@@ -23,8 +23,6 @@ from constructs_triton_tools.measuring.tuning.racing import Outcome, Trial
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_tuning"]
-
 _PANELS = (
     "Rate held: rounds, mean and 95%",
     "Latency against rate, every step",

@@ -9,8 +9,6 @@ from typing import Any
 from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings, SearchSpace
 from constructs_triton_tools.measuring.tuning.racing import Outcome, Race
 
-__all__ = ["count_candidates", "search"]
-
 _MISSES = 2
 _PASSES = 2
 _ENDS_AXIS = (Outcome.WRONG, Outcome.REFUSED)

@@ -24,8 +24,6 @@ from constructs_triton_tools.measuring.tuning.racing import (
 )
 from constructs_triton_tools.measuring.tuning.servers import CandidateServers, RunningCandidate
 
-__all__ = ["Bench", "BenchStep"]
-
 LEAD_SECONDS = 0.8
 _DECIDE_EVERY = 50
 # A busy machine is often idle again after some seconds.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-__all__ = ["Candidate", "ModelSettings", "SearchSpace"]
-
 #: The largest batch that is tried.
 LARGEST_BATCH = 128
 

@@ -14,8 +14,6 @@ from statistics import mean, stdev
 
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["Comparison", "ComparisonVerdict", "compare_rounds"]
-
 # Student's t with 1, 2, 3 ... degrees of freedom, for 95%: scipy.stats.t.ppf(0.975, degrees).
 _T = (
     *(12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788),

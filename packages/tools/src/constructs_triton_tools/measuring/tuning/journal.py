@@ -17,8 +17,6 @@ from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.regular_files import read_regular
 
-__all__ = ["Journal"]
-
 _MOST_BYTES = 64 << 20
 
 

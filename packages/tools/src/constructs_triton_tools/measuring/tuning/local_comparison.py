@@ -33,8 +33,6 @@ from constructs_triton_tools.measuring.tuning.servers import CandidateServers
 from triton_model_check.artifacts.environments.placement import with_environments
 from triton_model_check.model_repository import ModelRepository
 
-__all__ = ["compare_repositories"]
-
 _FIRST, _SECOND = Candidate.of(first=ModelSettings()), Candidate.of(second=ModelSettings())
 
 

@@ -17,8 +17,6 @@ from constructs_triton_tools.local.server.installation import find_installation
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
 from triton_model_check.model_config.backends import infer_backend
 
-__all__ = ["Machine", "check_backends", "describe_server", "read_machine"]
-
 _CPU_INFO = Path("/proc/cpuinfo")
 _QUERY = ("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
 _QUERY_SECONDS = 20

@@ -11,8 +11,6 @@ from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.loaded_config import complete
 from triton_model_check.model_config.target import Target
 
-__all__ = ["find_space", "read_settings", "write_settings"]
-
 #: The parameter that sets the threads of one instance.
 _THREADS = {"onnxruntime": "intra_op_thread_count", "openvino": "INFERENCE_NUM_THREADS"}
 #: They batch by themselves, and a token's latency is not that of a request.

@@ -10,8 +10,6 @@ from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.local.options import LocalRunOptions
 
-__all__ = ["ComparisonOptions", "TuneOptions"]
-
 _STEP_SECONDS = RangeLimit(1, 600)
 
 

@@ -15,8 +15,6 @@ from constructs_triton_tools.measuring.tuning.comparison import Comparison, Comp
 from constructs_triton_tools.measuring.tuning.racing import Outcome, Trial
 from constructs_triton_tools.measuring.tuning.rounds import Round
 
-__all__ = ["Facts", "TuneResult", "choose", "compare_finalists", "find_notes"]
-
 # The simplest candidate within this share of the best wins.
 _NEARLY_BEST = 0.97
 _CHANGED = 1.18

@@ -19,8 +19,6 @@ from constructs_triton_functions.verification.comparison import differences
 if TYPE_CHECKING:
     from constructs_triton_client import SageMakerTransport
 
-__all__ = ["REQUESTS", "compare_outputs", "record_outputs"]
-
 #: Distinct requests that are compared.
 REQUESTS = 32
 

@@ -23,14 +23,6 @@ from triton_model_check.model_repository import ModelRepository
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "Inputs",
-    "draw_requests",
-    "encode_inputs",
-    "find_only_model",
-    "find_spaces",
-]
-
 Inputs = Mapping[str, "NDArray[Any]"]
 
 

@@ -19,17 +19,6 @@ from constructs_triton_tools.measuring.tuning.candidates import Candidate
 if TYPE_CHECKING:
     from constructs_triton_tools.measuring.load_test.open_loop import LiveFigures
 
-__all__ = [
-    "CandidateRefusedError",
-    "Measure",
-    "MeasuredStep",
-    "Outcome",
-    "Race",
-    "SearchStoppedError",
-    "Trial",
-    "TuneListener",
-]
-
 # A candidate must hold this many times the best rate.
 _GAIN = 1.08
 _RISE, _PRECISION, _BACK, _AGAIN = 1.4, 1.2, 1.07, 1.12

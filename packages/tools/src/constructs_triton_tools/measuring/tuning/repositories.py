@@ -17,8 +17,6 @@ from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_repository import ModelRepository
 
-__all__ = ["TunedRepository"]
-
 # A smaller file is copied, so that a model may write into it.
 _LINKED_BYTES = 1 << 20
 

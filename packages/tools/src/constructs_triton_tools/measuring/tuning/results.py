@@ -20,8 +20,6 @@ from constructs_triton_tools.measuring.tuning.repositories import TunedRepositor
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.text import format_model_config
 
-__all__ = ["write_tuning"]
-
 REPORT, PICTURE, BENCHMARK = "report.md", "report.svg", "benchmark.csv"
 _FIRST_WORDS = "Written by `constructs-triton tune`"
 _LIMITS = (

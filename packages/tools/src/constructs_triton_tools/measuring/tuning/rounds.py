@@ -15,8 +15,6 @@ from constructs_triton_tools.measuring.tuning.bench import LEAD_SECONDS
 from constructs_triton_tools.measuring.tuning.candidates import Candidate
 from constructs_triton_tools.measuring.tuning.racing import Measure, MeasuredStep, Outcome, Race
 
-__all__ = ["Schedule", "choose_finalists", "find_crossing", "measure_rounds"]
-
 _NEAR_BEST = 0.8
 _STEP = 1.1
 _MOST_STEPS = 8

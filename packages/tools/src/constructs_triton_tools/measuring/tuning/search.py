@@ -50,8 +50,6 @@ from constructs_triton_tools.measuring.tuning.servers import CandidateServers
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 
-__all__ = ["BatchingFaultError", "Tuning", "tune"]
-
 
 @takes(TuneOptions)
 def tune(

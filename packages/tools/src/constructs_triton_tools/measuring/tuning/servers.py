@@ -19,8 +19,6 @@ from constructs_triton_tools.measuring.tuning.machine import Machine
 from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
 
-__all__ = ["CandidateServers", "RunningCandidate"]
-
 _NAME = "tune"
 _REASON_LENGTH = 300
 

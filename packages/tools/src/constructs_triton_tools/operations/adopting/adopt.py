@@ -28,8 +28,6 @@ from constructs_triton_tools.operations.adopting.stack.whole_stack import add_st
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["SWITCHES", "adopt_endpoint"]
-
 SWITCHES: tuple[Switch, ...] = get_args(Switch)
 
 

@@ -13,8 +13,6 @@ from constructs_triton_core.untrusted.budget import UnpackBudget
 from constructs_triton_tools.operations.adopting.reading import RecordingReader
 from triton_model_check.untrusted.tar_reader import UnpackLimits
 
-__all__ = ["Downloads"]
-
 _CHUNK_BYTES = 1 << 20
 _MOST_TIMES = 10
 #: Archives under one prefix that are checked.

@@ -8,8 +8,6 @@ from typing import Any
 
 from constructs_triton_tools.operations.adopting.python_text import Call, Expression, call, literal
 
-__all__ = ["Answer", "Options", "code_of", "duration", "options_of", "words_of"]
-
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 #: What the name of a property leaves out.
 _ENDING = re.compile(r"(?:Required)?(?:In(?:Seconds|GB|Mb))?$")

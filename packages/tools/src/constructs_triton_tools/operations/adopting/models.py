@@ -21,8 +21,6 @@ from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.archive_inspection import OUTLINE_BYTES, inspect_archive
 from triton_model_check.model_repository.repository import ModelRepository
 
-__all__ = ["AdoptedModels", "ModelReader"]
-
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _ARCHIVE = ".tar.gz"
 #: Errors with the same code; a thousand archives may have a thousand each.

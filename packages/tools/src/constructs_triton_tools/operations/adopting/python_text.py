@@ -6,8 +6,6 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Call", "Items", "assignment", "call", "called", "free_name", "literal", "quoted", "render"]
-
 _WIDTH, _INDENT = 88, "    "
 
 

@@ -15,8 +15,6 @@ from constructs_triton_tools.operations.adopting.secrets import masked
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["RecordingReader", "reading_policy"]
-
 _PERMISSIONS = {
     "application-autoscaling": "DescribeScalableTargets DescribeScalingPolicies DescribeScheduledActions",
     "cloudwatch": "DescribeAlarms",

@@ -11,8 +11,6 @@ from constructs_triton_tools.operations.adopting.members import Answer, code_of
 from constructs_triton_tools.operations.adopting.running_endpoint import RunningEndpoint
 from constructs_triton_tools.operations.component_state import specifications_of
 
-__all__ = ["Switch", "obstacles", "refuse_unknown_members"]
-
 #: How the app takes the place of the endpoint.
 Switch = Literal["take-over", "import", "new-endpoint"]
 #: The members of answers that the app carries over or does not need. All others are problems.

@@ -15,8 +15,6 @@ from constructs_triton_tools.operations.adopting.stack.app_text import stack_nam
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
 from constructs_triton_tools.operations.component_state import specifications_of
 
-__all__ = ["report_text"]
-
 #: A role with more actions is described by their services.
 _MOST_ACTIONS = 20
 _READABLE = (

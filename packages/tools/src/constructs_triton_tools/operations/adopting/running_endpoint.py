@@ -15,8 +15,6 @@ from constructs_triton_tools.operations.adopting.reading import RecordingReader
 from constructs_triton_tools.operations.component_state import specifications_of
 from constructs_triton_tools.operations.status import describe_endpoint, scalable_targets, watches
 
-__all__ = ["RunningEndpoint", "RunningRole", "read_running_endpoint"]
-
 _SCALING = "application-autoscaling"
 _STACK = "aws:cloudformation:stack-name"
 Answers = Sequence[Answer]

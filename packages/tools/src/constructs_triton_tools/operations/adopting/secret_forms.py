@@ -10,8 +10,6 @@ import math
 import re
 from collections import Counter
 
-__all__ = ["has_secret_form", "looks_random"]
-
 #: Beginnings that their issuers publish, so that scanners find a token by them. A name may begin with one of
 #: the second group, such as hf_transfer, so only letters and digits may follow there.
 _ISSUED = re.compile(

@@ -14,8 +14,6 @@ from typing import Any
 from constructs_triton_tools.operations.adopting.members import words_of
 from constructs_triton_tools.operations.adopting.secret_forms import has_secret_form, looks_random
 
-__all__ = ["MASK", "is_secret", "masked"]
-
 MASK = "***"
 
 #: Words of names, as in HF_TOKEN, apiKey or DB_PASSWORD.

@@ -12,8 +12,6 @@ from constructs_triton_tools.aws.waiting import wait_for
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["AwsCalls"]
-
 _POLL_SECONDS = 15
 
 

@@ -12,8 +12,6 @@ from typing import Any
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.regular_files import read_json
 
-__all__ = ["STARTED", "STARTING", "STOPPED", "STOPPING", "SavedEndpoint", "read_saved", "write_saved"]
-
 #: ``stopping`` and ``starting`` are written before the first change in AWS, the others after the last one.
 STOPPING, STOPPED, STARTING, STARTED = "stopping", "stopped", "starting", "started"
 _PHASES = (STOPPING, STOPPED, STARTING, STARTED)

@@ -11,8 +11,6 @@ from constructs_triton_tools.operations.status import describe_endpoint
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
 from constructs_triton_tools.operations.stopping.saved_endpoint import STOPPING, SavedEndpoint
 
-__all__ = ["read_endpoint"]
-
 _STACK_TAG = "aws:cloudformation:stack-name"
 _TARGET = (
     "ServiceNamespace",

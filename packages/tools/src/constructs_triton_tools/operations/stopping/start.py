@@ -21,8 +21,6 @@ from constructs_triton_tools.operations.stopping.saved_endpoint import (
 )
 from constructs_triton_tools.operations.stopping.stop import check_endpoint_config
 
-__all__ = ["start_endpoint"]
-
 _SCALING = "application-autoscaling"
 Request = Mapping[str, Any]
 _ONCE = re.compile(r"at\((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\)")

@@ -17,8 +17,6 @@ from constructs_triton_tools.operations.stopping.saved_endpoint import (
 )
 from constructs_triton_tools.operations.stopping.snapshot import read_endpoint
 
-__all__ = ["check_endpoint_config", "prepare_stop", "stop_endpoint"]
-
 
 def prepare_stop(aws: AwsCalls, name: str, path: Path, *, force: bool = False) -> SavedEndpoint:
     """Return what the file will hold. A stop or start that failed goes on with its own file.

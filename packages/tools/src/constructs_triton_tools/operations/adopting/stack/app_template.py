@@ -7,8 +7,6 @@ import builtins
 import keyword
 from collections.abc import Mapping
 
-__all__ = ["APP", "MODULES", "RESERVED_IDS", "RESERVED_NAMES"]
-
 #: Modules of aws_cdk by the names that the app gives them.
 MODULES: Mapping[str, str] = {
     "appscaling": "aws_applicationautoscaling",

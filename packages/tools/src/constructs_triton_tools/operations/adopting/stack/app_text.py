@@ -9,8 +9,6 @@ from constructs_triton_tools.operations.adopting.running_endpoint import Running
 from constructs_triton_tools.operations.adopting.stack.app_template import APP, MODULES
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
 
-__all__ = ["TEST_TEXT", "app_text", "imported_text", "stack_name"]
-
 _INDENT = " " * 8
 _WIDTH = 88
 

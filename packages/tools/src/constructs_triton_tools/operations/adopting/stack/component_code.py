@@ -21,8 +21,6 @@ from constructs_triton_tools.operations.adopting.stack.variant_code import (
 from constructs_triton_tools.operations.component_state import specifications_of
 from triton_model_check.facts.images import version_of_image
 
-__all__ = ["add_component_endpoint"]
-
 
 def add_component_endpoint(code: StackCode, repositories: Repositories, naming: Options) -> str:
     """Add the endpoint, its components and their scaling; return the variable of the endpoint."""

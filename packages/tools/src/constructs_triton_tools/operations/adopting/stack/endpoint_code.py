@@ -24,8 +24,6 @@ from constructs_triton_tools.operations.adopting.stack.variant_code import (
 )
 from triton_model_check.facts.images import version_of_image
 
-__all__ = ["add_endpoint"]
-
 #: What a variant takes from its endpoint unless it sets its own, and what the endpoint must have.
 _FROM_FIRST = ("model_repository", "instance_type")
 

@@ -6,8 +6,6 @@ from constructs_triton_tools.operations.adopting.members import Answer, Options,
 from constructs_triton_tools.operations.adopting.python_text import Items, call, literal
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
 
-__all__ = ["endpoint_options", "host_options"]
-
 
 def host_options(code: StackCode, network: Answer) -> Options:
     """Return network, encryption and metrics; ``network`` is the answer that has VPC and isolation."""

@@ -9,8 +9,6 @@ from constructs_triton_tools.operations.adopting.models import AdoptedModels, Mo
 from constructs_triton_tools.operations.adopting.python_text import Call, call, literal, quoted
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
 
-__all__ = ["Repositories"]
-
 _IN_BUCKET = {"bucket": "from_bucket", "files": "from_s3_prefix", "prefix": "from_archive_prefix"}
 
 

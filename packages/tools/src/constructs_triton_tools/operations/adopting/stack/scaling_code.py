@@ -9,8 +9,6 @@ from constructs_triton_tools.operations.adopting.members import Answer, Options,
 from constructs_triton_tools.operations.adopting.python_text import Call, Items, call, literal, quoted
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
 
-__all__ = ["add_scaling"]
-
 _INVOCATIONS, _CONCURRENT = "target_invocations_per_minute", "target_concurrent_requests"
 _PREDEFINED = {
     "SageMakerVariantInvocationsPerInstance": ("scale_on_invocations_per_instance", _INVOCATIONS),

@@ -19,8 +19,6 @@ from constructs_triton_tools.operations.adopting.running_endpoint import Running
 from constructs_triton_tools.operations.adopting.secrets import is_secret
 from constructs_triton_tools.operations.adopting.stack.app_template import RESERVED_IDS, RESERVED_NAMES
 
-__all__ = ["StackCode"]
-
 _LONGEST_NAME = 63
 _KEY_ARN = re.compile(r"arn:[a-z-]+:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
 _KEY_ID = re.compile(r"(?:mrk-)?[0-9a-f][0-9a-f-]{10,40}")

@@ -18,17 +18,6 @@ from triton_model_check.facts import images
 from triton_model_check.facts.environment import variables
 from triton_model_check.facts.inference_ami import default_inference_ami
 
-__all__ = [
-    "ami_options",
-    "container_options",
-    "fleet_options",
-    "instance_options",
-    "machine_options",
-    "model_option",
-    "routing_options",
-    "timeout_options",
-]
-
 _ECR = re.compile(
     r"(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.([a-z.]+)/([^:@]+)(?::([\w.-]+)|@(sha256:[0-9a-f]{64}))?"
 )

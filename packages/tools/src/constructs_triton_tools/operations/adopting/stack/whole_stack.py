@@ -11,8 +11,6 @@ from constructs_triton_tools.operations.adopting.stack.endpoint_code import add_
 from constructs_triton_tools.operations.adopting.stack.repositories import Repositories
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
 
-__all__ = ["add_stack"]
-
 
 def add_stack(code: StackCode, models: ModelReader, switch: Switch) -> None:
     """Add all statements. Without an app, there are none, and the reason is a final problem."""
