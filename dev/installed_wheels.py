@@ -23,13 +23,19 @@ class CommandError(Exception):
 def run(
     *command: str | Path, cwd: Path, variables: Mapping[str, str] | None = None, exit_code: int = 0
 ) -> str:
-    """Run a command without the checkout's modules, and return what it prints.
+    """Run a command without the checkout's modules and variables of pytest, and return what it prints.
+
+    With them, a pytest that it starts would take itself for a worker of this one, and not report.
 
     Raises:
         CommandError: the exit code is another one.
     """
     removed = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV")
-    environment = {name: value for name, value in os.environ.items() if name not in removed}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in removed and not name.startswith("PYTEST_")
+    }
     done = subprocess.run(
         command,
         cwd=cwd,

@@ -158,9 +158,9 @@ def test_make_demo_and_deploy_on_a_clone(clone: Path, tmp_path: Path) -> None:
     with SimulatedAccount() as account:
         for words in (
             ("bootstrap", f"aws://{account.api.account}/us-east-1"),
-            ("deploy", "--app", app, "--require-approval", "never"),
+            ("deploy", "--require-approval", "never"),
         ):
-            done = account.run_cdk(cdk, *words, cwd=clone)
+            done = account.run_cdk(cdk, *words, "--app", app, cwd=clone)
             assert done.returncode == 0, done.stdout
         found = account.client("sagemaker").list_endpoints()["Endpoints"]
         assert {each["EndpointName"]: each["EndpointStatus"] for each in found} == {
