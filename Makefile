@@ -173,7 +173,8 @@ MODULES ?= *.wire.*
 MUTATION := build/mutation/$(PACKAGE)
 mutants: $(INSTALLED) $(NODE_INSTALLED) ## change a package in small ways and count the changes that no test notices
 	rm -rf $(MUTATION) && mkdir -p $(MUTATION)
-	cp -r $(addprefix $(CURDIR)/,packages/$(PACKAGE)/src packages tests conftest.py pyproject.toml) $(MUTATION)
+	cp -r packages tests conftest.py pyproject.toml $(MUTATION)
+	cp -r packages/$(PACKAGE)/src $(MUTATION)
 	cd $(MUTATION) && set -f && mutmut run $(MODULES)
 	@cd $(MUTATION) && mutmut results --all true | $(CURDIR)/$(BIN)/python $(CURDIR)/dev/mutation_score.py
 
