@@ -98,10 +98,7 @@ def test_each_option_changes_one_setting(
         ("--memory-limit=-3", "--memory-limit: must be"),
         ("--startup-timeout=-1", "--startup-timeout: must be a number, at least 0.001 seconds, got '-1'"),
         ("--startup-timeout=soon", "--startup-timeout: must be a number, at least 0.001 seconds, got 'soon'"),
-        (
-            "--stand-in=resnet",
-            "--stand-in: must have the form NAME=PATH, got 'resnet'; write for example",
-        ),
+        ("--stand-in=resnet", "--stand-in: must have the form NAME=PATH, got 'resnet'; write for example"),
         ("--stand-in==a.onnx", "--stand-in: must have the form NAME=PATH"),
         ("--image=e=", "--image: must have the form NAME=IMAGE, got 'e='; write for example digits="),
         ("--invocation-timeout=0", "--invocation-timeout: must be a number, at least"),
