@@ -10,8 +10,6 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -95,30 +93,13 @@ class Child:
         return self.process.returncode, printed, errors
 
 
-@contextmanager
-def connected(path: str) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(5)
-        client.connect(path)
-        yield client
-
-
 def call(path: Path) -> bytes:
     """What the program answers at this socket."""
-    with connected(str(path)) as client:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(5)
+        client.connect(str(path))
         client.sendall(b"ping")
         return client.recv(100)
-
-
-@needs_seccomp
-def test_the_servers_bind_becomes_a_unix_socket(tmp_path: Path) -> None:
-    """The program that binds 0.0.0.0 answers at the socket file, and no TCP port is open."""
-    child = Child(tmp_path)
-    child.answer_until_listening()
-    with socket.socket() as client:
-        assert client.connect_ex(("127.0.0.1", PORT)) != 0
-    assert call(tmp_path / SOCKET_NAME) == b"PING"
-    assert child.finish() == (0, "", "")
 
 
 #: Tries to bind another socket, and prints the error.
@@ -195,11 +176,13 @@ def test_without_the_right_to_read_the_first_bind_is_the_front_ends(
 
 
 @needs_seccomp
-def test_a_restarted_server_gets_the_same_path(tmp_path: Path) -> None:
-    """The socket file of a server that has ended does not stop the next one."""
+def test_the_servers_bind_becomes_a_unix_socket(tmp_path: Path) -> None:
+    """The program answers at the socket file and on no TCP port, also after a server that has ended."""
     for _ in range(2):
         child = Child(tmp_path)
         child.answer_until_listening()
+        with socket.socket() as client:
+            assert client.connect_ex(("127.0.0.1", PORT)) != 0
         assert call(tmp_path / SOCKET_NAME) == b"PING"
         assert child.finish() == (0, "", "")
 
