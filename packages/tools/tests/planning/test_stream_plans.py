@@ -120,12 +120,8 @@ def test_columns_of_streams_are_read(tmp_path: Path) -> None:
     (row,) = read_measurements(path)
     assert row == measured(concurrency=Decimal(4), between_tokens_ms=None, token_unit="events")
     found = plan(row).to_dict()
-    assert (found["concurrency"], found["token_unit"], found["target_concurrent_requests"]) == (
-        4,
-        "events",
-        2,
-    )
-    assert found["cost_per_million_tokens"] == 5.5556
+    expected = {"concurrency": 4, "token_unit": "events", "target_concurrent_requests": 2}
+    assert found.items() >= {**expected, "cost_per_million_tokens": 5.5556}.items()
     assert "between_tokens_ms" not in found
 
 
