@@ -170,6 +170,14 @@ class _Client:
         raise InvocationError("endpoint e: failed; see the log")
 
 
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the command asks of a client that takes the place of ours."""
+    monkeypatch.setattr(client, "TritonClient", _Client)
+    _Client.calls.clear()
+    return _Client.calls
+
+
 @pytest.mark.parametrize(
     ("options", "changed"),
     [
@@ -185,32 +193,22 @@ class _Client:
     ],
 )
 def test_each_option_reaches_the_client(
-    monkeypatch: pytest.MonkeyPatch, options: list[str], changed: dict[str, Any]
+    calls: list[Any], monkeypatch: pytest.MonkeyPatch, options: list[str], changed: dict[str, Any]
 ) -> None:
     """An option that is not given is None, so that boto3 decides."""
-    monkeypatch.setattr(client, "TritonClient", _Client)
     monkeypatch.setattr(invoke, "make_session", lambda region, _profile: region)
-    _Client.calls.clear()
     assert main(["invoke", "e", "--input", "x=1:FP32", *options]) == 1
     names = ("endpoint_url", "session", "target_model", "index", "inference_component")
-    assert _Client.calls[0] == ("made", ("e",), {**dict.fromkeys(names), "wake_timeout": 0, **changed})
+    assert calls[0] == ("made", ("e",), {**dict.fromkeys(names), "wake_timeout": 0, **changed})
 
 
-def test_inputs_and_outputs_reach_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every --input and --output; BF16 is the only datatype that an array does not have."""
-    monkeypatch.setattr(client, "TritonClient", _Client)
-    _Client.calls.clear()
+def test_inputs_and_outputs_reach_the_client(calls: list[Any]) -> None:
+    """BF16 is the only datatype that an array does not have; the variant is a parameter of the request."""
     words = ["--input", "b=1:BF16", "--input", "a=1:FP32", "--output", "y", "--output", "z"]
     assert main(["invoke", "e", *words]) == 1
-    assert _Client.calls[1] == ("called", ["a", "b"], ["y", "z"], {"b": "BF16"}, {})
-
-
-def test_target_variant_reaches_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is a parameter of the request, not of the client."""
-    monkeypatch.setattr(client, "TritonClient", _Client)
-    _Client.calls.clear()
+    assert calls[1] == ("called", ["a", "b"], ["y", "z"], {"b": "BF16"}, {})
     assert main(["invoke", "e", "--input", "x=1:FP32", "--target-variant", "next"]) == 1
-    assert _Client.calls[1][-1] == {"TargetVariant": "next"}
+    assert calls[3][-1] == {"TargetVariant": "next"}
 
 
 BATCH_MESSAGE = (

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import stat
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from null_server import run_null_server
 
 from constructs_triton.cli import main
 from constructs_triton_client import HttpTransport, SageMakerTransport
@@ -40,33 +40,15 @@ NO_ENDPOINT: Answer = (
 @pytest.fixture
 def answering() -> Iterator[Callable[[Answer], str]]:
     """Starts a server that answers every request in the same way, and returns its address."""
-    servers = []
+    with ExitStack() as servers:
 
-    def start(answer: Answer) -> str:
-        status, headers, document = answer
-        body = json.dumps(document).encode()
+        def start(answer: Answer) -> str:
+            server = servers.enter_context(run_null_server())
+            status, server.headers, document = answer
+            server.status, server.answer = lambda _: status, json.dumps(document).encode()
+            return server.url
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["Content-Length"]))
-                self.send_response(status)
-                for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        server = HTTPServer(("127.0.0.1", 0), Handler)
-        servers.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        return f"http://127.0.0.1:{server.server_port}"
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+        yield start
 
 
 def _code(action: Callable[[], Any]) -> int:
