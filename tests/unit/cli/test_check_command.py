@@ -80,7 +80,7 @@ GRAPHDEF = f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}'
         (
             {**MODEL, "m/config.pbtxt": 'name: "\x1b[31m"\nbackend: "python"\n'},
             1,
-            r"m/config.pbtxt:1:7: error",
+            r"m/config.pbtxt:1:1: error",
         ),
     ],
     ids=["misnamed", "hidden", "last line", "import", "escape"],
@@ -204,6 +204,7 @@ _DECOUPLED = HEAD + "model_transaction_policy { decoupled: true }\n"
 
 
 _CLEAN, _SINGLE = "0 errors, 0 warnings: Triton loads it", " on a single-model endpoint of "
+_NOT_SERVED = "1 error, 0 warnings: it cannot be served"
 _AT_ROOT = {"config.pbtxt": HEAD, "1/model.py": CLASS}
 
 
@@ -224,13 +225,9 @@ _AT_ROOT = {"config.pbtxt": HEAD, "1/model.py": CLASS}
             (),
             f'{_CLEAN} on single-model endpoints, one for each of "b" and "m"',
         ),
-        (
-            one(_DECOUPLED),
-            ("--image-version", "24.09"),
-            f'1 error, 0 warnings: it cannot be served{_SINGLE}"m"',
-        ),
+        (one(_DECOUPLED), ("--image-version", "24.09"), f'{_NOT_SERVED}{_SINGLE}"m"'),
         (_AT_ROOT, ("--archive",), f"{_CLEAN} on a multi-model endpoint"),
-        (_AT_ROOT, (), "1 error, 0 warnings: it cannot be served"),
+        (_AT_ROOT, (), _NOT_SERVED),
     ],
 )
 def test_endpoint_is_derived_from_the_folder(
@@ -267,13 +264,10 @@ def test_answers_of_the_server_are_printed_below_the_findings(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--gpus", "-1"], "argument --gpus: must be a whole number, at least 0, got '-1'\n"),
-        (["--gpus", "abc"], "argument --gpus: must be a whole number, at least 0, got 'abc'\n"),
-        (
-            ["--image-version", "new"],
-            'argument --image-version: must be a Triton release (year and month), got "new"',
-        ),
-        (["--endpoint", "both"], "argument --endpoint: must be one of its choices, got 'both'; choose from"),
+        (["--gpus", "-1"], "--gpus: must be a whole number, at least 0, got '-1'\n"),
+        (["--gpus", "abc"], "--gpus: must be a whole number, at least 0, got 'abc'\n"),
+        (["--image-version", "new"], '--image-version: must be a Triton release (year and month), got "new"'),
+        (["--endpoint", "both"], "--endpoint: must be one of its choices, got 'both'; choose from"),
     ],
 )
 def test_wrong_options_are_reported(
@@ -283,4 +277,4 @@ def test_wrong_options_are_reported(
     with pytest.raises(SystemExit) as ended:
         main(["check", ".", *options])
     assert ended.value.code == 2
-    assert message in capsys.readouterr().err
+    assert f"argument {message}" in capsys.readouterr().err

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from null_server import run_null_server
+from null_server import Received, run_null_server
 
 import constructs_triton_client as client
 from constructs_triton.cli import main
@@ -26,26 +24,16 @@ from constructs_triton_tools.cli.input_values import read_input
 def container() -> Iterator[str]:
     """A container whose model returns every input."""
 
-    class Echo(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            request = decode_request(body, self.headers["Content-Type"])
-            response = encode_response(request.inputs, request=request, model_name="echo")
-            self.send_response(200)
-            self.send_header("Content-Type", response.content_type)
-            self.end_headers()
-            self.wfile.write(response.body)
+    def echo(received: Received) -> bytes:
+        _, headers, body = received
+        request = decode_request(body, headers["Content-Type"])
+        response = encode_response(request.inputs, request=request, model_name="echo")
+        server.content_type = response.content_type
+        return response.body
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Echo)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with run_null_server() as server:
+        server.answer = echo
+        yield server.url
 
 
 def test_invoke_sends_files_and_values_and_prints_json(
@@ -186,9 +174,10 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         (["--region", "eu-west-1"], {"session": "eu-west-1"}),
         (["--target-model", "a.tar.gz"], {"target_model": "a.tar.gz"}),
         (["--index", "s3://b/index.json"], {"index": "s3://b/index.json"}),
+        (["--inference-component", "a"], {"inference_component": "a"}),
         (
-            ["--inference-component", "a", "--wake-timeout", "900"],
-            {"inference_component": "a", "wake_timeout": 900},
+            ["--inference-component", "", "--wake-timeout", "9"],
+            {"inference_component": "", "wake_timeout": 9},
         ),
     ],
 )
@@ -221,14 +210,10 @@ WRONG_SIZE = BATCH_MESSAGE.replace("got [1]", "got [1,2]")
 @pytest.mark.parametrize(
     ("options", "message", "expected"),
     [
-        (
-            [],
-            BATCH_MESSAGE,
-            "error: --input: this model has a batch axis, and the inputs do not; add --batch",
-        ),
-        (["--batch"], BATCH_MESSAGE, f"error: {BATCH_MESSAGE}"),
-        ([], WRONG_SIZE, f"error: {WRONG_SIZE}"),
-        ([], "another error", "error: another error"),
+        ([], BATCH_MESSAGE, "--input: this model has a batch axis, and the inputs do not; add --batch"),
+        (["--batch"], BATCH_MESSAGE, BATCH_MESSAGE),
+        ([], WRONG_SIZE, WRONG_SIZE),
+        ([], "another error", "another error"),
     ],
 )
 def test_a_missing_batch_axis_suggests_the_option(
@@ -246,7 +231,7 @@ def test_a_missing_batch_axis_suggests_the_option(
     monkeypatch.setattr(client, "TritonClient", _Client)
     monkeypatch.setattr(_Client, "infer", infer)
     assert main(["invoke", "e", "--input", "x=1:FP32", *options]) == 1
-    assert capsys.readouterr().err == f"{expected}\n"
+    assert capsys.readouterr().err == f"error: {expected}\n"
 
 
 def test_stream_prints_each_event(capsys: pytest.CaptureFixture[str]) -> None:

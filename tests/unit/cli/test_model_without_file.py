@@ -135,10 +135,7 @@ TENSORS = ("--input", "a:FP32:1", "--output", "b:FP32:1")
         ((*PYTHON, "a/b", *TENSORS), "name: must be usable as the name of a folder, got 'a/b'"),
         ((*PYTHON, "a", *TENSORS, "--name", "b"), "--name: with --backend, the first argument is the name"),
         ((*PYTHON, "a", *TENSORS, "--step", "b"), "only an ensemble has steps; add --backend ensemble"),
-        (
-            (*NEW, "second.onnx", "--decoupled"),
-            "only a Python model can be written as a stream; add --backend",
-        ),
+        ((*NEW, "second.onnx", "--decoupled"), "only a Python model can be written as a stream; add"),
         ((*ENSEMBLE, "e", "--step", "first", "--decoupled"), "--decoupled: only a Python model"),
         ((*PYTHON, "a", "--input", "a:BF16:1", "--output", "b:FP32:1"), 'tensor "a": NumPy has no BF16'),
         ((*PYTHON, "a", *TENSORS, "--dynamic-batching", "5ms"), "has no effect, because max_batch_size is 0"),

@@ -221,21 +221,20 @@ def test_cron_schedule_uses_the_start_and_the_time_zone() -> None:
     assert desired(run([0] * 40, schedules=(action,)))[29:31] == [1, 5]
 
 
+AT_FIFTY = {"policies": (TargetTracking(target=50),)}
+
+
 @pytest.mark.parametrize(
     ("scaling", "load", "sentence"),
     [
         ({}, [50] * 5, "No minute is above capacity."),
         ({}, [50, 350], "No policy adds instances: add a policy, or raise min_capacity to 4."),
         (
-            {"policies": (TargetTracking(target=50),), "max_capacity": 2},
+            {**AT_FIFTY, "max_capacity": 2},
             [50] * 20 + [400] * 40,
             "max_capacity 2 is too low for the peak: raise it to at least 4.",
         ),
-        (
-            {"policies": (TargetTracking(target=50),)},
-            [300] * 20,
-            "The first minutes need 3 instances: start with as many.",
-        ),
+        (AT_FIFTY, [300] * 20, "The first minutes need 3 instances: start with as many."),
         (
             {"policies": (TargetTracking(target=95),), "initial_instance_count": 2},
             [150] * 30 + list(range(170, 300, 6)),

@@ -223,30 +223,23 @@ def test_endpoint_that_vanishes_is_reported(
 def test_endpoint_that_another_program_created_stays(
     account: NightAccount, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Stop does not delete it; start restores its scaling, unless its configuration is another one."""
+    """Stop deletes none of them; start restores the scaling of one that serves with our configuration."""
     before = account.state()
     assert stop() == 0
     account.sagemaker.create_endpoint(EndpointName=NAME, EndpointConfigName="config-1", Tags=before["tags"])
     assert stop() == 2
     assert "another program created it after it was stopped" in capsys.readouterr().err
+    account.set_status("Failed")
+    assert start() == 2
+    assert "has status Failed and was created by another program" in capsys.readouterr().err
+    assert account.exists()
+    account.set_status("InService")
     account.described["EndpointConfigName"] = "config-2"
     assert start() == 2
     assert "has configuration config-2, and digits.stopped.json has config-1" in capsys.readouterr().err
     account.described.pop("EndpointConfigName")
     assert start() == 0
     assert account.state() == before
-
-
-def test_failed_endpoint_of_another_program_stays(
-    account: NightAccount, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Start deletes only what an earlier start created."""
-    assert stop() == 0
-    account.sagemaker.create_endpoint(EndpointName=NAME, EndpointConfigName="config-1")
-    account.set_status("Failed")
-    assert start() == 2
-    assert "has status Failed and was created by another program" in capsys.readouterr().err
-    assert account.exists()
 
 
 def test_second_stop_and_start_change_nothing(

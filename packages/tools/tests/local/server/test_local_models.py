@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import io
 import os
-import tarfile
 from pathlib import Path
 
 import pytest
+from fake_container import write_archive
 
 from constructs_triton_core.errors import ArchiveError, LocalEndpointError, MissingDependencyError
 from constructs_triton_tools.local.server import local_model
@@ -145,17 +144,9 @@ def test_exact_runs_start_what_the_machine_can_run(tmp_path: Path) -> None:
     assert fitted_environment({}, 2, print, is_exact=True) == {}
 
 
-def _tar(path: Path, name: str) -> Path:
-    with tarfile.open(path, "w:gz") as tar:
-        member = tarfile.TarInfo(name)
-        member.size = 1
-        tar.addfile(member, io.BytesIO(b"x"))
-    return path
-
-
 def test_unpacks_the_root_of_the_archive(tmp_path: Path) -> None:
     """The archive's root becomes the folder."""
-    unpack(_tar(tmp_path / "a.tar.gz", "m/1/model.py"), tmp_path / "opt" / "ml" / "model")
+    unpack(write_archive(tmp_path / "a.tar.gz", {"m/1/model.py": b"x"}), tmp_path / "opt" / "ml" / "model")
     assert (tmp_path / "opt" / "ml" / "model" / "m" / "1" / "model.py").read_text() == "x"
 
 
@@ -165,17 +156,17 @@ def test_other_files_are_rejected_and_leave_nothing(tmp_path: Path, fault: str) 
     archive = tmp_path / "a.tar.gz"
     match fault:
         case "escape":
-            _tar(archive, "../outside")
+            write_archive(archive, {"../outside": b"x"})
         case "text":
             archive.write_text("no archive")
         case "truncated":
-            archive.write_bytes(_tar(archive, "m").read_bytes()[:-20])
+            archive.write_bytes(write_archive(archive, {"m": b"x"}).read_bytes()[:-20])
         case "damaged":
-            content = bytearray(_tar(archive, "m").read_bytes())
+            content = bytearray(write_archive(archive, {"m": b"x"}).read_bytes())
             content[20:40] = b"\xff" * 20
             archive.write_bytes(content)
         case "plain-tar":
-            archive.write_bytes(gzip.decompress(_tar(archive, "m").read_bytes()))
+            archive.write_bytes(gzip.decompress(write_archive(archive, {"m": b"x"}).read_bytes()))
     with pytest.raises(
         ArchiveError, match=r"a\.tar\.gz: (cannot be read as \.tar\.gz|member .* would be unpacked outside)"
     ):

@@ -19,7 +19,7 @@ class NullServer:
     received: list[Received] = field(default_factory=list)
     status: Callable[[int], int] = lambda _: 200
     content_type: str = "application/json"
-    answer: bytes = b'{"message": "no"}'
+    answer: bytes | Callable[[Received], bytes] = b'{"message": "no"}'
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -39,7 +39,7 @@ def run_null_server() -> Iterator[NullServer]:
             self._answer(200)
 
         def _answer(self, status: int) -> None:
-            answer = server.answer
+            answer = server.answer(server.received[-1]) if callable(server.answer) else server.answer
             self.send_response(status)
             self.send_header("Content-Type", server.content_type)
             for name, value in {**server.headers, "Content-Length": str(len(answer))}.items():
