@@ -176,24 +176,6 @@ def test_dictionary_can_be_written_as_json() -> None:
     }
 
 
-def test_every_formula_with_values_computed_by_hand() -> None:
-    """500 requests a second with 20 percent headroom are 36,000 a minute, and so on."""
-    sized = plan(
-        measured(invocations_per_minute=1335, price_per_hour=0.94),
-        requests_per_second=500,
-        headroom=0.2,
-        safety_factor=0.7,
-        min_capacity=2,
-    )
-    assert sized.requirement.load == 36_000  # 500 x 60 x 1.2
-    assert sized.initial_instance_count == 27  # 36,000 / 1,335 = 26.97
-    assert sized.target_invocations_per_minute == 934.5  # 1,335 x 0.7
-    assert sized.max_capacity == 39  # 36,000 / 934.5 = 38.52
-    assert sized.min_capacity == 2
-    assert sized.cost_per_hour == Decimal("25.38")  # 27 x 0.94
-    assert sized.max_cost_per_hour == Decimal("36.66")  # 39 x 0.94
-
-
 @pytest.mark.parametrize(
     ("requirement", "initial", "maximum"),
     [

@@ -176,28 +176,20 @@ def test_without_the_right_to_read_the_first_bind_is_the_front_ends(
 
 
 @needs_seccomp
-def test_the_servers_bind_becomes_a_unix_socket(tmp_path: Path) -> None:
-    """The program answers at the socket file and on no TCP port, also after a server that has ended."""
+@pytest.mark.parametrize("name", ["short", "long" * 40])
+def test_the_servers_bind_becomes_a_unix_socket(tmp_path: Path, name: str) -> None:
+    """It answers at a file of any path and on no TCP port, also after a server that has ended."""
+    folder = tmp_path / name
+    folder.mkdir()
     for _ in range(2):
-        child = Child(tmp_path)
+        child = Child(folder)
         child.answer_until_listening()
         with socket.socket() as client:
             assert client.connect_ex(("127.0.0.1", PORT)) != 0
-        assert call(tmp_path / SOCKET_NAME) == b"PING"
+        descriptor = os.open(folder, os.O_PATH)
+        assert call(Path(f"/proc/self/fd/{descriptor}/{SOCKET_NAME}")) == b"PING"
+        os.close(descriptor)
         assert child.finish() == (0, "", "")
-
-
-@needs_seccomp
-def test_a_long_path_works(tmp_path: Path) -> None:
-    """A folder whose path does not fit into the address of a Unix socket."""
-    folder = tmp_path / ("long" * 40)
-    folder.mkdir()
-    child = Child(folder)
-    child.answer_until_listening()
-    descriptor = os.open(folder, os.O_PATH)
-    assert call(Path(f"/proc/self/fd/{descriptor}/{SOCKET_NAME}")) == b"PING"
-    os.close(descriptor)
-    assert child.finish() == (0, "", "")
 
 
 @needs_seccomp
@@ -237,12 +229,8 @@ def test_no_listener_means_that_the_process_has_ended() -> None:
 def test_why_seccomp_is_not_available(number: int) -> None:
     """The reason is the kernel's own error, whichever it is."""
     program = f"import runpy; print(runpy.run_path({private_address.__file__!r})['why_unavailable']())"
-    done = subprocess.run(
-        [*without_seccomp(number), "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = [*without_seccomp(number), "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"seccomp: {os.strerror(number)}\n"
 
 
