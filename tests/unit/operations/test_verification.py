@@ -58,7 +58,7 @@ class Batcher:
 
 
 @pytest.mark.parametrize(("mixes", "options", "largest"), [(True, {}, 1), (False, {"concurrency": 4}, 2)])
-def test_requests_are_sent_alone_unless_asked(mixes: bool, options: dict[str, int], largest: int) -> None:
+def test_requests_are_sent_alone_unless_asked(mixes: bool, options: dict[str, Any], largest: int) -> None:
     """A model that would mix requests passes if no two meet, and one that keeps them apart if they do."""
     model = Batcher(mixes=mixes)
     found = verify_requests(recording(1, 2), InMemoryTransport(model), **options)
