@@ -60,16 +60,12 @@ GRAPHDEF = f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}'
         (
             {"m/1/.gitkeep": "", "m/config.pbtext": 'backend: "python"\n'},
             1,
-            '    hint: rename "config.pbtext" to "config.pbtxt"',
+            'hint: rename "config.pbtext" to "config.pbtxt"',
         ),
         # A ``.gitkeep`` is not the model file.
-        (
-            {"m/config.pbtxt": GRAPHDEF, "m/1/.gitkeep": ""},
-            1,
-            '    hint: copy the model to "1/model.graphdef"',
-        ),
+        ({"m/config.pbtxt": GRAPHDEF, "m/1/.gitkeep": ""}, 1, 'hint: copy the model to "1/model.graphdef"'),
         # The last line of a file is shown with a caret too if no line break follows.
-        ({**MODEL, "m/config.pbtxt": CONFIG.rstrip("\n")}, 1, "   2 | max_batch_size: -1"),
+        ({**MODEL, "m/config.pbtxt": CONFIG.rstrip("\n")}, 1, "2 | max_batch_size: -1"),
         # A model that imports what AWS's image lacks loads only in another image.
         (
             {"m/1/model.py": IMPORTS, "m/config.pbtxt": PYTHON_CONFIG},
@@ -77,11 +73,7 @@ GRAPHDEF = f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}'
             "0 errors, 1 warning: Triton accepts what was checked",
         ),
         # Escape sequences in a file are not sent to the terminal.
-        (
-            {**MODEL, "m/config.pbtxt": 'name: "\x1b[31m"\nbackend: "python"\n'},
-            1,
-            r"m/config.pbtxt:1:1: error",
-        ),
+        ({**MODEL, "m/config.pbtxt": 'name: "\x1b[31m"\nbackend: "python"'}, 1, "m/config.pbtxt:1:1: error"),
     ],
     ids=["misnamed", "hidden", "last line", "import", "escape"],
 )
@@ -91,7 +83,7 @@ def test_line_that_is_printed(
     """Hints, excerpts and the summary are about the files of the user, and have no control characters."""
     assert main(["check", str(write(files, tmp_path / "models"))]) == code
     printed = capsys.readouterr().out
-    assert any(each.startswith(line) for each in printed.splitlines())
+    assert any(each.strip().startswith(line) for each in printed.splitlines())
     assert "\x1b" not in printed
 
 

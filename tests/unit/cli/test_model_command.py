@@ -12,6 +12,7 @@ from constructs_triton.cli import main
 from triton_model_check.model_config import ModelConfig, ModelDynamicBatching
 from triton_model_check.model_files import onnx_shapes
 
+FILE = "resnet.onnx"
 _LOADS, _RESNET = "0 errors, 0 warnings: Triton ", ' on a single-model endpoint of "resnet"'
 
 
@@ -118,19 +119,13 @@ def test_tensors_that_only_the_backend_knows(folder: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            ["resnet.onnx", "--shape", "X=1"],
-            "--shape: sets the dims of the warmup request; add --with-warmup",
-        ),
-        (["resnet.onnx", "--shape", "X", "--with-warmup"], "--shape: must have the form NAME=DIMS, got 'X'"),
-        (
-            ["resnet.onnx", "--input", "X:FP32"],
-            "--input: must have the form NAME:DATATYPE:DIMS, got 'X:FP32'",
-        ),
-        (["resnet.onnx", "--input", "X:FLOAT:3"], "--input X: the datatype is unknown, got 'FLOAT'"),
-        (["resnet.onnx", "--parameter", "x"], "--parameter: must have the form KEY=VALUE, got 'x'"),
+        ([FILE, "--shape", "X=1"], "--shape: sets the dims of the warmup request; add --with-warmup"),
+        ([FILE, "--shape", "X", "--with-warmup"], "--shape: must have the form NAME=DIMS, got 'X'"),
+        ([FILE, "--input", "X:FP32"], "--input: must have the form NAME:DATATYPE:DIMS, got 'X:FP32'"),
+        ([FILE, "--input", "X:FLOAT:3"], "--input X: the datatype is unknown, got 'FLOAT'"),
+        ([FILE, "--parameter", "x"], "--parameter: must have the form KEY=VALUE, got 'x'"),
         (["net.json"], "set --input input__0:FP32:28 and --parameter output_class=true for a classifier"),
-        (["resnet.onnx", "--name", "a/b"], "the name of a folder"),
+        ([FILE, "--name", "a/b"], "the name of a folder"),
         (["nothing.onnx"], "nothing.onnx: does not exist; pass the path of a model file"),
         (["resnet"], "error: resnet: is a folder; pass the model file in it, such as resnet/model.onnx\n"),
     ],

@@ -13,6 +13,8 @@ import pytest
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning import Traffic, read_traffic
 
+pattern = Traffic.pattern
+
 
 def csv(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "traffic.csv"
@@ -100,12 +102,9 @@ def test_patterns_reach_their_levels() -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Traffic.pattern("spikes", low=1, high=2), r'got "spikes"; did you mean "spike"\?'),
-        (lambda: Traffic.pattern("step", low=3, high=2), r"low: must be from 0 to high"),
-        (
-            lambda: Traffic.pattern("step", low=1, high=2, high_minutes=500),
-            r"high_minutes: must be from 1 to 180",
-        ),
+        (lambda: pattern("spikes", low=1, high=2), r'got "spikes"; did you mean "spike"\?'),
+        (lambda: pattern("step", low=3, high=2), r"low: must be from 0 to high"),
+        (lambda: pattern("step", low=1, high=2, high_minutes=500), r"high_minutes: must be from 1 to 180"),
         *((lambda counts=counts: Traffic(counts), r"invocations") for counts in ((), (1, -1), (0.5,))),
     ],
 )

@@ -147,10 +147,7 @@ CONSTRAINT = "failed to satisfy constraint: Member must have"
         ({INPUT: "s3://bucket"}, "must be s3://bucket/key"),
         ({INPUT: "s3://b/../../secret"}, "must be s3://bucket/key"),
         ({"body": "x", f"{PREFIX}S3OutputPathExtension": "../../secret"}, "must be s3://bucket/key"),
-        (
-            {f"{PREFIX}InvocationTimeoutSeconds": "3601"},
-            f"'invocationTimeoutSeconds' {CONSTRAINT} value less",
-        ),
+        ({f"{PREFIX}InvocationTimeoutSeconds": "3601"}, f"TimeoutSeconds' {CONSTRAINT} value less"),
         ({f"{PREFIX}RequestTTLSeconds": "59"}, f"at 'requestTTLSeconds' {CONSTRAINT} value greater"),
         ({f"{PREFIX}Filename": "a.b.c"}, "at 'filename' failed"),
     ],

@@ -22,6 +22,7 @@ from constructs_triton_tools.operations.status import EndpointState, VariantStat
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 VARIANT = VariantState("v", False, "ml.g5.xlarge", 3, 3, 1.0, None, None, None, None, None)
+POOLS = replace(VARIANT, instance_type=None, instance_pools={"ml.a": 2, "ml.b": 0})
 STATE = EndpointState("e", "InService", None, "c", NOON, "ROLLING", (VARIANT,), (), (), (), (), ())
 
 
@@ -66,11 +67,7 @@ def test_rows_have_requests_errors_and_milliseconds() -> None:
         (VARIANT, {"ml.g5.xlarge": Decimal("1.41")}, (Decimal("4.23"), [])),
         (VARIANT, {}, (None, ["ml.g5.xlarge"])),
         (replace(VARIANT, current_instances=0), {}, (Decimal(0), [])),
-        (
-            replace(VARIANT, instance_type=None, instance_pools={"ml.a": 2, "ml.b": 0}),
-            {"ml.a": Decimal(1)},
-            (Decimal(2), []),
-        ),
+        (POOLS, {"ml.a": Decimal(1)}, (Decimal(2), [])),
     ],
     ids=["one type", "no price", "no instances", "pools"],
 )

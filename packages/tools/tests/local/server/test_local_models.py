@@ -221,11 +221,7 @@ RAGGED = 'input { name: "x" data_type: TYPE_FP32 dims: -1 allow_ragged_batch: tr
 @pytest.mark.parametrize(
     ("config", "stand_ins", "words"),
     [
-        (
-            '"onnxruntime"',
-            StandIns({}, MODELS_PYTHON),
-            r"run `/models/bin/python -m pip install onnxruntime`",
-        ),
+        ('"onnxruntime"', StandIns({}, MODELS_PYTHON), "run `/models/bin/python -m pip install onnxruntime"),
         *((f'"onnxruntime"\n{each}', STAND_INS, NO_STAND_IN) for each in (STATE, COUNTED, RAGGED)),
         ('"kaldi"', STAND_INS, r"only python and stand-ins for onnxruntime"),
     ],

@@ -121,18 +121,16 @@ def _holds(
     return lambda rate, times: "held" if rate <= (most if times == 1 else long) else miss
 
 
+LOW = 48 / 1.1**2
+
+
 @pytest.mark.parametrize(
     ("verdict", "maximum", "best", "measured"),
     [
         # Rates double and are bisected. Then comes the confirmation, and the lowest miss again.
         (_holds(50), inf, 48, [4, 8, 16, 32, 64, 48, 56, 52, 48, 52]),
         # A rate that only a short step holds is lowered, also below the rates of the search.
-        (
-            _holds(50, confirmed=42),
-            inf,
-            48 / 1.1**2,
-            [4, 8, 16, 32, 64, 48, 56, 52, 48, 48 / 1.1, 48 / 1.1**2, 48 / 1.1],
-        ),
+        (_holds(50, confirmed=42), inf, LOW, [4, 8, 16, 32, 64, 48, 56, 52, 48, 48 / 1.1, LOW, 48 / 1.1]),
         # Three attempts that are all void count as not held.
         (_holds(50, "void"), inf, 48, [4, 8, 16, 32, *[64] * 3, 48, *[56] * 3, *[52] * 3, 48]),
         # The first rate is halved until one is held.
