@@ -51,20 +51,17 @@ async def test_endless_work_ends_when_cancelled(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_work_that_cannot_be_interrupted_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_loop
+async def test_work_that_cannot_be_interrupted_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that waits outside of Python delays the end only for a while."""
     monkeypatch.setattr(interruptible, "_GRACE_SECONDS", 0.05)
     lock = threading.Lock()
     lock.acquire()
-
-    async def run() -> None:
-        work = asyncio.create_task(run_in_thread(lock.acquire))
-        await asyncio.sleep(0.05)
-        work.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await work
-
-    asyncio.run(run())
+    work = asyncio.create_task(run_in_thread(lock.acquire))
+    await asyncio.sleep(0.05)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
     lock.release()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_container import SETTINGS, write_archive
+from fake_container import SETTINGS, in_loop, write_archive
 from local_network import free_port
 
 from constructs_triton_core.errors import LocalEndpointError
@@ -121,24 +121,20 @@ class EndingSupervisor:
         pass
 
 
-def test_a_server_on_an_open_port_gets_one_that_is_reserved(tmp_path: Path) -> None:
+@in_loop
+async def test_a_server_on_an_open_port_gets_one_that_is_reserved(tmp_path: Path) -> None:
     """Each start reserves a free port, and the server binds it."""
-    server = TritonServer(
-        "e/v", spec_of(tmp_path / "m.tar.gz"), replace(SETTINGS, has_private_addresses=False)
-    )
+    settings = replace(SETTINGS, has_private_addresses=False)
+    server = TritonServer("e/v", spec_of(tmp_path / "m.tar.gz"), settings)
     supervisor = EndingSupervisor()
-
-    async def start() -> None:
-        server.directory = tmp_path
-        (server.container_directory / "model" / "m").mkdir(parents=True)
-        server._supervisor = supervisor  # type: ignore[assignment]
-        server.connect()
-        with pytest.raises(LocalEndpointError, match="ended before it was ready"):
-            await server._start_process()
-        assert server._reservation is not None
-        assert server._reservation.getsockname()[1] == server.port
-        await server.stop()
-
-    asyncio.run(start())
+    server.directory = tmp_path
+    (server.container_directory / "model" / "m").mkdir(parents=True)
+    server._supervisor = supervisor  # type: ignore[assignment]
+    server.connect()
+    with pytest.raises(LocalEndpointError, match="ended before it was ready"):
+        await server._start_process()
+    assert server._reservation is not None
+    assert server._reservation.getsockname()[1] == server.port
+    await server.stop()
     (request,) = supervisor.requests
     assert request["environment"]["SAGEMAKER_BIND_TO_PORT"] == str(server.port)
