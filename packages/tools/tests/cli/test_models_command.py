@@ -192,14 +192,9 @@ def test_prefix_is_read_from_the_stack(
     """A stack's custom resource contains the prefix; with several, one has to be chosen."""
     session = boto3.Session()
     cloudformation = session.client("cloudformation")
+    created = {"ResourceStatus": "CREATE_COMPLETE", "LastUpdatedTimestamp": "2026-01-01T00:00:00Z"}
     rows = [
-        {
-            "LogicalResourceId": name,
-            "PhysicalResourceId": place,
-            "ResourceType": "Custom::TritonModelSync",
-            "ResourceStatus": "CREATE_COMPLETE",
-            "LastUpdatedTimestamp": "2026-01-01T00:00:00Z",
-        }
+        {"ResourceType": "Custom::TritonModelSync", "LogicalResourceId": name, "PhysicalResourceId": place}
         for name, place in found.items()
     ]
     make = session.client
@@ -210,7 +205,9 @@ def test_prefix_is_read_from_the_stack(
         first = {"StackResourceSummaries": [], "NextToken": "more"}
         stub.add_response("list_stack_resources", first, {"StackName": "Demo"})
         rest = {"StackName": "Demo", "NextToken": "more"}
-        stub.add_response("list_stack_resources", {"StackResourceSummaries": rows}, rest)
+        stub.add_response(
+            "list_stack_resources", {"StackResourceSummaries": [row | created for row in rows]}, rest
+        )
         if url is None:
             with pytest.raises(
                 InvalidValueError, match=r"must have one Custom::TritonModelSync, got .*--resource"
