@@ -29,16 +29,11 @@ def repository(tmp_path: Path) -> ModelRepository:
 
 
 def test_string_has_location_severity_code_message_and_hint() -> None:
-    """The string of a finding contains everything a reader needs; absent parts are left out."""
+    """It has all that a reader needs; an annotation shows the code itself, so ``one_line`` leaves it out."""
     assert str(PLACED) == "m/config.pbtxt:3:7: error[some-code]: is wrong\n    hint: fix it"
     assert str(UNPLACED) == "m: warning[other-code]: looks wrong"
     assert format_findings([UNPLACED, PLACED]) == f"{UNPLACED}\n{PLACED}"
-
-
-def test_one_line_leaves_the_code_to_its_surroundings() -> None:
-    """An annotation shows the code itself, so ``one_line`` has location, message and hint."""
-    assert PLACED.one_line == "m/config.pbtxt:3:7: is wrong; fix it"
-    assert UNPLACED.one_line == "m: looks wrong"
+    assert (PLACED.one_line, UNPLACED.one_line) == ("m/config.pbtxt:3:7: is wrong; fix it", "m: looks wrong")
 
 
 def test_terminal_prints_findings_as_their_strings(

@@ -68,25 +68,19 @@ def test_nothing_is_deployed_without_confirmation(
     assert destroyed == ["Stack"]
 
 
-def test_answer_is_a_row_of_the_table(
+def test_answers_are_rows_of_the_table(
     destroyed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Question and answer are printed, and the stack is destroyed."""
-    monkeypatch.setattr(command, "QUESTIONS", (asking("yes"),))
-    assert command.main(["--yes"]) == 0
-    assert "| Is it so? | yes |" in capsys.readouterr().out
-
-
-def test_stack_of_a_failed_question_is_destroyed(
-    destroyed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The other questions are asked all the same, and the exit code is 1."""
-    monkeypatch.setattr(command, "QUESTIONS", (asking(RuntimeError("no quota")), asking("yes")))
-    assert command.main(["--yes"]) == 1
-    printed = capsys.readouterr()
-    assert "| Is it so? | not answered |\n| Is it so? | yes |" in printed.out
-    assert "no quota" in printed.err
-    assert destroyed == ["Stack", "Stack"]
+    """Each stack is destroyed; after one that failed the others are asked, and the exit code is 1."""
+    answers: list[tuple[str | Exception, str]] = [("yes", "yes"), (RuntimeError("no quota"), "not answered")]
+    for given in (answers[:1], answers[::-1]):
+        destroyed.clear()
+        monkeypatch.setattr(command, "QUESTIONS", tuple(asking(answer) for answer, _ in given))
+        assert command.main(["--yes"]) == (len(given) > 1)
+        printed = capsys.readouterr()
+        assert "\n".join(f"| Is it so? | {shown} |" for _, shown in given) in printed.out
+        assert ("no quota" in printed.err) == (len(given) > 1)
+        assert destroyed == ["Stack"] * len(given)
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=[each.stack for each in QUESTIONS])

@@ -209,28 +209,23 @@ def test_an_environment_for_another_image_is_reported(
     assert finding.message == "the environment has Python 3.12, the image has Python 3.10"
 
 
+IS_SET = 'parameters { key: "EXECUTION_ENV_PATH" value { string_value: "/e" } }\n'
+
+
 @pytest.mark.parametrize(
     ("config", "names", "message"),
     [
-        (
-            'backend: "onnxruntime"\n' + IO,
-            ["m"],
-            "applies only to models of the Python backend, got onnxruntime",
-        ),
-        ('backend: "onnxruntime"\n' + IO, None, "needs a model of the Python backend"),
-        (
-            'backend: "python"\nparameters { key: "EXECUTION_ENV_PATH" value { string_value: "/e" } }\n',
-            ["m"],
-            "m/config.pbtxt: EXECUTION_ENV_PATH is set",
-        ),
-        ('backend: "python"\n' + IO, ["other"], "has no such model"),
+        (f'"onnxruntime"\n{IO}', ["m"], "applies only to models of the Python backend, got onnxruntime"),
+        (f'"onnxruntime"\n{IO}', None, "needs a model of the Python backend"),
+        (f'"python"\n{IS_SET}', ["m"], "m/config.pbtxt: EXECUTION_ENV_PATH is set"),
+        (f'"python"\n{IO}', ["other"], "has no such model"),
     ],
 )
 def test_models_that_cannot_use_an_environment(
     config: str, names: list[str] | None, message: str, environment: PythonEnvironment, tmp_path: Path
 ) -> None:
     """Each is refused with the file and the property."""
-    add_model(tmp_path / "models", "m", config)
+    add_model(tmp_path / "models", "m", f"backend: {config}")
     environments = environment if names is None else dict.fromkeys(names, environment)
     with pytest.raises(InvalidValueError, match=message):
         place(tmp_path / "models", environments, tmp_path)

@@ -46,12 +46,45 @@ def test_text_shows_the_line_and_a_caret(repository: Path, capsys: pytest.Captur
     assert lines[-1] == '1 error, 0 warnings: Triton rejects it on a single-model endpoint of "m"'
 
 
-def test_misnamed_configuration_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without it, the hint would be to add a field to a file that does not exist."""
-    (tmp_path / "m" / "1").mkdir(parents=True)
-    (tmp_path / "m" / "config.pbtext").write_text('backend: "python"\n', encoding="utf-8")
-    assert main(["check", str(tmp_path)]) == 1
-    assert 'hint: rename "config.pbtext" to "config.pbtxt"' in capsys.readouterr().out
+MODEL = {"m/1/model.onnx": relu()}
+IMPORTS = (
+    "import transformers\nclass TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
+)
+GRAPHDEF = f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}'
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "line"),
+    [
+        # Without the name of the file, the hint would be to add a field to a file that does not exist.
+        (
+            {"m/1/.gitkeep": "", "m/config.pbtext": 'backend: "python"\n'},
+            1,
+            'hint: rename "config.pbtext" to "config.pbtxt"',
+        ),
+        # A ``.gitkeep`` is not the model file.
+        ({"m/config.pbtxt": GRAPHDEF, "m/1/.gitkeep": ""}, 1, 'hint: copy the model to "1/model.graphdef"'),
+        # The last line of a file is shown with a caret too if no line break follows.
+        ({**MODEL, "m/config.pbtxt": CONFIG.rstrip("\n")}, 1, "2 | max_batch_size: -1"),
+        # A model that imports what AWS's image lacks loads only in another image.
+        (
+            {"m/1/model.py": IMPORTS, "m/config.pbtxt": PYTHON_CONFIG},
+            0,
+            "0 errors, 1 warning: Triton accepts what was checked",
+        ),
+        # Escape sequences in a file are not sent to the terminal.
+        ({**MODEL, "m/config.pbtxt": 'name: "\x1b[31m"\nbackend: "python"'}, 1, "m/config.pbtxt:1:1: error"),
+    ],
+    ids=["misnamed", "hidden", "last line", "import", "escape"],
+)
+def test_line_that_is_printed(
+    files: Files, code: int, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Hints, excerpts and the summary are about the files of the user, and have no control characters."""
+    assert main(["check", str(write(files, tmp_path / "models"))]) == code
+    printed = capsys.readouterr().out
+    assert any(each.strip().startswith(line) for each in printed.splitlines())
+    assert "\x1b" not in printed
 
 
 def test_summary_lists_what_was_not_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,28 +102,6 @@ def test_summary_lists_what_was_not_checked(tmp_path: Path, capsys: pytest.Captu
     assert json.loads(capsys.readouterr().out)["not_checked"] == ["m: model files not checked"]
 
 
-def test_summary_does_not_promise_what_depends_on_the_image(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A model that imports what AWS's image lacks loads only in another image."""
-    (tmp_path / "m" / "1").mkdir(parents=True)
-    code = (
-        "import transformers\nclass TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
-    )
-    (tmp_path / "m" / "1" / "model.py").write_text(code, encoding="utf-8")
-    (tmp_path / "m" / "config.pbtxt").write_text(PYTHON_CONFIG, encoding="utf-8")
-    assert main(["check", str(tmp_path)]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last.startswith("0 errors, 1 warning: Triton accepts what was checked")
-
-
-def test_last_line_is_shown_if_it_does_not_end(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A finding in the last line of a file is shown with a caret too if no line break follows."""
-    (repository / "m" / "config.pbtxt").write_text(CONFIG.rstrip("\n"), encoding="utf-8")
-    assert main(["check", str(repository)]) == 1
-    assert "   2 | max_batch_size: -1" in capsys.readouterr().out.splitlines()
-
-
 def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """JSON has exactly the documented fields."""
     assert main(["check", str(repository), "--endpoint", "single", "--gpus", "0", "--json"]) == 1
@@ -102,15 +113,11 @@ def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.Cap
 
 
 def test_exit_codes(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """0 without errors, even with warnings; 1 with errors; 2 for wrong arguments."""
+    """0 without errors, even with warnings."""
     config = repository / "m" / "config.pbtxt"
     config.write_text('backend: "onnxruntime"\ninstance_group { count: -1 }\n', encoding="utf-8")
     assert main(["check", str(repository)]) == 0
     assert "warning[instance-count]" in capsys.readouterr().out
-    for wrong in (["--gpus", "-1"], ["--image-version", "new"], ["--endpoint", "both"]):
-        with pytest.raises(SystemExit) as caught:
-            main(["check", str(repository), *wrong])
-        assert caught.value.code == 2
 
 
 @pytest.mark.parametrize(("no_color", "is_coloured"), [("", True), ("1", False)])
@@ -127,15 +134,6 @@ def test_colour_on_a_terminal_unless_turned_off(
     monkeypatch.setenv("TERM", "xterm")
     main(["check", str(repository)])
     assert ("\x1b[" in capsys.readouterr().out) is is_coloured
-
-
-def test_a_repository_cannot_send_control_characters_to_the_terminal(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Escape sequences in a file are not printed."""
-    (repository / "m" / "config.pbtxt").write_text('name: "\x1b[31m"\nbackend: "python"\n', encoding="utf-8")
-    main(["check", str(repository)])
-    assert "\x1b" not in capsys.readouterr().out
 
 
 def test_folder_of_models_may_be_one_archive(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,50 +195,35 @@ _TWO = one(HEAD, **{"a/config.pbtxt": HEAD, "a/1/model.py": CLASS})
 _DECOUPLED = HEAD + "model_transaction_policy { decoupled: true }\n"
 
 
+_CLEAN, _SINGLE = "0 errors, 0 warnings: Triton loads it", " on a single-model endpoint of "
+_NOT_SERVED = "1 error, 0 warnings: it cannot be served"
+_AT_ROOT = {"config.pbtxt": HEAD, "1/model.py": CLASS}
+
+
 @pytest.mark.parametrize(
     ("files", "options", "summary"),
     [
-        (one(HEAD), (), '0 errors, 0 warnings: Triton loads it on a single-model endpoint of "m"'),
-        (
-            ensemble(ONE_STEP),
-            (),
-            '0 errors, 0 warnings: Triton loads it on a single-model endpoint of "pipe"',
-        ),
-        (
-            ensemble(ONE_STEP),
-            ("--endpoint", "none"),
-            "0 errors, 0 warnings: Triton loads it; SageMaker's rules were not checked",
-        ),
+        (one(HEAD), (), f'{_CLEAN}{_SINGLE}"m"'),
+        (ensemble(ONE_STEP), (), f'{_CLEAN}{_SINGLE}"pipe"'),
+        (ensemble(ONE_STEP), ("--endpoint", "none"), f"{_CLEAN}; SageMaker's rules were not checked"),
         (
             ensemble(ONE_STEP),
             ("--endpoint", "single"),
             "1 error, 0 warnings: Triton rejects it on a single-model endpoint",
         ),
-        (_TWO, (), "0 errors, 0 warnings: Triton loads it on a multi-model endpoint"),
+        (_TWO, (), f"{_CLEAN} on a multi-model endpoint"),
         (
             {**_TWO, "b/config.pbtxt": HEAD, "b/1/model.py": CLASS + _CALLS},
             (),
-            '0 errors, 0 warnings: Triton loads it on single-model endpoints, one for each of "b" and "m"',
+            f'{_CLEAN} on single-model endpoints, one for each of "b" and "m"',
         ),
-        (
-            one(_DECOUPLED),
-            ("--image-version", "24.09"),
-            '1 error, 0 warnings: it cannot be served on a single-model endpoint of "m"',
-        ),
-        (
-            {"config.pbtxt": HEAD, "1/model.py": CLASS},
-            ("--archive",),
-            "0 errors, 0 warnings: Triton loads it on a multi-model endpoint",
-        ),
-        ({"config.pbtxt": HEAD, "1/model.py": CLASS}, (), "1 error, 0 warnings: it cannot be served"),
+        (one(_DECOUPLED), ("--image-version", "24.09"), f'{_NOT_SERVED}{_SINGLE}"m"'),
+        (_AT_ROOT, ("--archive",), f"{_CLEAN} on a multi-model endpoint"),
+        (_AT_ROOT, (), _NOT_SERVED),
     ],
 )
 def test_endpoint_is_derived_from_the_folder(
-    files: Files,
-    options: tuple[str, ...],
-    summary: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    files: Files, options: tuple[str, ...], summary: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rules of Triton and of SageMaker apply, and the summary says for which type of endpoint."""
     main(["check", str(write(files, tmp_path / "models")), *options])
@@ -259,14 +242,6 @@ def test_one_folder_too_high_names_the_right_one(tmp_path: Path, capsys: pytest.
     assert main(["check", str(tmp_path / "shop" / "models")]) == 0
 
 
-def test_no_hint_renames_a_hidden_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A ``.gitkeep`` is not the model file."""
-    config = f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}'
-    write({"m/config.pbtxt": config, "m/1/.gitkeep": ""}, tmp_path)
-    assert main(["check", str(tmp_path)]) == 1
-    assert 'hint: copy the model to "1/model.graphdef"' in capsys.readouterr().out
-
-
 def test_answers_of_the_server_are_printed_below_the_findings(
     repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -281,13 +256,10 @@ def test_answers_of_the_server_are_printed_below_the_findings(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--gpus", "-1"], "argument --gpus: must be a whole number, at least 0, got '-1'\n"),
-        (["--gpus", "abc"], "argument --gpus: must be a whole number, at least 0, got 'abc'\n"),
-        (
-            ["--image-version", "new"],
-            'argument --image-version: must be a Triton release (year and month), got "new"',
-        ),
-        (["--endpoint", "both"], "argument --endpoint: must be one of its choices, got 'both'; choose from"),
+        (["--gpus", "-1"], "--gpus: must be a whole number, at least 0, got '-1'\n"),
+        (["--gpus", "abc"], "--gpus: must be a whole number, at least 0, got 'abc'\n"),
+        (["--image-version", "new"], '--image-version: must be a Triton release (year and month), got "new"'),
+        (["--endpoint", "both"], "--endpoint: must be one of its choices, got 'both'; choose from"),
     ],
 )
 def test_wrong_options_are_reported(
@@ -297,10 +269,4 @@ def test_wrong_options_are_reported(
     with pytest.raises(SystemExit) as ended:
         main(["check", ".", *options])
     assert ended.value.code == 2
-    assert message in capsys.readouterr().err
-
-
-def test_a_missing_folder_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2 and the path."""
-    assert main(["check", str(tmp_path / "absent")]) == 2
-    assert str(tmp_path / "absent") in capsys.readouterr().err
+    assert f"argument {message}" in capsys.readouterr().err

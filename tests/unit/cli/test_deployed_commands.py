@@ -233,9 +233,8 @@ def test_an_endpoint_that_is_absent_does_not_hide_those_of_its_stack(
         return ENDPOINT
 
     resources = {"StackResourceSummaries": [resource_of("gone"), resource_of("digits")]}
-    account.update(
-        {"sagemaker.describe_endpoint": describe, "cloudformation.list_stack_resources": resources}
-    )
+    account["sagemaker.describe_endpoint"] = describe
+    account["cloudformation.list_stack_resources"] = resources
     for command in ("status", "diagnose"):
         assert main([command, "--stack", "Digits"]) == 1
         out, err = capsys.readouterr()
@@ -263,6 +262,13 @@ def test_a_failed_event_is_the_cause_of_its_endpoint_only(
     assert "[silent-rollback]" not in out
 
 
+NO_INSTANCES = {
+    **resource_of("digits"),
+    "StackId": STACK,
+    "LogicalResourceId": "Endpoint",
+    "ResourceStatus": "CREATE_FAILED",
+    "ResourceStatusReason": "The account-level service limit is 0 Instances",
+}
 CREATED: dict[str, Any] = {
     "StackId": STACK,
     "PhysicalResourceId": STACK,
@@ -276,27 +282,13 @@ CREATED: dict[str, Any] = {
     ("events", "code", "expected"),
     [
         (
-            [
-                {**CREATED, "ResourceStatus": "ROLLBACK_COMPLETE"},
-                {
-                    **resource_of("digits"),
-                    "StackId": STACK,
-                    "LogicalResourceId": "Endpoint",
-                    "ResourceStatus": "CREATE_FAILED",
-                    "ResourceStatusReason": "The account-level service limit is 0 Instances",
-                },
-                CREATED,
-            ],
+            [{**CREATED, "ResourceStatus": "ROLLBACK_COMPLETE"}, NO_INSTANCES, CREATED],
             1,
             "stack Digits: ROLLBACK_COMPLETE, no endpoint\n  first failed event of the stack: Endpoint "
             "CREATE_FAILED: The account-level service limit is 0 Instances\n",
         ),
         ([CREATED], 2, "got CREATE_IN_PROGRESS; run it again when the stack is created"),
-        (
-            [{**CREATED, "ResourceStatus": "CREATE_COMPLETE"}, CREATED],
-            2,
-            "got CREATE_COMPLETE; check the name",
-        ),
+        ([{**CREATED, "ResourceStatus": "CREATE_COMPLETE"}, CREATED], 2, "CREATE_COMPLETE; check the name"),
     ],
 )
 def test_a_stack_without_an_endpoint_is_explained_by_its_events(
@@ -341,21 +333,13 @@ def test_watch_prints_each_change_until_the_update_ends(
     """A state that did not change is not printed again. The exit code is that of the last state."""
 
     def becomes(status: str, instances: int) -> Callable[[], None]:
-        described = {
-            **ENDPOINT,
-            "EndpointStatus": status,
-            "ProductionVariants": [{**VARIANT, "CurrentInstanceCount": instances}],
-        }
+        variants = [{**VARIANT, "CurrentInstanceCount": instances}]
+        described = {**ENDPOINT, "EndpointStatus": status, "ProductionVariants": variants}
         return lambda: account.update({"sagemaker.describe_endpoint": described})
 
     becomes("Updating", 1)()
-    slept = pauses(
-        monkeypatch,
-        becomes("Updating", 1),
-        becomes("Updating", 2),
-        becomes("RollingBack", 2),
-        becomes(last, 1),
-    )
+    states = (("Updating", 1), ("Updating", 2), ("RollingBack", 2), (last, 1))
+    slept = pauses(monkeypatch, *(becomes(*state) for state in states))
     assert main(["status", "digits", "--watch"]) == code
     out = capsys.readouterr().out
     shown = [line for line in out.splitlines() if line.startswith("digits: ")]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from null_server import run_null_server
+from null_server import Received, run_null_server
 
 import constructs_triton_client as client
 from constructs_triton.cli import main
@@ -26,26 +24,16 @@ from constructs_triton_tools.cli.input_values import read_input
 def container() -> Iterator[str]:
     """A container whose model returns every input."""
 
-    class Echo(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            request = decode_request(body, self.headers["Content-Type"])
-            response = encode_response(request.inputs, request=request, model_name="echo")
-            self.send_response(200)
-            self.send_header("Content-Type", response.content_type)
-            self.end_headers()
-            self.wfile.write(response.body)
+    def echo(received: Received) -> bytes:
+        _, headers, body = received
+        request = decode_request(body, headers["Content-Type"])
+        response = encode_response(request.inputs, request=request, model_name="echo")
+        server.content_type = response.content_type
+        return response.body
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Echo)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with run_null_server() as server:
+        server.answer = echo
+        yield server.url
 
 
 def test_invoke_sends_files_and_values_and_prints_json(
@@ -170,6 +158,14 @@ class _Client:
         raise InvocationError("endpoint e: failed; see the log")
 
 
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the command asks of a client that takes the place of ours."""
+    monkeypatch.setattr(client, "TritonClient", _Client)
+    _Client.calls.clear()
+    return _Client.calls
+
+
 @pytest.mark.parametrize(
     ("options", "changed"),
     [
@@ -178,39 +174,30 @@ class _Client:
         (["--region", "eu-west-1"], {"session": "eu-west-1"}),
         (["--target-model", "a.tar.gz"], {"target_model": "a.tar.gz"}),
         (["--index", "s3://b/index.json"], {"index": "s3://b/index.json"}),
+        (["--inference-component", "a"], {"inference_component": "a"}),
         (
-            ["--inference-component", "a", "--wake-timeout", "900"],
-            {"inference_component": "a", "wake_timeout": 900},
+            ["--inference-component", "", "--wake-timeout", "9"],
+            {"inference_component": "", "wake_timeout": 9},
         ),
     ],
 )
 def test_each_option_reaches_the_client(
-    monkeypatch: pytest.MonkeyPatch, options: list[str], changed: dict[str, Any]
+    calls: list[Any], monkeypatch: pytest.MonkeyPatch, options: list[str], changed: dict[str, Any]
 ) -> None:
     """An option that is not given is None, so that boto3 decides."""
-    monkeypatch.setattr(client, "TritonClient", _Client)
     monkeypatch.setattr(invoke, "make_session", lambda region, _profile: region)
-    _Client.calls.clear()
     assert main(["invoke", "e", "--input", "x=1:FP32", *options]) == 1
     names = ("endpoint_url", "session", "target_model", "index", "inference_component")
-    assert _Client.calls[0] == ("made", ("e",), {**dict.fromkeys(names), "wake_timeout": 0, **changed})
+    assert calls[0] == ("made", ("e",), {**dict.fromkeys(names), "wake_timeout": 0, **changed})
 
 
-def test_inputs_and_outputs_reach_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every --input and --output; BF16 is the only datatype that an array does not have."""
-    monkeypatch.setattr(client, "TritonClient", _Client)
-    _Client.calls.clear()
+def test_inputs_and_outputs_reach_the_client(calls: list[Any]) -> None:
+    """BF16 is the only datatype that an array does not have; the variant is a parameter of the request."""
     words = ["--input", "b=1:BF16", "--input", "a=1:FP32", "--output", "y", "--output", "z"]
     assert main(["invoke", "e", *words]) == 1
-    assert _Client.calls[1] == ("called", ["a", "b"], ["y", "z"], {"b": "BF16"}, {})
-
-
-def test_target_variant_reaches_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is a parameter of the request, not of the client."""
-    monkeypatch.setattr(client, "TritonClient", _Client)
-    _Client.calls.clear()
+    assert calls[1] == ("called", ["a", "b"], ["y", "z"], {"b": "BF16"}, {})
     assert main(["invoke", "e", "--input", "x=1:FP32", "--target-variant", "next"]) == 1
-    assert _Client.calls[1][-1] == {"TargetVariant": "next"}
+    assert calls[3][-1] == {"TargetVariant": "next"}
 
 
 BATCH_MESSAGE = (
@@ -223,14 +210,10 @@ WRONG_SIZE = BATCH_MESSAGE.replace("got [1]", "got [1,2]")
 @pytest.mark.parametrize(
     ("options", "message", "expected"),
     [
-        (
-            [],
-            BATCH_MESSAGE,
-            "error: --input: this model has a batch axis, and the inputs do not; add --batch",
-        ),
-        (["--batch"], BATCH_MESSAGE, f"error: {BATCH_MESSAGE}"),
-        ([], WRONG_SIZE, f"error: {WRONG_SIZE}"),
-        ([], "another error", "error: another error"),
+        ([], BATCH_MESSAGE, "--input: this model has a batch axis, and the inputs do not; add --batch"),
+        (["--batch"], BATCH_MESSAGE, BATCH_MESSAGE),
+        ([], WRONG_SIZE, WRONG_SIZE),
+        ([], "another error", "another error"),
     ],
 )
 def test_a_missing_batch_axis_suggests_the_option(
@@ -248,7 +231,7 @@ def test_a_missing_batch_axis_suggests_the_option(
     monkeypatch.setattr(client, "TritonClient", _Client)
     monkeypatch.setattr(_Client, "infer", infer)
     assert main(["invoke", "e", "--input", "x=1:FP32", *options]) == 1
-    assert capsys.readouterr().err == f"{expected}\n"
+    assert capsys.readouterr().err == f"error: {expected}\n"
 
 
 def test_stream_prints_each_event(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -49,15 +49,22 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return found
 
 
-def test_defaults(runs: list[dict[str, Any]]) -> None:
-    """Without options cdk.out is run on port 8080."""
-    assert main(["local", "up"]) == 0
-    assert runs[0]["options"] == RunOptions(Path("cdk.out"))
+@pytest.fixture
+def printed(runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Returns what the command prints with these options when these endpoints are ready."""
+
+    def run_until_ready(endpoints: Sequence[RunningEndpoint], *options: str) -> str:
+        main(["local", "up", *options])
+        runs[-1]["on_ready"](URL, endpoints)
+        return capsys.readouterr().out
+
+    return run_until_ready
 
 
 @pytest.mark.parametrize(
     ("words", "changed"),
     [
+        ([], {}),
         (["models"], {"source": Path("models")}),
         (["--aws-endpoint-url=http://x"], {"aws_endpoint_url": "http://x"}),
         (["--stack=S"], {"stack": "S"}),
@@ -84,7 +91,7 @@ def test_defaults(runs: list[dict[str, Any]]) -> None:
 def test_each_option_changes_one_setting(
     runs: list[dict[str, Any]], words: list[str], changed: dict[str, Any]
 ) -> None:
-    """The option sets its own setting and no other."""
+    """The option sets its own setting and no other; without options cdk.out is run on port 8080."""
     assert main(["local", "up", *words]) == 0
     assert runs[0]["options"] == RunOptions(**{"source": Path("cdk.out"), **changed})
 
@@ -98,10 +105,7 @@ def test_each_option_changes_one_setting(
         ("--memory-limit=-3", "--memory-limit: must be"),
         ("--startup-timeout=-1", "--startup-timeout: must be a number, at least 0.001 seconds, got '-1'"),
         ("--startup-timeout=soon", "--startup-timeout: must be a number, at least 0.001 seconds, got 'soon'"),
-        (
-            "--stand-in=resnet",
-            "--stand-in: must have the form NAME=PATH, got 'resnet'; write for example",
-        ),
+        ("--stand-in=resnet", "--stand-in: must have the form NAME=PATH, got 'resnet'; write for example"),
         ("--stand-in==a.onnx", "--stand-in: must have the form NAME=PATH"),
         ("--image=e=", "--image: must have the form NAME=IMAGE, got 'e='; write for example digits="),
         ("--invocation-timeout=0", "--invocation-timeout: must be a number, at least"),
@@ -178,13 +182,9 @@ def _server(label: str, container: ContainerSpec) -> TritonServer:
     return server
 
 
-def test_json_describes_every_endpoint(
-    runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_describes_every_endpoint(printed: Callable[..., str]) -> None:
     """One line, with the archives, the folder for more of them, the process and the log."""
-    main(["local", "up", "--json"])
-    runs[0]["on_ready"](URL, _endpoints())
-    (line,) = capsys.readouterr().out.splitlines()
+    (line,) = printed(_endpoints(), "--json").splitlines()
     document = json.loads(line)
     assert document["url"] == URL
     described = {each["name"]: each for each in document["endpoints"]}
@@ -205,13 +205,9 @@ def test_json_describes_every_endpoint(
     assert described["single"]["variants"]["A"]["model_directory"] is None
 
 
-def test_text_shows_how_to_call_every_endpoint(
-    runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_text_shows_how_to_call_every_endpoint(printed: Callable[..., str]) -> None:
     """Models or archives, and boto3 lines to copy, with a TargetModel where it is needed."""
-    main(["local", "up"])
-    runs[0]["on_ready"](URL, _endpoints())
-    text = capsys.readouterr().out
+    text = printed(_endpoints())
     single, only, many, empty, deployed = text.split(f"  {URL}/endpoints/")[1:]
     assert "  variant A: digits\n" in single
     assert "  variant A: the archive's only model\n" in only
@@ -225,19 +221,15 @@ def test_text_shows_how_to_call_every_endpoint(
     assert text.endswith("ready (press Ctrl-C to stop)\n")
 
 
-def test_a_thousand_models_are_counted(
-    runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_thousand_models_are_counted(printed: Callable[..., str]) -> None:
     """The text has the number of models, a few names, and the command that lists all of them."""
     names = {f"tenant{number:03}": f"tenant{number:03}-3f9c2a1b.tar.gz" for number in range(1000)}
     archives = {archive: Path(archive) for archive in names.values()}
     container = ContainerSpec("m", "", "s3://b/p/", archives=archives, indexed={"Sync": names})
-    main(["local", "up"])
-    runs[0]["on_ready"](URL, [_endpoint("many", container)])
     assert (
         '  variant A: 1,000 models by name: "tenant000", "tenant001", "tenant002" and 997 more '
         f"(all: `curl {URL}/endpoints/many/index.json`)\n"
-    ) in capsys.readouterr().out
+    ) in printed([_endpoint("many", container)])
 
 
 @pytest.mark.parametrize(
@@ -248,38 +240,30 @@ def test_a_thousand_models_are_counted(
     ],
 )
 def test_asynchronous_endpoint_has_its_own_call(
-    runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str], options: list[str], expected: str
+    printed: Callable[..., str], options: list[str], expected: str
 ) -> None:
     """InvokeEndpoint would be refused; the request is a file of the folder that takes the place of S3."""
     container = ContainerSpec("m", "", "s3://b/k", {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "digits"})
     endpoint = _endpoint("queue", container)
     endpoint.spec = replace(endpoint.spec, asynchronous=AsyncInferenceSpec("s3://results/out/"))
-    main(["local", "up", *options])
-    runs[0]["on_ready"](URL, [endpoint])
-    text = capsys.readouterr().out
+    text = printed([endpoint], *options)
     assert f"queue  {URL}/endpoints/queue/async-invocations\n" in text
     assert 'runtime.invoke_endpoint_async(EndpointName="queue"' in text
     assert expected in text
     assert 'InputLocation="s3://results/async/input/1")' in text
 
 
-def test_components_are_listed_and_called_by_name(
-    runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_components_are_listed_and_called_by_name(printed: Callable[..., str]) -> None:
     """The text says which one starts at zero; the JSON has their variants, processes and logs."""
     container = ContainerSpec("m", "", "s3://b/k", {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "digits"})
     specs = (ComponentSpec("one", container), ComponentSpec("two", container, starts_at_zero=True))
     running = [LocalComponent(each, _server(f"e/{each.name}", container), 1.0) for each in specs]
     endpoint = RunningEndpoint(EndpointSpec("e", "Stack", (), components=specs), running)
-    main(["local", "up"])
-    runs[0]["on_ready"](URL, [endpoint])
-    text = capsys.readouterr().out
+    text = printed([endpoint])
     assert "  inference component one: digits\n" in text
     assert "  inference component two: digits; starts at zero copies, its first call wakes it\n" in text
     assert 'InferenceComponentName="one")' in text
-    main(["local", "up", "--json"])
-    runs[1]["on_ready"](URL, [endpoint])
-    (described,) = json.loads(capsys.readouterr().out)["endpoints"]
+    (described,) = json.loads(printed([endpoint], "--json"))["endpoints"]
     assert described["variants"] == {}
     assert described["inference_components"]["two"] == {
         "variant": "AllTraffic",

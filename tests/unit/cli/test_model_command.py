@@ -12,6 +12,7 @@ from constructs_triton.cli import main
 from triton_model_check.model_config import ModelConfig, ModelDynamicBatching
 from triton_model_check.model_files import onnx_shapes
 
+FILE = "resnet.onnx"
 _LOADS, _RESNET = "0 errors, 0 warnings: Triton ", ' on a single-model endpoint of "resnet"'
 
 
@@ -46,15 +47,7 @@ def test_one_command_writes_a_repository_that_passes(
 
 def test_torchscript_model_runs_locally(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The next commands run it on this machine, where the endpoint has no name in AWS yet."""
-    traced = (
-        Path(__file__).parents[3]
-        / "packages"
-        / "check"
-        / "tests"
-        / "model_files"
-        / "torch_archives"
-        / "traced.pt"
-    )
+    traced = Path(__file__).parents[3] / "packages/check/tests/model_files/torch_archives/traced.pt"
     (folder / "net.pt").write_bytes(traced.read_bytes())
     tensors = ["--input", "INPUT__0:FP32:8", "--output", "OUTPUT__0:FP32:4"]
     assert main(["model", "new", "net.pt", *tensors]) == 0
@@ -63,15 +56,6 @@ def test_torchscript_model_runs_locally(folder: Path, capsys: pytest.CaptureFixt
         "Call it:   constructs-triton invoke net --random --endpoint-url http://127.0.0.1:8080",
     ]
     assert "# max_batch_size is 0, because" in (folder / "models" / "net" / "config.pbtxt").read_text()
-
-
-def test_folder_in_place_of_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The message says which path is expected."""
-    (folder / "resnet").mkdir()
-    assert main(["model", "new", "resnet"]) == 2
-    assert capsys.readouterr().err == (
-        "error: resnet: is a folder; pass the model file in it, such as resnet/model.onnx\n"
-    )
 
 
 def test_unknown_output_shapes(
@@ -90,20 +74,17 @@ def test_unknown_output_shapes(
 
 def test_options(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each option changes its field."""
-    words = [
-        "--name",
-        "net",
-        "-o",
-        "other",
-        "--max-batch-size",
-        "32",
+    words = ["--name", "net", "-o", "other", "--max-batch-size", "32", "--instances", "2", "--gpu"]
+    more = [
         "--dynamic-batching",
         "1.5ms",
-        "--instances",
-        "2",
-        "--gpu",
+        "--with-warmup",
+        "--shape",
+        "X=3,8,8",
+        "--parameter",
+        "intra_op_thread_count=2",
+        "--json",
     ]
-    more = ["--with-warmup", "--shape", "X=3,8,8", "--parameter", "intra_op_thread_count=2", "--json"]
     assert main(["model", "new", "resnet.onnx", *words, *more]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert (printed["folder"], printed["name"]) == ("other/net", "net")
@@ -138,20 +119,15 @@ def test_tensors_that_only_the_backend_knows(folder: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            ["resnet.onnx", "--shape", "X=1"],
-            "--shape: sets the dims of the warmup request; add --with-warmup",
-        ),
-        (["resnet.onnx", "--shape", "X", "--with-warmup"], "--shape: must have the form NAME=DIMS, got 'X'"),
-        (
-            ["resnet.onnx", "--input", "X:FP32"],
-            "--input: must have the form NAME:DATATYPE:DIMS, got 'X:FP32'",
-        ),
-        (["resnet.onnx", "--input", "X:FLOAT:3"], "--input X: the datatype is unknown, got 'FLOAT'"),
-        (["resnet.onnx", "--parameter", "x"], "--parameter: must have the form KEY=VALUE, got 'x'"),
+        ([FILE, "--shape", "X=1"], "--shape: sets the dims of the warmup request; add --with-warmup"),
+        ([FILE, "--shape", "X", "--with-warmup"], "--shape: must have the form NAME=DIMS, got 'X'"),
+        ([FILE, "--input", "X:FP32"], "--input: must have the form NAME:DATATYPE:DIMS, got 'X:FP32'"),
+        ([FILE, "--input", "X:FLOAT:3"], "--input X: the datatype is unknown, got 'FLOAT'"),
+        ([FILE, "--parameter", "x"], "--parameter: must have the form KEY=VALUE, got 'x'"),
         (["net.json"], "set --input input__0:FP32:28 and --parameter output_class=true for a classifier"),
-        (["resnet.onnx", "--name", "a/b"], "the name of a folder"),
+        ([FILE, "--name", "a/b"], "the name of a folder"),
         (["nothing.onnx"], "nothing.onnx: does not exist; pass the path of a model file"),
+        (["resnet"], "error: resnet: is a folder; pass the model file in it, such as resnet/model.onnx\n"),
     ],
 )
 def test_errors_name_the_option(
@@ -159,6 +135,7 @@ def test_errors_name_the_option(
 ) -> None:
     """Exit code 2, one line that names the option to add, and no folder."""
     (folder / "net.json").write_text('{"learner": {}}')
+    (folder / "resnet").mkdir()
     assert main(["model", "new", *words]) == 2
     assert message in capsys.readouterr().err
     assert not (folder / "models").exists()

@@ -130,24 +130,12 @@ TENSORS = ("--input", "a:FP32:1", "--output", "b:FP32:1")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            (*NEW, "none.py"),
-            "none.py: cannot be read (no such file or directory); pass the path",
-        ),
-        (
-            (*NEW, "twice.py"),
-            "the tensors of a Python model are not known; set --input and --output",
-        ),
+        ((*NEW, "none.py"), "none.py: cannot be read (no such file or directory); pass the path"),
+        ((*NEW, "twice.py"), "the tensors of a Python model are not known; set --input and --output"),
         ((*PYTHON, "a/b", *TENSORS), "name: must be usable as the name of a folder, got 'a/b'"),
         ((*PYTHON, "a", *TENSORS, "--name", "b"), "--name: with --backend, the first argument is the name"),
-        (
-            (*PYTHON, "a", *TENSORS, "--step", "b"),
-            "only an ensemble has steps; add --backend ensemble",
-        ),
-        (
-            (*NEW, "second.onnx", "--decoupled"),
-            "only a Python model can be written as a stream; add --backend",
-        ),
+        ((*PYTHON, "a", *TENSORS, "--step", "b"), "only an ensemble has steps; add --backend ensemble"),
+        ((*NEW, "second.onnx", "--decoupled"), "only a Python model can be written as a stream; add"),
         ((*ENSEMBLE, "e", "--step", "first", "--decoupled"), "--decoupled: only a Python model"),
         ((*PYTHON, "a", "--input", "a:BF16:1", "--output", "b:FP32:1"), 'tensor "a": NumPy has no BF16'),
         ((*PYTHON, "a", *TENSORS, "--dynamic-batching", "5ms"), "has no effect, because max_batch_size is 0"),
@@ -155,20 +143,11 @@ TENSORS = ("--input", "a:FP32:1", "--output", "b:FP32:1")
         ((*ENSEMBLE, "e", "--step", "firsts"), "got 'firsts'; did you mean \"first\"?"),
         ((*ENSEMBLE, "e", "--step", "first:txt=a"), 'the model has no tensor "txt"; did you mean "text"?'),
         ((*ENSEMBLE, "e", "--step", "first:text"), "must have the form NAME:TENSOR=TENSOR,..., got 'text'"),
-        (
-            (*ENSEMBLE, "e", "--step", "first", *TENSORS),
-            "takes --step and --max-batch-size only",
-        ),
+        ((*ENSEMBLE, "e", "--step", "first", *TENSORS), "takes --step and --max-batch-size only"),
         ((*ENSEMBLE, "e", "--step", "first", "--step", "first"), "for example --step first:X=X_2"),
-        (
-            (*ENSEMBLE, "e", "--step", "first", "--step", "alone"),
-            '"alone" cannot batch, and the other',
-        ),
+        ((*ENSEMBLE, "e", "--step", "first", "--step", "alone"), '"alone" cannot batch, and the other'),
         ((*ENSEMBLE, "e", "--step", "same:s=t"), '"s" is an input and an output of the model; use the class'),
-        (
-            (*ENSEMBLE, "e", "--step", "bare"),
-            "--step bare: its config.pbtxt has no inputs",
-        ),
+        ((*ENSEMBLE, "e", "--step", "bare"), "--step bare: its config.pbtxt has no inputs"),
         (
             (*ENSEMBLE, "e", "--step", "first", "--max-batch-size", "9"),
             'error: ensemble "e": ensemble allows maximum batch size 9',

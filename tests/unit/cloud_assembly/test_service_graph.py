@@ -8,6 +8,7 @@ from typing import Any
 
 from constructs_triton.cli import main
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_tools.assembly.service_graph import ServiceGraph
 
 TYPE = "AWS::SageMaker::"
@@ -134,6 +135,4 @@ def test_app_without_endpoints_is_an_error(tmp_path: Path, capsys: Any) -> None:
 
 
 def _stack(body: dict[str, Any]) -> SynthesizedStack:
-    from constructs_triton_core.cloud_assembly.template import Template
-
     return SynthesizedStack("Shop", Template(body))

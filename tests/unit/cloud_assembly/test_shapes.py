@@ -19,7 +19,7 @@ from constructs_triton_core.errors import TemplateError
 MODEL, TARGET = "AWS::SageMaker::Model", "AWS::ApplicationAutoScaling::ScalableTarget"
 SIMULATE = ("simulate", "--pattern", "step", "--low", "1", "--high", "9", "--throughput", "5", "--template")
 RECOMMEND = (
-    *("recommender", "request", "--job-name", "j", "--role-arn", "arn:aws:iam::123456789012:role/r"),
+    *("plan", "recommender", "request", "--job-name", "j", "--role-arn", "arn:aws:iam::123456789012:role/r"),
     *("--model-name", "m", "--instance-type", "ml.m5.large", "-o", "request.json", "--template"),
 )
 
@@ -63,20 +63,15 @@ def test_each_command_names_the_place(
         assert reason in line
 
 
-def test_required_properties_are_named() -> None:
-    """A scheduled action without a schedule is an error of the template."""
+def test_properties_of_another_form_are_named() -> None:
+    """A function without a value may be in the place of a string or a number, but not of a list."""
     body = {"Resources": {"A": {"Type": TARGET, "Properties": {"MinCapacity": "x", "MaxCapacity": 1}}}}
-    stack = SynthesizedStack("Shop", Template(body))
     with pytest.raises(TemplateError, match=r"Shop/A: MinCapacity: must be a number, got 'x'"):
-        stack.properties("A")
+        SynthesizedStack("Shop", Template(body)).properties("A")
     with pytest.raises(
         TemplateError, match=r"Shop/A: ScheduledActions\[0\].Schedule: must be given, got None"
     ):
         check_shape({"ScheduledActions": [{}]}, PROPERTIES[TARGET], "Shop/A", "add it")
-
-
-def test_functions_without_a_value_are_accepted() -> None:
-    """What only a deployment decides may be in the place of a string or a number, but not of a list."""
     check_shape({"MinCapacity": {"Ref": "P"}, "MaxCapacity": "4"}, PROPERTIES[TARGET], "A", "")
     with pytest.raises(TemplateError, match=r"A: Containers: must be a list"):
         check_shape({"Containers": {"Ref": "P"}}, PROPERTIES[MODEL], "A", "")

@@ -2,22 +2,18 @@
 
 import copy
 import json
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
-import pytest
+import facts_check
+import facts_refresh
+import sdk_tables
 
 PROJECT = Path(__file__).parents[3]
 PUBLISHED = json.loads(
     (PROJECT / "packages/check/tests/facts/published_tritonserver_images.json").read_text()
 )
-
-
-@pytest.fixture(autouse=True)
-def _tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [str(PROJECT / "dev"), *sys.path])
 
 
 def _images() -> dict[str, Any]:
@@ -32,8 +28,6 @@ def _images() -> dict[str, Any]:
 
 def test_every_difference_of_the_tables_is_reported() -> None:
     """Equal tables give no line; a new version, another account, and a changed Region give one each."""
-    import facts_check
-
     theirs = _images()
     assert list(facts_check._accounts(theirs)) == []
     theirs["versions"]["26.09"] = theirs["versions"].pop("23.12")
@@ -48,8 +42,6 @@ def test_every_difference_of_the_tables_is_reported() -> None:
 
 def test_different_uri_is_reported() -> None:
     """An image of another name is reported; equal ones, and one that neither has, are not."""
-    import facts_check
-
     repository = "dkr.ecr.eu-west-1.amazonaws.com/sagemaker-tritonserver"
     theirs = {
         "eu-west-1 26.05 gpu": f"763104351884.{repository}:26.05-py3",
@@ -62,8 +54,6 @@ def test_different_uri_is_reported() -> None:
 
 def test_refresh_adds_a_release_and_lists_what_to_look_up() -> None:
     """A new release gets its Regions, facts that no package states are listed, and the rest is unchanged."""
-    import facts_refresh
-
     facts = json.loads(facts_refresh.IMAGES.read_text())
     before, theirs = copy.deepcopy(facts), _images()
     assert facts_refresh.refresh_images(facts, theirs) == []
@@ -79,8 +69,6 @@ def test_refresh_adds_a_release_and_lists_what_to_look_up() -> None:
 
 def test_refresh_keeps_the_format_of_the_files() -> None:
     """Rendering an unchanged file gives the same bytes, so a diff shows only changes."""
-    import facts_refresh
-
     for path in (facts_refresh.IMAGES, facts_refresh.INSTANCE_TYPES):
         text = path.read_text(encoding="utf-8")
         assert facts_refresh.render(json.loads(text)) + "\n" == text
@@ -88,8 +76,6 @@ def test_refresh_keeps_the_format_of_the_files() -> None:
 
 def test_tables_of_the_sdk_that_moved_are_reported(tmp_path: Path) -> None:
     """Tables with our values give no line; another account, a moved file and a missing name do."""
-    import facts_refresh
-    import sdk_tables
 
     def lines(**files: str) -> list[str]:
         wheel = tmp_path / "sagemaker-2.300.0-py3-none-any.whl"

@@ -70,10 +70,7 @@ def test_the_file_is_not_packed(models: Path, tmp_path: Path) -> None:
     [
         ("call = {}", r"models.toml:1: call: unknown key; did you mean \"calls\"\?"),
         ("\n# calls\n[calls]\npipelin = []", r':4: calls: .* got "pipelin"; did you mean "pipeline"\?'),
-        (
-            '[calls]\npipeline = "scale"',
-            r":2: calls.pipeline: must be a list of names of models, got \"scale\"",
-        ),
+        ('[calls]\npipeline = "scale"', r':2: calls.pipeline: must be a list of names of .*, got "scale"'),
         ("[calls]\npipeline = []\nalso_served = []", ":3: calls: .*move this key above the first"),
         ('also_served = ["scal"]', r':1: also_served: .* did you mean "scale"\?'),
         ("python_environments = 1", ":1: python_environments: must be a table, got 1; write MODEL ="),
@@ -83,30 +80,17 @@ def test_the_file_is_not_packed(models: Path, tmp_path: Path) -> None:
         ("[python_environments.scale]\nimage_version = '26.5'", r':2: .*write it as "26.05"'),
         ("[python_environments]\n'*' = {requirements='r'}\nscale = {requirements='r'}", ":2: .*remove it"),
         ("calls = [", ":1: is not valid TOML|models.toml: is not valid TOML"),
+        # Long keys, nested values, long numbers and large files are refused in a bounded time.
+        *((f"{key}{'.a' * times} = 1", r"models\.toml") for key, times in (("a", 30_000), ("calls", 4_000))),
+        *((f"calls = {each}", r"models\.toml") for each in ("[" * 4_000, "9" * 5_000)),
+        *((each, r"models\.toml") for each in ("# " + "x" * (64 << 10), 'also_served = "\x00"')),
     ],
+    ids=range(18),
 )
 def test_malformed_file_is_an_error_with_its_line(models: Path, text: str, message: str) -> None:
     """Unknown keys and models, and values of other types, name the file, the line and the fix."""
     describe(models, text)
     with pytest.raises(InvalidValueError, match=message):
-        ModelRepository.from_directory(models)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a" + ".a" * 30_000 + " = 1",
-        "calls" + ".a" * 4_000 + " = 1",
-        "calls = " + "[" * 4_000,
-        "calls = " + "9" * 5_000,
-        "# " + "x" * (64 << 10),
-        'also_served = "\x00"',
-    ],
-)
-def test_hostile_file_is_one_error(models: Path, text: str) -> None:
-    """Long keys, nested values, long numbers and large files are refused in a bounded time."""
-    describe(models, text)
-    with pytest.raises(InvalidValueError, match=r"triton-models\.toml"):
         ModelRepository.from_directory(models)
 
 

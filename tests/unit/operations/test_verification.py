@@ -57,18 +57,12 @@ class Batcher:
         return {"y": inputs["x"] * 2 + self._mixes}
 
 
-def test_requests_are_sent_alone_unless_asked() -> None:
-    """No two requests meet, and a model that would mix them passes."""
-    model = Batcher(mixes=True)
-    found = verify_requests(recording(1, 2, 3), InMemoryTransport(model))
-    assert ([each.differences for each in found], model.largest) == ([(), (), ()], 1)
-
-
-def test_a_model_that_keeps_requests_apart_passes_together() -> None:
-    """Batches alone are no fault."""
-    model = Batcher()
-    found = verify_requests(recording(1, 2), InMemoryTransport(model), concurrency=4)
-    assert (result_lines(found)[-1], model.largest) == ("0 of 2 responses differ", 2)
+@pytest.mark.parametrize(("mixes", "options", "largest"), [(True, {}, 1), (False, {"concurrency": 4}, 2)])
+def test_requests_are_sent_alone_unless_asked(mixes: bool, options: dict[str, Any], largest: int) -> None:
+    """A model that would mix requests passes if no two meet, and one that keeps them apart if they do."""
+    model = Batcher(mixes=mixes)
+    found = verify_requests(recording(1, 2), InMemoryTransport(model), **options)
+    assert (result_lines(found)[-1], model.largest) == ("0 of 2 responses differ", largest)
 
 
 def test_a_model_that_mixes_requests_is_named() -> None:

@@ -23,18 +23,21 @@ from triton_model_check.model_repository.packing import fingerprint
 Command = Callable[..., Any]
 
 
+def run(*words: str) -> int:
+    parser = argparse.ArgumentParser()
+    models.add_arguments(parser)
+    return models.run(parser.parse_args(words))
+
+
 @pytest.fixture
 def command(s3: Any, capsys: pytest.CaptureFixture[str]) -> Command:
     """Runs an action on the bucket and returns the JSON that it prints."""
 
-    def run(*words: str) -> Any:
-        parser = argparse.ArgumentParser()
-        models.add_arguments(parser)
-        arguments = parser.parse_args([words[0], "--bucket", "models", "--json", *words[1:]])
-        assert models.run(arguments) == 0
+    def call(action: str, *words: str) -> Any:
+        assert run(action, "--bucket", "models", "--json", *words) == 0
         return json.loads(capsys.readouterr().out)
 
-    return run
+    return call
 
 
 def archives(s3: Any) -> list[str]:
@@ -154,15 +157,23 @@ def test_wrong_use_is_reported(
         command(*words)
 
 
-def test_an_error_of_aws_is_reported(s3: Any, command: Command) -> None:
-    """The error for a bucket that does not exist names it."""
-    parser = argparse.ArgumentParser()
-    models.add_arguments(parser)
-    with pytest.raises(
-        ArchiveError,
-        match=r"s3://nowhere/models/: s3:ListObjectsV2: NoSuchBucket: .*check the name and --region",
-    ):
-        models.run(parser.parse_args(["list", "--bucket", "nowhere"]))
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--bucket", "nowhere"],
+            r"s3://nowhere/models/: s3:ListObjectsV2: NoSuchBucket: .*check the name and --region",
+        ),
+        (
+            ["--bucket", "models", "--profile", "absent"],
+            r"AWS: cannot be reached \(.*absent.*\); set --region or --prof",
+        ),
+    ],
+)
+def test_an_error_of_aws_is_reported(s3: Any, words: list[str], message: str) -> None:
+    """A bucket or a profile that does not exist is one line with its fix, in place of boto3's traceback."""
+    with pytest.raises((ArchiveError, InvalidValueError), match=message):
+        run("list", *words)
 
 
 @pytest.mark.parametrize(
@@ -181,14 +192,9 @@ def test_prefix_is_read_from_the_stack(
     """A stack's custom resource contains the prefix; with several, one has to be chosen."""
     session = boto3.Session()
     cloudformation = session.client("cloudformation")
+    created = {"ResourceStatus": "CREATE_COMPLETE", "LastUpdatedTimestamp": "2026-01-01T00:00:00Z"}
     rows = [
-        {
-            "LogicalResourceId": name,
-            "PhysicalResourceId": place,
-            "ResourceType": "Custom::TritonModelSync",
-            "ResourceStatus": "CREATE_COMPLETE",
-            "LastUpdatedTimestamp": "2026-01-01T00:00:00Z",
-        }
+        {"ResourceType": "Custom::TritonModelSync", "LogicalResourceId": name, "PhysicalResourceId": place}
         for name, place in found.items()
     ]
     make = session.client
@@ -199,7 +205,9 @@ def test_prefix_is_read_from_the_stack(
         first = {"StackResourceSummaries": [], "NextToken": "more"}
         stub.add_response("list_stack_resources", first, {"StackName": "Demo"})
         rest = {"StackName": "Demo", "NextToken": "more"}
-        stub.add_response("list_stack_resources", {"StackResourceSummaries": rows}, rest)
+        stub.add_response(
+            "list_stack_resources", {"StackResourceSummaries": [row | created for row in rows]}, rest
+        )
         if url is None:
             with pytest.raises(
                 InvalidValueError, match=r"must have one Custom::TritonModelSync, got .*--resource"
@@ -219,23 +227,7 @@ def test_region_and_profile_reach_the_session(monkeypatch: pytest.MonkeyPatch, s
 
     real = boto3.Session
     monkeypatch.setattr(boto3, "Session", session)
-    parser = argparse.ArgumentParser()
-    models.add_arguments(parser)
     for options in ([], ["--region", "eu-west-1"], ["--profile", "p"]):
-        models.run(parser.parse_args(["list", "--bucket", "models", *options]))
-    assert made == [
-        {"region_name": None, "profile_name": None},
-        {"region_name": "eu-west-1", "profile_name": None},
-        {"region_name": None, "profile_name": "p"},
-    ]
-
-
-def test_an_unknown_profile_is_an_error_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line instead of boto3's traceback."""
-    parser = argparse.ArgumentParser()
-    models.add_arguments(parser)
-    words = ["list", "--bucket", "models", "--profile", "absent"]
-    with pytest.raises(
-        InvalidValueError, match=r"AWS: cannot be reached \(.*absent.*\); set --region or --prof"
-    ):
-        models.run(parser.parse_args(words))
+        run("list", "--bucket", "models", *options)
+    found = [(each["region_name"], each["profile_name"]) for each in made]
+    assert found == [(None, None), ("eu-west-1", None), (None, "p")]

@@ -8,12 +8,11 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from fake_container import fake_server
+from fake_container import endpoint_of, fake_server
 
 from constructs_triton_tools.local.call_example import call_example
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
-from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton_tools.local.sources.specs import ContainerSpec
 
 STORY = """backend: "python"
 input [ { name: "text_input" data_type: TYPE_STRING dims: [ 1 ] },
@@ -64,6 +63,4 @@ def test_call_of_a_stream_has_the_required_inputs(
 def running(folder: Path, inference_type: str) -> RunningEndpoint:
     environment = {"SAGEMAKER_TRITON_INFERENCE_TYPE": inference_type}
     container = ContainerSpec("m", "", "s3://b/m.tar.gz", environment, Path("m.tar.gz"))
-    variant = VariantSpec("A", container)
-    server = fake_server(folder, container=container)
-    return RunningEndpoint(EndpointSpec("e", "s", (variant,)), [LocalVariant(variant, server, None)])
+    return endpoint_of(fake_server(folder, container=container), container)

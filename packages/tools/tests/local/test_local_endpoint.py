@@ -16,14 +16,8 @@ from constructs_triton_tools.declared_options import declared
 from constructs_triton_tools.local import LocalEndpoint
 from constructs_triton_tools.local.options import LocalRunOptions, RunOptions
 
-DEFAULTS = {
-    "action": "up",
-    "source": None,
-    "port": 0,
-    "json": True,
-    "until_stdin_closes": True,
-}
-SERVER = {
+DEFAULTS = {"action": "up", "json": True, "until_stdin_closes": True}
+SERVER: dict[str, Any] = {
     "endpoint": "E",
     "port": 1234,
     "python": "/p/python",
@@ -32,15 +26,7 @@ SERVER = {
     "startup_timeout_seconds": 1.5,
     "invocation_timeout_seconds": 2.5,
 }
-PARSED_SERVER = {
-    "endpoint": "E",
-    "port": 1234,
-    "python": Path("/p/python"),
-    "tritonserver": Path("/t/tritonserver"),
-    "memory_limit_mib": 7,
-    "startup_timeout_seconds": 1.5,
-    "invocation_timeout_seconds": 2.5,
-}
+PARSED_SERVER = {**SERVER, "python": Path("/p/python"), "tritonserver": Path("/t/tritonserver")}
 
 
 def _parsed(local: LocalEndpoint) -> dict[str, Any]:
@@ -50,58 +36,43 @@ def _parsed(local: LocalEndpoint) -> dict[str, Any]:
     assert local._arguments[0] == "local"
     given = vars(parser.parse_args(local._arguments[1:]))
     defaults = vars(parser.parse_args(["up"]))
-    assert {name: given[name] for name in DEFAULTS if name not in ("source", "port")} == {
-        name: value for name, value in DEFAULTS.items() if name not in ("source", "port")
-    }
-    return {
-        name: value for name, value in given.items() if value != defaults[name] and name not in DEFAULTS
-    } | {"source": given["source"], "port": given["port"]}
+    assert DEFAULTS.items() <= given.items()
+    changed = {name for name, value in given.items() if value != defaults[name]} - DEFAULTS.keys()
+    return {name: given[name] for name in changed | {"source", "port"}}
 
 
-def test_an_assembly_runs_on_any_free_port() -> None:
-    """Without options, nothing else is changed."""
-    assert _parsed(LocalEndpoint.from_assembly("cdk.out")) == {"source": Path("cdk.out"), "port": 0}
-
-
-def test_every_option_of_an_assembly_reaches_the_command() -> None:
-    """Each keyword sets the option of the same meaning."""
-    local = LocalEndpoint.from_assembly(
-        "out",
-        stack="S",
-        bucket_folder="b",
-        uses_private_mounts=False,
-        **SERVER,  # type: ignore[arg-type]
-    )
-    expected = {"stack": "S", "bucket_folder": Path("b"), "uses_private_mounts": False, **PARSED_SERVER}
-    assert _parsed(local) == {"source": Path("out"), **expected}
-
-
-def test_every_option_of_a_repository_reaches_the_command() -> None:
-    """One model or all of them."""
-    assert _parsed(LocalEndpoint.from_repository("m", model="a", endpoint="e", port=1)) == {
-        "source": Path("m"),
-        "port": 1,
-        "model": "a",
-        "endpoint": "e",
-    }
-    local = LocalEndpoint.from_repository("m", is_multi_model=True, python="p", memory_limit_mib=3)
-    assert _parsed(local) == {
-        "source": Path("m"),
-        "port": 0,
-        "multi_model": True,
-        "python": Path("p"),
-        "memory_limit_mib": 3,
-    }
-
-
-def test_every_option_of_deployed_endpoints_reaches_the_command() -> None:
-    """There is no path; the URL takes its place."""
-    local = LocalEndpoint.from_aws("http://127.0.0.1:1", **SERVER)  # type: ignore[arg-type]
-    assert _parsed(local) == {
-        "source": None,
-        "aws_endpoint_url": "http://127.0.0.1:1",
-        **PARSED_SERVER,
-    }
+@pytest.mark.parametrize(
+    ("local", "expected"),
+    [
+        (LocalEndpoint.from_assembly("cdk.out"), {"source": Path("cdk.out"), "port": 0}),
+        (
+            LocalEndpoint.from_assembly(
+                "out", stack="S", bucket_folder="b", uses_private_mounts=False, **SERVER
+            ),
+            {
+                "source": Path("out"), "stack": "S", "bucket_folder": Path("b"),
+                "uses_private_mounts": False, **PARSED_SERVER,
+            },
+        ),
+        (
+            LocalEndpoint.from_repository("m", model="a", endpoint="e", port=1),
+            {"source": Path("m"), "port": 1, "model": "a", "endpoint": "e"},
+        ),
+        (
+            LocalEndpoint.from_repository("m", is_multi_model=True, memory_limit_mib=3),
+            {"source": Path("m"), "port": 0, "multi_model": True, "memory_limit_mib": 3},
+        ),
+        # There is no path; the URL takes its place.
+        (
+            LocalEndpoint.from_aws("http://127.0.0.1:1", **SERVER),
+            {"source": None, "aws_endpoint_url": "http://127.0.0.1:1", **PARSED_SERVER},
+        ),
+    ],
+    ids=["no options", "assembly", "one model", "all models", "deployed"],
+)
+def test_every_option_reaches_the_command(local: LocalEndpoint, expected: dict[str, Any]) -> None:
+    """Each keyword sets the option of the same meaning, and without options any free port is used."""
+    assert _parsed(local) == expected
 
 
 def test_every_option_is_one_of_the_command() -> None:
@@ -123,16 +94,10 @@ def test_every_option_is_one_of_the_command() -> None:
         "engine": "podman",
         "images": [("e/v", "i:1")],
     }
-    assert _parsed(LocalEndpoint.from_repository("m", **options)) == {
-        "source": Path("m"),
-        "port": 0,
-        **expected,
-    }
-    assert (
-        set(LocalRunOptions.__annotations__)
-        == set(declared(LocalRunOptions))
-        <= {*RunOptions.__annotations__}
-    )
+    found = _parsed(LocalEndpoint.from_repository("m", **options))
+    assert found == {"source": Path("m"), "port": 0, **expected}
+    names = set(declared(LocalRunOptions))
+    assert set(LocalRunOptions.__annotations__) == names <= {*RunOptions.__annotations__}
 
 
 def test_an_unknown_option_is_an_error() -> None:

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from fake_container import in_loop
 
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local import interruptible
@@ -38,35 +39,29 @@ def test_result_and_error_are_those_of_the_work() -> None:
         asyncio.run(run_in_thread(fail))
 
 
-def test_endless_work_ends_when_cancelled(tmp_path: Path) -> None:
+@in_loop
+async def test_endless_work_ends_when_cancelled(tmp_path: Path) -> None:
     """And deletes what it wrote first."""
-
-    async def run() -> None:
-        work = asyncio.create_task(run_in_thread(lambda: _endless(tmp_path)))
-        while not list(tmp_path.iterdir()):
-            await asyncio.sleep(0.01)
-        work.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await work
-        assert not list(tmp_path.iterdir())
-
-    asyncio.run(asyncio.wait_for(run(), 60))
+    work = asyncio.create_task(run_in_thread(lambda: _endless(tmp_path)))
+    while not list(tmp_path.iterdir()):
+        await asyncio.sleep(0.01)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert not list(tmp_path.iterdir())
 
 
-def test_work_that_cannot_be_interrupted_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_loop
+async def test_work_that_cannot_be_interrupted_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that waits outside of Python delays the end only for a while."""
     monkeypatch.setattr(interruptible, "_GRACE_SECONDS", 0.05)
     lock = threading.Lock()
     lock.acquire()
-
-    async def run() -> None:
-        work = asyncio.create_task(run_in_thread(lock.acquire))
-        await asyncio.sleep(0.05)
-        work.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await work
-
-    asyncio.run(run())
+    work = asyncio.create_task(run_in_thread(lock.acquire))
+    await asyncio.sleep(0.05)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
     lock.release()
 
 

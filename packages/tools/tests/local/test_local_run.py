@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,21 +29,18 @@ def started(container: ContainerSpec, folder: Path, monkeypatch: pytest.MonkeyPa
     return asyncio.run(run._start_variant(EndpointSpec("e", "Stack", (variant,)), variant, server, 1))
 
 
-def test_started_single_model_variant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A variant with one model has no models to load and unload."""
-    container = ContainerSpec("m", "", "s3://bucket/m.tar.gz", archive=tmp_path / "m.tar.gz")
+@pytest.mark.parametrize("is_multi_model", [False, True])
+def test_started_variant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_multi_model: bool) -> None:
+    """One model has none to load and unload; the archives of several are below the prefix at the start."""
+    archive = tmp_path / "a.tar.gz"
+    archive.write_bytes(b"archive")
+    container = ContainerSpec("m", "", "s3://bucket/prefix/", archive=archive)
+    if is_multi_model:
+        container = replace(container, archive=None, archives={"a.tar.gz": archive})
     variant = started(container, tmp_path, monkeypatch)
-    assert (variant.spec.name, variant.server.label, variant.multi_model) == ("v", "e/v", None)
-
-
-def test_started_multi_model_variant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The archives of a multi-model variant are below its prefix when it has started."""
-    (tmp_path / "a.tar.gz").write_bytes(b"archive")
-    archives = {"a.tar.gz": tmp_path / "a.tar.gz"}
-    container = ContainerSpec("m", "", "s3://bucket/prefix/", archives=archives)
-    variant = started(container, tmp_path, monkeypatch)
-    assert variant.multi_model is not None
-    assert (variant.multi_model.prefix / "a.tar.gz").read_bytes() == b"archive"
+    assert (variant.spec.name, variant.server.label) == ("v", "e/v")
+    placed = variant.multi_model and (variant.multi_model.prefix / "a.tar.gz").read_bytes()
+    assert placed == (b"archive" if is_multi_model else None)
 
 
 def test_components_that_are_not_triton_are_reported() -> None:

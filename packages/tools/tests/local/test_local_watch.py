@@ -5,43 +5,39 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from fake_container import in_loop
+
 from constructs_triton_tools.local.watch import changes
 
 
-def test_a_change_is_yielded_once_it_is_complete(tmp_path: Path) -> None:
+@in_loop
+async def test_a_change_is_yielded_once_it_is_complete(tmp_path: Path) -> None:
     """Files may be added, changed and deleted. Files that are not packed do not count."""
     model = tmp_path / "m" / "1" / "model.py"
     model.parent.mkdir(parents=True)
     model.write_text("a")
-
-    async def wait() -> None:
-        found = changes(tmp_path, 0.01)
-        for change in (lambda: model.write_text("more"), model.unlink, lambda: model.write_text("new")):
-            waiting = asyncio.ensure_future(anext(found))
-            await asyncio.sleep(0.1)
-            assert not waiting.done()
-            change()
-            await asyncio.wait_for(waiting, 10)
+    found = changes(tmp_path, 0.01)
+    for change in (lambda: model.write_text("more"), model.unlink, lambda: model.write_text("new")):
         waiting = asyncio.ensure_future(anext(found))
-        (model.parent / "__pycache__").mkdir()
-        (model.parent / "__pycache__" / "model.pyc").write_text("x")
-        (model.parent / "._model.py").write_text("x")
         await asyncio.sleep(0.1)
         assert not waiting.done()
-        waiting.cancel()
+        change()
+        await waiting
+    waiting = asyncio.ensure_future(anext(found))
+    (model.parent / "__pycache__").mkdir()
+    (model.parent / "__pycache__" / "model.pyc").write_text("x")
+    (model.parent / "._model.py").write_text("x")
+    await asyncio.sleep(0.1)
+    assert not waiting.done()
+    waiting.cancel()
 
-    asyncio.run(wait())
 
-
-def test_an_archive_is_watched_as_one_file(tmp_path: Path) -> None:
+@in_loop
+async def test_an_archive_is_watched_as_one_file(tmp_path: Path) -> None:
     """The source of a run may be a file."""
     archive = tmp_path / "m.tar.gz"
     archive.write_text("a")
-
-    async def wait() -> None:
-        waiting = asyncio.ensure_future(anext(changes(archive, 0.01)))
-        await asyncio.sleep(0.1)
-        archive.write_text("longer")
-        await asyncio.wait_for(waiting, 10)
-
-    asyncio.run(wait())
+    waiting = asyncio.ensure_future(anext(changes(archive, 0.01)))
+    await asyncio.sleep(0.1)
+    archive.write_text("longer")
+    await waiting

@@ -26,6 +26,9 @@ NO_VERSION = (
     "version policy of model 'm'\""
 )
 BANNER = "== Triton Inference Server =="
+SYNTAX = "E1121 17:53:13.1 1 a.cc:1] Failed to initialize Python stub: SyntaxError: invalid syntax"
+NUMPY = "A module that was compiled using NumPy 1.x cannot be run"
+THROTTLED = "botocore.errorfactory.ThrottlingException: Rate exceeded"
 
 
 def ids(log: str, *, is_log: bool = True) -> list[str]:
@@ -76,31 +79,25 @@ def test_a_line_that_is_no_failure_gives_nothing(log: str) -> None:
     assert ids(log) == []
 
 
-def test_a_note_alone_is_no_failure() -> None:
-    """An ignored version directory matters only if the model then has no version."""
-    ignored = IGNORED.format("v1")
-    assert ids(ignored) == []
-    assert ids(f"{ignored}\n{NO_VERSION}") == ["no-version", "version-ignored"]
-
-
-def test_the_last_start_with_a_failure_counts() -> None:
-    """Of several starts, the last that explains a failure is read."""
-    syntax = "E1121 17:53:13.1 1 a.cc:1] Failed to initialize Python stub: SyntaxError: invalid syntax"
-    assert ids("\n".join([BANNER, MISSING, LAST, BANNER, syntax, LAST])) == ["py-syntax", "models-failed"]
-    assert ids("\n".join([BANNER, "Signal (11) received.", BANNER, READY])) == ["server-crash"]
-
-
-def test_a_message_of_several_lines_is_recognized() -> None:
-    """NumPy's message is broken into lines."""
-    numpy = "A module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.0.1 as it may crash."
-    assert ids(numpy) == ["py-numpy-abi"]
-
-
-def test_a_container_does_not_write_messages_of_an_api() -> None:
-    """A model that is throttled by another service is not a throttled endpoint."""
-    line = "botocore.errorfactory.ThrottlingException: Rate exceeded"
-    assert ids(line, is_log=True) == []
-    assert ids(line, is_log=False) == ["throttled"]
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        # An ignored version directory matters only if the model then has no version.
+        ([IGNORED.format("v1")], []),
+        ([IGNORED.format("v1"), NO_VERSION], ["no-version", "version-ignored"]),
+        # Of several starts, the last that explains a failure is read.
+        ([BANNER, MISSING, LAST, BANNER, SYNTAX, LAST], ["py-syntax", "models-failed"]),
+        ([BANNER, "Signal (11) received.", BANNER, READY], ["server-crash"]),
+        # NumPy's message is broken into lines.
+        ([f"{NUMPY} in", "NumPy 2.0.1 as it may crash."], ["py-numpy-abi"]),
+        # A model that is throttled by another service is not a throttled endpoint.
+        ([THROTTLED], []),
+    ],
+)
+def test_what_a_log_explains(log: list[str], expected: list[str]) -> None:
+    """Notes, several starts, broken lines, and messages of an API that a container does not write."""
+    assert ids("\n".join(log)) == expected
+    assert ids(THROTTLED, is_log=False) == ["throttled"]
 
 
 def test_messages_of_several_sources_are_ordered_by_what_they_say() -> None:

@@ -15,7 +15,6 @@ import pytest
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning import (
-    Measurement,
     Plan,
     Requirement,
     cheapest,
@@ -74,19 +73,3 @@ def test_limit_that_nothing_meets_is_an_error_with_the_fastest(benchmark: Path) 
         error.value
     )
     assert cheapest(plans_within(benchmark, 278)).instance_type == "ml.g4dn.12xlarge"
-
-
-def test_objects_and_file_give_the_same_plans(benchmark: Path) -> None:
-    """Measurements created in Python are planned like those read from a file."""
-    measurements = [
-        Measurement(
-            configuration=row["config"],
-            instance_type=row["instance_type"],
-            invocations_per_minute=float(row["invocations_per_min_per_instance"]),
-            latency_ms=int(row["model_latency_ms"]),
-            price_per_hour=PRICES[row["instance_type"]],
-        )
-        for row in ROWS
-    ]
-    planned = plan_all(measurements, Requirement(requests_per_second=500, latency_ms=500))
-    assert [plan.to_dict() for plan in planned] == [plan.to_dict() for plan in plans_within(benchmark, 500)]

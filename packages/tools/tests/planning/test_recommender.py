@@ -182,15 +182,10 @@ def test_request_is_that_of_the_benchmark() -> None:
         ({"environment": {"A": []}}, r'environment\["A"\]: must have from 1 to 3 entries'),
         ({"environment": {str(n): ["1"] for n in range(6)}}, r"environment: must have from 1 to 5 entries"),
         ({"latency_ms": 0}, r"latency_ms: must be from 1"),
+        ({"role_arn": "role"}, r"request: botocore refuses it .*RoleArn"),
     ],
 )
 def test_invalid_request_is_refused(values: dict[str, Any], message: str) -> None:
-    """The message has the name and the range."""
+    """The message has the name and the range; botocore's model of the API checks the rest."""
     with pytest.raises(InvalidValueError, match=message):
-        request(**values)
-
-
-def test_botocore_checks_the_rest() -> None:
-    """A role that is too short is refused by botocore's model of the API."""
-    with pytest.raises(InvalidValueError, match=r"request: botocore refuses it .*RoleArn"):
-        request(role_arn="role").to_request()
+        request(**values).to_request()

@@ -39,26 +39,19 @@ def test_time_zone_follows_daylight_saving_time() -> None:
         assert find_minutes("cron(0 8 * * ? *)", "Europe/Berlin", start, DAY) == [hour * 60]
 
 
+NOT_SUPPORTED = r"schedule: this expression is not supported, got"
+
+
 @pytest.mark.parametrize(
-    "expression",
+    ("expression", "time_zone", "message"),
     [
-        "cron(0 8 * * ?)",
-        "cron(0 8 L * ? *)",
-        "cron(0 25 * * ? *)",
-        "cron(0 8 ? * MOO *)",
-        "rate(0 days)",
-        "rate(1 year)",
-        "at(noon)",
-        "every day",
+        *((f"cron(0 8 {each})", "UTC", NOT_SUPPORTED) for each in ("* * ?", "L * ? *", "? * MOO *")),
+        *((each, "UTC", NOT_SUPPORTED) for each in ("cron(0 25 * * ? *)", "rate(0 days)", "rate(1 year)")),
+        *((each, "UTC", NOT_SUPPORTED) for each in ("at(noon)", "every day")),
+        ("rate(1 day)", "Berlin", r'time zone: must be an IANA time zone, got "Berlin"'),
     ],
 )
-def test_unsupported_expression_is_refused(expression: str) -> None:
-    """The message shows the expression and supported ones."""
-    with pytest.raises(InvalidValueError, match=r"schedule: this expression is not supported, got"):
-        find_minutes(expression, "UTC", MONDAY, DAY)
-
-
-def test_unknown_time_zone_is_refused() -> None:
-    """Only IANA time zones are known."""
-    with pytest.raises(InvalidValueError, match=r'time zone: must be an IANA time zone, got "Berlin"'):
-        find_minutes("rate(1 day)", "Berlin", MONDAY, DAY)
+def test_unsupported_schedule_is_refused(expression: str, time_zone: str, message: str) -> None:
+    """The message shows the expression and supported ones, or the time zone."""
+    with pytest.raises(InvalidValueError, match=message):
+        find_minutes(expression, time_zone, MONDAY, DAY)

@@ -13,6 +13,8 @@ import pytest
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning import Traffic, read_traffic
 
+pattern = Traffic.pattern
+
 
 def csv(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "traffic.csv"
@@ -47,13 +49,6 @@ def test_output_of_get_metric_data(tmp_path: Path, times: list[Any]) -> None:
     assert read_traffic(metric_data(tmp_path, result)).invocations == (1000, 0, 12)
 
 
-def test_points_of_five_minutes_are_refused(tmp_path: Path) -> None:
-    """Five minutes of invocations would look like one minute with all of them."""
-    result = {"Timestamps": [0, 300, 900], "Values": [1, 2, 3]}
-    with pytest.raises(InvalidValueError, match=r"got one each 300 seconds; query CloudWatch with a Period"):
-        read_traffic(metric_data(tmp_path, result))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -70,15 +65,28 @@ def test_invalid_csv_is_refused(tmp_path: Path, text: str, message: str) -> None
         read_traffic(csv(tmp_path, text))
 
 
-def test_invalid_metric_data_is_refused(tmp_path: Path) -> None:
-    """Several metrics, no points, or another file."""
-    point = {"Timestamps": [0], "Values": [1]}
-    with pytest.raises(InvalidValueError, match=r"must be the output of `aws cloudwatch get-metric-data`"):
-        read_traffic(metric_data(tmp_path, point, point))
-    with pytest.raises(InvalidValueError, match=r"has no data points"):
-        read_traffic(metric_data(tmp_path, {"Timestamps": [], "Values": []}))
+POINT = {"Timestamps": [0], "Values": [1]}
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        ([POINT, POINT], r"must be the output of `aws cloudwatch get-metric-data`"),
+        ([{"Timestamps": [], "Values": []}], r"has no data points"),
+        # Five minutes of invocations would look like one minute with all of them.
+        ([{"Timestamps": [0, 300, 900], "Values": [1, 2, 3]}], r"got one each 300 seconds; query CloudWatch"),
+        # Python has no time after the year 9999.
+        ([{"Timestamps": [2**39], "Values": [1]}], "Timestamps: must be a time in ISO 8601"),
+    ],
+)
+def test_invalid_metric_data_is_refused(tmp_path: Path, results: list[Any], message: str) -> None:
+    """Several metrics, no points, a wrong period or time, or no file."""
+    path = metric_data(tmp_path, *results)
+    with pytest.raises(InvalidValueError, match=message):
+        read_traffic(path)
+    path.unlink()
     with pytest.raises(InvalidValueError, match=r"cannot be read"):
-        read_traffic(tmp_path / "absent.json")
+        read_traffic(path)
 
 
 def test_patterns_reach_their_levels() -> None:
@@ -92,30 +100,18 @@ def test_patterns_reach_their_levels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("build", "message"),
     [
-        ({"name": "spikes", "low": 1, "high": 2}, r'got "spikes"; did you mean "spike"\?'),
-        ({"name": "step", "low": 3, "high": 2}, r"low: must be from 0 to high"),
-        ({"name": "step", "low": 1, "high": 2, "high_minutes": 500}, r"high_minutes: must be from 1 to 180"),
+        (lambda: pattern("spikes", low=1, high=2), r'got "spikes"; did you mean "spike"\?'),
+        (lambda: pattern("step", low=3, high=2), r"low: must be from 0 to high"),
+        (lambda: pattern("step", low=1, high=2, high_minutes=500), r"high_minutes: must be from 1 to 180"),
+        *((lambda counts=counts: Traffic(counts), r"invocations") for counts in ((), (1, -1), (0.5,))),
     ],
 )
-def test_invalid_pattern_is_refused(arguments: dict[str, Any], message: str) -> None:
-    """An unknown name, levels in the wrong order, or a length beyond the pattern."""
+def test_invalid_traffic_is_refused(build: Any, message: str) -> None:
+    """An unknown name, levels in the wrong order, a length beyond the pattern, no counts or no whole ones."""
     with pytest.raises(InvalidValueError, match=message):
-        Traffic.pattern(**arguments)
-
-
-@pytest.mark.parametrize("invocations", [(), (1, -1), (0.5,)])
-def test_invalid_counts_are_refused(invocations: Any) -> None:
-    """Counts are whole numbers of at least 0, and there is at least one."""
-    with pytest.raises(InvalidValueError, match=r"invocations"):
-        Traffic(invocations)
-
-
-def test_time_after_the_last_year_is_an_error(tmp_path: Path) -> None:
-    """Python has no time after the year 9999."""
-    with pytest.raises(InvalidValueError, match="Timestamps: must be a time in ISO 8601"):
-        read_traffic(metric_data(tmp_path, {"Timestamps": [2**39], "Values": [1]}))
+        build()
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.json"])

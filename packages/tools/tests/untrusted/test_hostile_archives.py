@@ -83,6 +83,16 @@ HOSTILE = {
 }
 
 
+#: A chain of extended headers, which must not exhaust the stack.
+_CHAIN = tar(pax(comment="x"), files={})[:1024] * 5000 + bytes(1024)
+HOSTILE["headers"] = (_CHAIN, "too many headers")
+#: Python's ``tarfile`` would read this header: https://github.com/python/cpython/issues/155633.
+_GIGABYTE = tarfile.TarInfo("././@PaxHeader")
+_GIGABYTE.type, _GIGABYTE.size = tarfile.XHDTYPE, 1 << 30
+_LARGE = _GIGABYTE.tobuf(tarfile.USTAR_FORMAT) + bytes(1 << 20)
+HOSTILE["large-header"] = (_LARGE, "a header is larger than 1 MiB")
+
+
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_archive_raises_one_error_and_leaves_nothing(
     tmp_path: Path, own_cache: Path, case: str
@@ -96,28 +106,7 @@ def test_hostile_archive_raises_one_error_and_leaves_nothing(
                 read(path)
     assert not (tmp_path / "unpacked").exists()
     assert {entry.name for entry in tmp_path.iterdir()} <= {"a.tar.gz", own_cache.name}
-    assert list((own_cache / "outlines").iterdir()) == []
-
-
-def test_many_headers_before_a_member_are_an_error(tmp_path: Path) -> None:
-    """A chain of extended headers does not exhaust the stack."""
-    block = tar(pax(comment="x"), files={})[: 3 * 512]
-    path = write(tmp_path / "a.tar.gz", block[:1024] * 5000 + bytes(1024))
-    for read in readers(tmp_path):
-        with pytest.raises(ArchiveError, match="too many headers"):
-            read(path)
-
-
-def test_large_extended_header_is_not_read(tmp_path: Path) -> None:
-    """A header of a gigabyte costs neither time nor memory.
-
-    Python's ``tarfile`` would read it: https://github.com/python/cpython/issues/155633.
-    """
-    info = tarfile.TarInfo("././@PaxHeader")
-    info.type, info.size = tarfile.XHDTYPE, 1 << 30
-    path = write(tmp_path / "a.tar.gz", info.tobuf(tarfile.USTAR_FORMAT) + bytes(1 << 20))
-    with pytest.raises(ArchiveError, match="a header is larger than 1 MiB"):
-        inspect_archive(path)
+    assert list((own_cache / "outlines").glob("*")) == []
 
 
 @pytest.mark.parametrize("name", ["long.gnu", "long.pax", "long.ustar", "long.v7"])

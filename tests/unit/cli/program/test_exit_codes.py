@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 import stat
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from null_server import run_null_server
 
 from constructs_triton.cli import main
 from constructs_triton_client import HttpTransport, SageMakerTransport
-from constructs_triton_client.transports.transport import Invocation
+from constructs_triton_client.transports.transport import Invocation, Transport
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.program.exit_codes import combined_code, exit_code_of
 from constructs_triton_core.program.program import Command
@@ -25,6 +25,7 @@ from triton_model_check.untrusted.tar_reader import read_members
 INVOCATION = Invocation(b"{}", "application/json", {})
 CLOSED = "http://127.0.0.1:9"
 Answer = tuple[int, dict[str, str], dict[str, Any]]
+CONTAINER_ERROR: Answer = (500, {}, {"error": "no"})
 MODEL_ERROR: Answer = (
     424,
     {"X-Amzn-ErrorType": "ModelError"},
@@ -40,33 +41,15 @@ NO_ENDPOINT: Answer = (
 @pytest.fixture
 def answering() -> Iterator[Callable[[Answer], str]]:
     """Starts a server that answers every request in the same way, and returns its address."""
-    servers = []
+    with ExitStack() as servers:
 
-    def start(answer: Answer) -> str:
-        status, headers, document = answer
-        body = json.dumps(document).encode()
+        def start(answer: Answer) -> str:
+            server = servers.enter_context(run_null_server())
+            status, server.headers, document = answer
+            server.status, server.answer = lambda _: status, json.dumps(document).encode()
+            return server.url
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["Content-Length"]))
-                self.send_response(status)
-                for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        server = HTTPServer(("127.0.0.1", 0), Handler)
-        servers.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        return f"http://127.0.0.1:{server.server_port}"
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+        yield start
 
 
 def _code(action: Callable[[], Any]) -> int:
@@ -83,19 +66,17 @@ def test_damaged_archive_is_wrong_and_a_missing_one_is_not_looked_at(tmp_path: P
     assert _code(lambda: list(read_members(tmp_path / "absent.tar.gz"))) == 2
 
 
-def test_container_that_answers_an_error_is_wrong(answering: Callable[[Answer], str]) -> None:
-    """One that cannot be reached is not looked at."""
-    url = answering((500, {}, {"error": "no"}))
-    assert _code(lambda: HttpTransport(url).invoke(INVOCATION)) == 1
-    assert _code(lambda: HttpTransport(CLOSED).invoke(INVOCATION)) == 2
-
-
-@pytest.mark.parametrize(("answer", "code"), [(MODEL_ERROR, 1), (NO_ENDPOINT, 2)])
-def test_error_of_a_model_is_wrong_and_one_of_sagemaker_is_not_looked_at(
-    answering: Callable[[Answer], str], answer: Answer, code: int
+@pytest.mark.parametrize(
+    ("answer", "code"), [(CONTAINER_ERROR, 1), (None, 2), (MODEL_ERROR, 1), (NO_ENDPOINT, 2)]
+)
+def test_error_of_a_model_is_wrong_and_others_are_not_looked_at(
+    answering: Callable[[Answer], str], answer: Answer | None, code: int
 ) -> None:
-    """An endpoint that does not exist has no model that could be wrong."""
-    transport = SageMakerTransport("e", endpoint_url=answering(answer), region_name="eu-west-1")
+    """A container that cannot be reached, or an endpoint that does not exist, has no model to look at."""
+    url = CLOSED if answer is None else answering(answer)
+    transport: Transport = HttpTransport(url)
+    if answer in (MODEL_ERROR, NO_ENDPOINT):
+        transport = SageMakerTransport("e", endpoint_url=url, region_name="eu-west-1")
     assert _code(lambda: transport.invoke(INVOCATION)) == code
 
 
@@ -107,7 +88,7 @@ def test_verify_tells_a_wrong_endpoint_from_an_unreachable_one(
     tensor = {"name": "x", "datatype": "FP32", "shape": [1], "data": [1.0]}
     request = {"name": "one", "inputs": [tensor], "outputs": [{**tensor, "name": "y"}]}
     file.write_text(json.dumps({"version": 1, "requests": [request]}))
-    assert main(["verify", answering((500, {}, {"error": "no"})), str(file)]) == 1
+    assert main(["verify", answering(CONTAINER_ERROR), str(file)]) == 1
     assert main(["verify", CLOSED, str(file)]) == 2
     assert capsys.readouterr().out.count("1 of 1 responses differ") == 2
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -123,9 +122,3 @@ def test_codes_have_one_place() -> None:
         if own.search(path.read_text())
     ]
     assert found == [EXIT_CODES]
-
-
-def test_failure_is_json_where_json_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """A program that reads the output of check finds the reason of a missing path there."""
-    assert main(["check", "absent", "--json"]) == 2
-    assert "absent" in json.loads(capsys.readouterr().out)["error"]

@@ -38,6 +38,13 @@ def build(project: Path, output: Path) -> None:
     assert main(["env", "build", str(project / "requirements.txt"), "-o", str(output)]) == 0
 
 
+def built_model(project: Path, folder: str = "unpacked") -> Path:
+    """A model with an environment of its own, which is built."""
+    model = add_model(project / folder, "m", "$$TRITON_MODEL_DIRECTORY/env.tar")
+    build(project, model / "env.tar")
+    return model
+
+
 def replace(repository: Path, python: Path | None = None) -> list[str]:
     """Replace the environments, and return what is reported."""
     lines: list[str] = []
@@ -65,8 +72,7 @@ def test_shared_environment_is_built_once_for_the_server(project: Path) -> None:
 def test_second_run_needs_no_uv(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment for the server is in the cache, also without the wheels."""
     for attempt in ("one", "two"):
-        model = add_model(project / attempt, "m", "$$TRITON_MODEL_DIRECTORY/env.tar")
-        build(project, model / "env.tar")
+        built_model(project, attempt)
         lines = replace(project / attempt)
         assert len(lines) == (2 if attempt == "one" else 1)
         shutil.rmtree(project / "wheels", ignore_errors=True)
@@ -82,20 +88,20 @@ def test_other_versions_are_reported(project: Path) -> None:
     extras = "\n".join(f'extra{index}; python_version < "3.12"' for index in range(12))
     with (project / "requirements.txt").open("a") as file:
         file.write(f"only_image\n{extras}\n")
-    model = add_model(project / "unpacked", "m", "$$TRITON_MODEL_DIRECTORY/env.tar")
-    build(project, model / "env.tar")
+    built_model(project)
     line = replace(project / "unpacked")[-1]
     assert "; only-image 1.0 instead of 2.0, extra0 1.0 in addition, " in line
     assert line.endswith(" and 3 more")
 
 
-def test_image_packages_that_cannot_run_here(project: Path) -> None:
-    """The error names the environment and the server's Python."""
+def test_environment_that_cannot_be_built_here(project: Path) -> None:
+    """The error names the environment and the server's Python, or --python."""
     write_wheel(project / "wheels", "only_image", tag="cp312-cp312-manylinux_2_39_x86_64")
     with (project / "requirements.txt").open("a") as file:
         file.write("only_image\n")
-    model = add_model(project / "unpacked", "m", "$$TRITON_MODEL_DIRECTORY/env.tar")
-    build(project, model / "env.tar")
+    built_model(project)
+    with pytest.raises(LocalEndpointError, match="is not a working Python interpreter; set --python"):
+        replace(project / "unpacked", project / "absent")
     with pytest.raises(InvalidValueError, match=rf"^m/env\.tar: uv found no packages for Python {MINOR}"):
         replace(project / "unpacked")
 
@@ -120,18 +126,9 @@ def test_environments_of_others_are_left_alone(project: Path) -> None:
     assert lock_of_archive(conda) is None
 
 
-def test_a_python_that_does_not_run(project: Path) -> None:
-    """The error names --python."""
-    model = add_model(project / "unpacked", "m", "$$TRITON_MODEL_DIRECTORY/env.tar")
-    build(project, model / "env.tar")
-    with pytest.raises(LocalEndpointError, match="is not a working Python interpreter; set --python"):
-        replace(project / "unpacked", project / "absent")
-
-
 def test_an_interpreter_of_the_system_has_no_further_packages(project: Path) -> None:
     """Outside a virtual environment, the packages of the interpreter are found without a further file."""
-    model = add_model(project / "unpacked", "m", "$$TRITON_MODEL_DIRECTORY/env.tar")
-    build(project, model / "env.tar")
+    model = built_model(project)
     code = "import sys; print(sys._base_executable)"
     base = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     replace(project / "unpacked", Path(base.strip()))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
@@ -12,58 +10,34 @@ from constructs_triton.cdk.validation.properties import declared_properties
 from constructs_triton_tools.operations.adopting.members import options_of
 from constructs_triton_tools.operations.adopting.python_text import render
 
-VARIANT: dict[str, Any] = {
-    "VolumeSizeInGB": 60,
-    "ModelDataDownloadTimeoutInSeconds": 1200,
-    "ContainerStartupHealthCheckTimeoutInSeconds": 90,
-    "EnableSSMAccess": True,
-    "EnableNetworkIsolation": False,
-}
-COMPONENT: dict[str, Any] = {
-    "MinMemoryRequiredInMb": 1024,
-    "NumberOfAcceleratorDevicesRequired": 1.0,
-    "NumberOfCpuCoresRequired": 0.5,
-    "EnableCaching": False,
-    "PlacementStrategy": "SPREAD",
-}
+COMPONENT = InferenceComponentOptions
+DOWNLOAD = "ModelDataDownloadTimeoutInSeconds"
+STARTUP = "ContainerStartupHealthCheckTimeoutInSeconds"
 
 
 @pytest.mark.parametrize(
-    ("answer", "options", "expected"),
+    ("options", "member", "value", "name", "expected"),
     [
-        (
-            VARIANT,
-            EndpointOptions,
-            {
-                "volume_size": "cdk.Size.gibibytes(60)",
-                "model_data_download_timeout": "cdk.Duration.minutes(20)",
-                "container_startup_health_check_timeout": "cdk.Duration.seconds(90)",
-                "enable_ssm_access": "True",
-                "enable_network_isolation": "False",
-            },
-        ),
-        (
-            COMPONENT,
-            InferenceComponentOptions,
-            {
-                "min_memory": "cdk.Size.mebibytes(1024)",
-                "number_of_accelerator_devices": "1",
-                "number_of_cpu_cores": "0.5",
-                "enable_caching": "False",
-                "placement_strategy": '"SPREAD"',
-            },
-        ),
+        (EndpointOptions, "VolumeSizeInGB", 60, "volume_size", "cdk.Size.gibibytes(60)"),
+        (EndpointOptions, DOWNLOAD, 1200, "model_data_download_timeout", "cdk.Duration.minutes(20)"),
+        (EndpointOptions, STARTUP, 90, "container_startup_health_check_timeout", "cdk.Duration.seconds(90)"),
+        (EndpointOptions, "EnableSSMAccess", True, "enable_ssm_access", "True"),
+        (EndpointOptions, "EnableNetworkIsolation", False, "enable_network_isolation", "False"),
+        (COMPONENT, "MinMemoryRequiredInMb", 1024, "min_memory", "cdk.Size.mebibytes(1024)"),
+        (COMPONENT, "NumberOfAcceleratorDevicesRequired", 1.0, "number_of_accelerator_devices", "1"),
+        (COMPONENT, "NumberOfCpuCoresRequired", 0.5, "number_of_cpu_cores", "0.5"),
+        (COMPONENT, "EnableCaching", False, "enable_caching", "False"),
+        (COMPONENT, "PlacementStrategy", "SPREAD", "placement_strategy", '"SPREAD"'),
     ],
-    ids=["variant", "component"],
 )
 def test_member_has_the_name_of_its_property(
-    answer: dict[str, Any], options: type, expected: dict[str, str]
+    options: type, member: str, value: object, name: str, expected: str
 ) -> None:
     """Each member is the property that the constructs declare for it, with its unit."""
-    found = {name: render(each, "") for name, each in options_of(answer, *answer, with_zero=True).items()}
-    assert found == expected
+    (found,) = options_of({member: value}, member, with_zero=True).items()
+    assert (found[0], render(found[1], "")) == (name, expected)
     others = {"min_memory"}  # a parameter of the component itself, which is required
-    assert found.keys() <= declared_properties(options).keys() | others
+    assert name in declared_properties(options).keys() | others
 
 
 def test_empty_members_are_left_out() -> None:

@@ -13,13 +13,9 @@ from night_account import FILE, KEY, NAME, NightAccount, phase, start, stop, use
 
 from constructs_triton.cli import main
 
+NO_MONTH = {**KEY, "ScheduledActionName": "a", "Schedule": "at(2026-13-01T00:00:00)"}
 STACK_TAGS = {"aws:cloudformation:stack-name": "Vision", "team": "search"}
-SHADOW = {
-    "VariantName": "shadow",
-    "ModelName": "gone",
-    "InstanceType": "ml.g4dn.xlarge",
-    "InitialInstanceCount": 1,
-}
+SHADOW = {"VariantName": "shadow", "ModelName": "gone", "InstanceType": "ml.g4dn.xlarge"}
 
 
 @pytest.fixture
@@ -30,68 +26,35 @@ def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[NightAc
         yield account
 
 
+NO_COMPONENTS = "has inference components, which are not created again"
+SERVERLESS = {"VariantName": "a", "ModelName": "model", "ServerlessConfig": {"MemorySizeInMB": 2048}}
+POOL = {"InstanceType": "ml.g5.xlarge", "ModelNameOverride": "gone"}
+GONE = "its model gone was deleted, so it could not be created again"
+
+
 @pytest.mark.parametrize(
-    ("member", "value", "message"),
+    ("config", "described", "message"),
     [
-        ("AsyncInferenceConfig", {"OutputConfig": {}}, "is asynchronous, so it needs no deletion"),
-        (
-            "ProductionVariants",
-            [{"VariantName": "a"}],
-            "has inference components, which are not created again",
-        ),
-        (
-            "ProductionVariants",
-            [{"VariantName": "a", "ModelName": "model", "ServerlessConfig": {"MemorySizeInMB": 2048}}],
-            "is serverless, and costs nothing without calls",
-        ),
-        (
-            "ShadowProductionVariants",
-            [SHADOW],
-            "its model gone was deleted, so it could not be created again",
-        ),
-        (
-            "ProductionVariants",
-            [
-                {
-                    "VariantName": "a",
-                    "InstancePools": [{"InstanceType": "ml.g5.xlarge", "ModelNameOverride": "gone"}],
-                }
-            ],
-            "its model gone was deleted",
-        ),
+        ({"AsyncInferenceConfig": {"OutputConfig": {}}}, {}, "is asynchronous, so it needs no deletion"),
+        ({"ProductionVariants": [{"VariantName": "a"}]}, {}, NO_COMPONENTS),
+        ({"ProductionVariants": [SERVERLESS]}, {}, "is serverless, and costs nothing without calls"),
+        ({"ShadowProductionVariants": [SHADOW]}, {}, GONE),
+        ({"ProductionVariants": [{"VariantName": "a", "InstancePools": [POOL]}]}, {}, GONE),
+        # Its variants name models.
+        ({}, {"components": [{"InferenceComponentName": "a"}]}, NO_COMPONENTS),
+        ({}, {"status": "Updating"}, "must have status InService, got Updating"),
+        ({}, {"status": "Failed"}, "must have status InService, got Failed (no disk)"),
     ],
 )
 def test_endpoints_that_are_not_deleted(
-    account: NightAccount, member: str, value: Any, message: str, capsys: pytest.CaptureFixture[str]
+    account: NightAccount, config: Any, described: Any, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Those that can have zero instances, and those that could not be created again."""
+    """Those that can have zero instances, could not be created again, or are not in service."""
     account.add_endpoint()
-    account.described_config = {member: value}
-    _check_refused(account, message, capsys)
-
-
-def test_endpoint_with_components_is_refused(
-    account: NightAccount, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Also if its variants name models."""
-    account.add_endpoint()
-    account.components = [{"InferenceComponentName": "a"}]
-    _check_refused(account, "has inference components", capsys)
-
-
-@pytest.mark.parametrize("status", ["Updating", "Failed"])
-def test_endpoint_that_is_not_in_service_is_refused(
-    account: NightAccount, status: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With SageMaker's reason, if there is one."""
-    account.add_endpoint()
-    account.set_status(status)
-    account.described = {"FailureReason": "no disk"} if status == "Failed" else {}
-    reason = " (no disk)" if status == "Failed" else ""
-    _check_refused(account, f"must have status InService, got {status}{reason}", capsys)
-
-
-def _check_refused(account: NightAccount, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    account.described_config = config
+    account.components = described.get("components", [])
+    account.set_status(described.get("status", "InService"))
+    account.described = {"FailureReason": "no disk"} if described.get("status") == "Failed" else {}
     assert stop("--force") == 2
     assert message in capsys.readouterr().err
     assert account.exists()
@@ -190,43 +153,26 @@ def test_file_of_another_endpoint_is_refused(
         ("scaling_policies", {}, "scaling_policies: must be an array"),
         ("scaling_policies", [{"PolicyName": "a"}], "scaling_policies[0]: Parameter validation failed"),
         ("create_endpoint", [], "create_endpoint: Parameter validation failed"),
-        (
-            "scheduled_actions",
-            [{**KEY, "ScheduledActionName": "a", "Schedule": "at(2026-13-01T00:00:00)"}],
-            "scheduled_actions[0]: month must be in 1..12",
-        ),
+        ("scheduled_actions", [NO_MONTH], "scheduled_actions[0]: month must be in 1..12"),
+        ("", "{", ""),
+        ("", "{}", "must be an object with the members capacities, create_endpoint"),
     ],
 )
 def test_damaged_file_is_refused(
     account: NightAccount, member: str, value: Any, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before anything is created, and the file stays."""
+    """Before anything is created, and the file stays; one that does not exist is named too."""
     account.add_endpoint()
     assert stop() == 0
-    damaged = json.dumps({**json.loads(FILE.read_text()), member: value})
+    damaged = json.dumps({**json.loads(FILE.read_text()), member: value}) if member else value
     FILE.write_text(damaged)
     assert start() == 2
     assert f"digits.stopped.json: {message}" in capsys.readouterr().err
     assert not account.exists()
     assert FILE.read_text() == damaged
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "does not exist; give the file that `constructs-triton stop` wrote"),
-        ("{", "digits.stopped.json: "),
-        ("{}", "must be an object with the members capacities, create_endpoint"),
-    ],
-)
-def test_other_files_are_refused(
-    account: NightAccount, content: str | None, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A file that does not exist, is no JSON, or is other JSON."""
-    if content:
-        FILE.write_text(content)
+    FILE.unlink()
     assert start() == 2
-    assert message in capsys.readouterr().err
+    assert "does not exist; give the file that `constructs-triton stop` wrote" in capsys.readouterr().err
 
 
 def test_configuration_deployed_meanwhile_is_refused(

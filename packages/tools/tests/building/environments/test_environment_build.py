@@ -124,17 +124,16 @@ def test_lock_file_keeps_versions(project: Path) -> None:
     assert build_in(project, update=True).lock.versions == {"helper": "1.5", "pure": "1.0"}
 
 
-def test_a_package_that_changed_on_the_index_is_refused(project: Path, tmp_path: Path) -> None:
+def test_a_package_that_changed_on_the_index_is_refused(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The hash in the lock file stops another file of the same name, and the old lock file stays."""
     built = build_in(project)
     built.archive.unlink()
     write_wheel(project / "wheels", "helper", "1.5", files={"other.py": ""})
-    os.environ["UV_CACHE_DIR"] = str(tmp_path / "uv")
-    try:
-        with pytest.raises(InvalidValueError, match=r"ash mismatch.*run `constructs-triton env build` with"):
-            build_in(project)
-    finally:
-        del os.environ["UV_CACHE_DIR"]
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    with pytest.raises(InvalidValueError, match=r"ash mismatch.*run `constructs-triton env build` with"):
+        build_in(project)
     assert built.lock_path.read_text() == built.lock.text
     assert not list(built.archive.parent.glob("*.tar"))
 
@@ -192,10 +191,18 @@ def test_numpy_stays_below_2_unless_it_is_chosen(project: Path) -> None:
         build_in(project)
 
 
-def test_an_index_that_cannot_be_reached(project: Path) -> None:
-    """The message keeps uv's reason and says what to set."""
+def test_what_cannot_be_reached_or_written(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message keeps uv's reason and says what to set, or names the variable of the cache's folder."""
+    requirements = (project / "requirements.txt").read_text()
     (project / "requirements.txt").write_text("--index-url http://127.0.0.1:9/simple\npure\n")
     with pytest.raises(InvalidValueError, match=r"127\.0\.0\.1:9.*connect to the network, or set --index"):
+        build_in(project)
+    (project / "requirements.txt").write_text(requirements)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(tmp_path / "file"))
+    with pytest.raises(InvalidValueError, match="set CONSTRUCTS_TRITON_CACHE_DIR to another folder"):
         build_in(project)
 
 
@@ -259,11 +266,3 @@ def test_old_environments_leave_the_cache(project: Path, monkeypatch: pytest.Mon
     (project / "requirements.txt").write_text(f"{OFFLINE}helper\n")
     second = build_in(project)
     assert (first.archive.exists(), second.archive.exists()) == (False, True)
-
-
-def test_cache_that_cannot_be_written(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The message names the variable of the cache's folder."""
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(tmp_path / "file"))
-    with pytest.raises(InvalidValueError, match="set CONSTRUCTS_TRITON_CACHE_DIR to another folder"):
-        build_in(project)

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,30 +44,25 @@ def build_in(folder: Path, name: str = "requirements.txt") -> Path:
 # --- lines ------------------------------------------------------------------------------------------------
 
 
+ONLY_WHEELS = r"requirements\.txt: (editable|only a wheel).*`uv build --wheel`"
+
+
 @pytest.mark.parametrize(
-    "line",
+    ("line", "message"),
     [
-        "-e .",
-        "-e./x",
-        "--editable=x",
-        "./package",
-        "package @ ./package",
-        "package@file:///package",
-        "a/b.tar.gz",
-        "x.zip",
-        "git+https://host/x",
-        "x @ https://host/x.tar.gz#egg=x",
-        "/abs/package[extra]",
-        "-e\t.",
+        *((each, ONLY_WHEELS) for each in ("-e .", "-e./x", "--editable=x", "-e\t.", "./package", "x.zip")),
+        *((each, ONLY_WHEELS) for each in ("package @ ./package", "package@file:///package", "a/b.tar.gz")),
+        *((each, ONLY_WHEELS) for each in ("git+https://host/x", "x @ https://host/x.tar.gz#egg=x")),
+        ("/abs/package[extra]", ONLY_WHEELS),
+        # No path and no argument of a command can contain it.
+        ("-r a\0b", r"cannot be read \(it contains a NUL\)"),
     ],
 )
-def test_line_that_would_run_code(line: str, tmp_path: Path) -> None:
+def test_line_that_would_run_code(line: str, message: str, tmp_path: Path) -> None:
     """Only a wheel can be named by a path or URL."""
     path = tmp_path / "requirements.txt"
     path.write_text(f"helper\n{line}\n")
-    with pytest.raises(
-        InvalidValueError, match=r"requirements\.txt: (editable|only a wheel).*`uv build --wheel`"
-    ):
+    with pytest.raises(InvalidValueError, match=message):
         read_requirements(path)
 
 
@@ -149,17 +143,17 @@ def test_lines_of_a_foreign_lock_file(
 @pytest.mark.parametrize(
     "pins",
     [
-        f"helper==1 {HASH}\n-e ./evil\n",
-        "-r other.txt\n",
-        "--no-binary :all:\n",
-        f"./evil {HASH}\n",
-        "helper==1 --pre\n",
+        f"helper==1 {HASH}\n-e ./evil",
+        "-r other.txt",
+        "--no-binary :all:",
+        f"./evil {HASH}",
+        "helper==1 --pre",
     ],
 )
 def test_pins_of_a_foreign_lock_file(pins: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """uv downloads what a lock file pins, so it may contain only versions and wheels with hashes."""
     monkeypatch.setattr(building, "install", lambda *_: pytest.fail("uv was called"))
-    foreign = EnvironmentLock("3.12", "x", ("helper",), (), (), (), "", pins)
+    foreign = EnvironmentLock("3.12", "x", ("helper",), (), (), (), "", f"{pins}\n")
     with pytest.raises(InvalidValueError, match=r"requirements\.txt: "):
         build_locked(foreign, image_target(), project, "requirements.txt")
 
@@ -172,25 +166,25 @@ def test_pins_of_a_foreign_lock_file(pins: str, project: Path, monkeypatch: pyte
         {"options": ["--index", "--find-links"]},
         {"options": ["--find-links", "a\0b"]},
         {"requirements": ["\ud800"]},
+        "[" * 100_000,
+        "1" * 5_000,
     ],
+    ids=range(7),
 )
-def test_header_that_is_no_command(change: dict[str, list[str]]) -> None:
-    """An option without its value, a further argument, and what no argument can contain are refused."""
+def test_header_that_is_no_command(change: dict[str, list[str]] | str) -> None:
+    """Options without values, further arguments, what none can contain; depth and digits are bounded."""
     header = {
         **dict.fromkeys(("python", "platform", "digest"), "x"),
         **{key: [] for key in ("requirements", "constraints", "options", "extras")},
     }
     good = {**header, "options": ["--no-index", "--find-links", "wheels", "--offline"]}
     assert read_lock(f"{FIRST_LINE}# {json.dumps(good)}\n".encode(), "lock").options[1] == "--find-links"
+    bad = change if isinstance(change, str) else json.dumps({**header, **change})
     with pytest.raises(InvalidValueError, match="is not a lock file"):
-        read_lock(f"{FIRST_LINE}# {json.dumps({**header, **change})}\n".encode(), "lock")
+        read_lock(f"{FIRST_LINE}# {bad}\n".encode(), "lock")
 
 
-@pytest.mark.parametrize("header", ["[" * 100_000, "1" * 5_000])
-def test_header_without_bound(header: str) -> None:
-    """Depth and digits have a bound."""
-    with pytest.raises(InvalidValueError, match="is not a lock file"):
-        read_lock(f"{FIRST_LINE}# {header}\n".encode(), "lock")
+NAME = "must begin with the name of a package, got"
 
 
 @pytest.mark.parametrize(
@@ -199,53 +193,38 @@ def test_header_without_bound(header: str) -> None:
         (f"x = {'1' * 5_001}", "is not valid TOML"),
         ("x = " + "[" * 100_000, "is not valid TOML"),
         ("[project]\ndynamic = 5\n", "dynamic must be a list of strings"),
-        (
-            'tool = 5\n[project]\ndependencies = ["-e ."]\n',
-            "must begin with the name of a package, got '-e .'",
-        ),
-        ('[project]\ndependencies = ["-r x"]\n', "must begin with the name of a package, got '-r x'"),
+        ('tool = 5\n[project]\ndependencies = ["-e ."]\n', f"{NAME} '-e .'"),
+        ('[project]\ndependencies = ["-r x"]\n', f"{NAME} '-r x'"),
         ('[project]\noptional-dependencies = 5\ndependencies = ["a"]\n', 'has no extra "gpu"'),
+        ("a\0b", "cannot be read (it contains a NUL)"),
     ],
+    ids=range(7),
 )
 def test_project_of_another_form(text: str, message: str, tmp_path: Path) -> None:
-    """A pyproject.toml of any content is one error."""
+    """A pyproject.toml of any content is one error, as is a uv.lock."""
     (tmp_path / "pyproject.toml").write_text(text)
     with pytest.raises(InvalidValueError, match=re.escape(message)):
         read_requirements(tmp_path / "pyproject.toml", ["gpu"] if "optional" in text else [])
-
-
-@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml", "uv.lock"])
-def test_file_with_a_nul(name: str, tmp_path: Path) -> None:
-    """No path and no argument of a command can contain it."""
-    (tmp_path / name).write_text("-r a\0b\n")
-    with pytest.raises(InvalidValueError, match=r"cannot be read \(it contains a NUL\)"):
-        read_requirements(tmp_path / name)
+    (tmp_path / "uv.lock").write_text("a\0b")
+    with pytest.raises(InvalidValueError, match="it contains a NUL"):
+        read_requirements(tmp_path / "uv.lock")
 
 
 # --- uv ---------------------------------------------------------------------------------------------------
 
 
-def older_uv(path: Path) -> None:
-    path.write_text("#!/bin/sh\necho 'uv 0.12.9 (x86_64)'\n")
-
-
-def broken_uv(path: Path) -> None:
-    path.write_text("#!/bin/sh\nexit 3\n")
-
-
 @pytest.mark.parametrize(
-    ("write", "got"), [(older_uv, r"uv 0\.12\.9 \(x86_64\)"), (broken_uv, "exit code 3")]
+    ("program", "got"), [("echo 'uv 0.12.9 (x86_64)'", r"uv 0\.12\.9 \(x86_64\)"), ("exit 3", "exit code 3")]
 )
 def test_uv_that_is_too_old(
-    write: Callable[[Path], None], got: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: str, got: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The version of the uv that would run is compared, and the message has the command that replaces it."""
-    write(tmp_path / "uv")
+    (tmp_path / "uv").write_text(f"#!/bin/sh\n{program}\n")
     (tmp_path / "uv").chmod(0o755)
     monkeypatch.setattr("uv.find_uv_bin", lambda: str(tmp_path / "uv"))
-    with pytest.raises(
-        MissingDependencyError, match=rf"uv: must be uv 0\.13 or newer.*got {got}; run `pip install --upgrade"
-    ):
+    expected = rf"uv: must be uv 0\.13 or newer.*got {got}; run `pip install --upgrade"
+    with pytest.raises(MissingDependencyError, match=expected):
         build_in(project)
     assert not list(project.glob("*.lock"))
 

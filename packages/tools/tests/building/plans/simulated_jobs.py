@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from moto.core.responses import ActionResult, EmptyResult
 from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.responses import SageMakerResponse
 from moto.server import ThreadedMotoServer
+from null_server import Received, run_null_server
 from onnx import TensorProto, helper, numpy_helper
 
 from cdk_rehearse.services.request_shapes import conform
@@ -258,36 +258,18 @@ def _text(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-class _PriceList(BaseHTTPRequestHandler):
+def _price_list(received: Received) -> bytes:
     """Has one price: 0.90 USD for an hour of a processing job on ml.g4dn.xlarge, and that of hosting."""
-
-    def do_POST(self) -> None:
-        wanted = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        (instance,) = (each["Value"] for each in wanted["Filters"] if each["Field"] == "instanceName")
-        prices = {"Host": "0.7364", "Processing": "0.9"} if instance == "ml.g4dn.xlarge" else {}
-        products = [_product(f"USE1-{usage}:{instance}", price) for usage, price in prices.items()]
-        body = json.dumps({"PriceList": products}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
+    wanted = json.loads(received[2])
+    (instance,) = (each["Value"] for each in wanted["Filters"] if each["Field"] == "instanceName")
+    prices = {"Host": "0.7364", "Processing": "0.9"} if instance == "ml.g4dn.xlarge" else {}
+    products = [_product(f"USE1-{usage}:{instance}", price) for usage, price in prices.items()]
+    return json.dumps({"PriceList": products}).encode()
 
 
 def _product(usage: str, price: str) -> str:
     terms = {"a": {"priceDimensions": {"b": {"unit": "Hrs", "pricePerUnit": {"USD": price}}}}}
     return json.dumps({"product": {"attributes": {"usagetype": usage}}, "terms": {"OnDemand": terms}})
-
-
-@contextmanager
-def _price_list(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _PriceList) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", f"http://127.0.0.1:{server.server_port}")
-        yield
-        server.shutdown()
 
 
 @contextmanager
@@ -302,7 +284,9 @@ def simulated_jobs(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Simu
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket="plans")
-    with _price_list(monkeypatch):
+    with run_null_server() as prices:
+        prices.answer = _price_list
+        monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", prices.url)
         yield jobs
     for item in s3.list_objects_v2(Bucket="plans").get("Contents", ()):
         s3.delete_object(Bucket="plans", Key=item["Key"])

@@ -44,13 +44,15 @@ def words(container: ContainerSpec) -> str:
 
 
 def test_a_container_is_run_as_sagemaker_runs_it() -> None:
-    """The models are read-only, the port is published on loopback, and the image runs `serve`."""
+    """The models are read-only, the port is on loopback; multi-model containers have their variable."""
     assert words(SINGLE) == (
         "run --detach --pull never --name n --label constructs-triton --publish 127.0.0.1::8080 "
         "--mount type=bind,source=/models,target=/opt/ml/model,readonly --security-opt label=disable "
         "--shm-size 64 --env A=b c --env SAGEMAKER_TRITON_ADDITIONAL_ARGS=--allow-http=true "
         "--http-address=127.0.0.1 image serve"
     )
+    for multi in ("target=/opt/ml/models,readonly", "--env SAGEMAKER_MULTI_MODEL=true"):
+        assert multi in words(MULTI)
 
 
 def test_the_front_end_with_statistics_is_that_of_the_template_if_it_has_one() -> None:
@@ -60,12 +62,6 @@ def test_the_front_end_with_statistics_is_that_of_the_template_if_it_has_one() -
     assert f"--env {name}=--allow-http=true --http-port=9000 image" in own
     other = words(replace(SINGLE, environment={name: "--log-verbose=1"}))
     assert f"{name}=--log-verbose=1 --allow-http=true --http-address=127.0.0.1 image" in other
-
-
-def test_a_multi_model_container_has_its_variable_and_folder() -> None:
-    """SageMaker sets SAGEMAKER_MULTI_MODEL itself and mounts /opt/ml/models."""
-    assert "target=/opt/ml/models,readonly" in words(MULTI)
-    assert "--env SAGEMAKER_MULTI_MODEL=true" in words(MULTI)
 
 
 def test_an_isolated_container_has_no_network() -> None:
@@ -140,20 +136,20 @@ def test_a_component_has_a_container_of_its_own(tmp_path: Path, monkeypatch: pyt
     assert (container.label, container.image, container.shm_bytes) == ("e/c", "other", 4 * 2**30)
 
 
-def test_an_unknown_name_of_an_image_lists_those_that_exist(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("image", "images", "words"),
+    [
+        (IMAGE, {"x": "other"}, f"got 'x'; use one of e/v, e, {IMAGE}"),
+        ("", {}, r"e: has no image.*set --image e=IMAGE"),
+    ],
+)
+def test_an_image_that_cannot_be_chosen_is_an_error_before_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, image: str, images: dict[str, str], words: str
 ) -> None:
-    """A misspelt name is an error before anything starts."""
+    """A misspelt name lists those that exist, and a repository has no image."""
     FakeEngine(tmp_path, monkeypatch, ANSWERING)
-    with pytest.raises(InvalidValueError, match=f"got 'x'; use one of e/v, e, {IMAGE}"):
-        create(SINGLE, {"x": "other"})
-
-
-def test_a_repository_has_no_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error says how to set one."""
-    FakeEngine(tmp_path, monkeypatch, ANSWERING)
-    with pytest.raises(LocalEndpointError, match=r"e: has no image.*set --image e=IMAGE"):
-        create(replace(SINGLE, image=""))
+    with pytest.raises((InvalidValueError, LocalEndpointError), match=words):
+        create(replace(SINGLE, image=image), images)
 
 
 def test_an_engine_that_does_not_answer_or_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

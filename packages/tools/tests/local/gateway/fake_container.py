@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
+import socket
 import tarfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -14,10 +16,12 @@ from typing import ParamSpec
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
+from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.server.installation import ModelPython, TritonInstallation
 from constructs_triton_tools.local.server.server import ServerSettings, TritonServer
-from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec
+from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
 _Parameters = ParamSpec("_Parameters")
 CONFIG = b'backend: "identity"\n'
@@ -71,6 +75,22 @@ async def connected(server: TritonServer, port: int) -> AsyncIterator[None]:
         await server.session.close()
 
 
+@asynccontextmanager
+async def listening(application: web.Application, folder: Path, name: str) -> AsyncIterator[None]:
+    """Serve an application on a socket of this name in a folder, which may have a path of any length."""
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    descriptor = os.open(folder, os.O_PATH)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"/proc/self/fd/{descriptor}/{name}")
+    os.close(descriptor)
+    await web.SockSite(runner, listener).start()
+    try:
+        yield
+    finally:
+        await runner.cleanup()
+
+
 def in_loop(test: Callable[_Parameters, Awaitable[None]]) -> Callable[_Parameters, None]:
     """Run an asynchronous test, which fails after ten seconds."""
 
@@ -79,6 +99,14 @@ def in_loop(test: Callable[_Parameters, Awaitable[None]]) -> Callable[_Parameter
         asyncio.run(asyncio.wait_for(test(*args, **kwargs), 10))
 
     return run
+
+
+def endpoint_of(
+    server: TritonServer, container: ContainerSpec, multi_model: MultiModelContainer | None = None
+) -> RunningEndpoint:
+    """Endpoint "e" with the only variant "A", which this server serves."""
+    variant = VariantSpec("A", container)
+    return RunningEndpoint(EndpointSpec("e", "s", (variant,)), [LocalVariant(variant, server, multi_model)])
 
 
 class FakeLoader:

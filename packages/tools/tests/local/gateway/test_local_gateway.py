@@ -19,6 +19,7 @@ from fake_container import (
     Answer,
     FakeLoader,
     connected,
+    endpoint_of,
     fake_server,
     in_loop,
     running_container,
@@ -30,7 +31,6 @@ from constructs_triton_tools.local.gateway.gateway import gateway_application
 from constructs_triton_tools.local.gateway.listener import listen
 from constructs_triton_tools.local.gateway.listener import serving as listener_serving
 from constructs_triton_tools.local.gateway.local_variant import LocalVariant
-from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.http_session import open_session
 from constructs_triton_tools.local.server.server import TritonServer
@@ -220,7 +220,7 @@ async def test_a_missing_target_model_lists_the_archives(tmp_path: Path) -> None
     """A multi-model endpoint without TargetModel; with it, the model's own path is called."""
     server, loader = fake_server(tmp_path), FakeLoader(200)
     async with running_container(server, loader) as container:
-        endpoint = multi_model_endpoint(server, container)
+        endpoint = endpoint_of(server, server.container, container)
         async with serving({"e": endpoint}, None) as client:
             run = Run(client, server)
             assert (await run.message()).endswith('Its archives: "a.tar.gz" and "b.tar.gz"')
@@ -228,11 +228,6 @@ async def test_a_missing_target_model_lists_the_archives(tmp_path: Path) -> None
                 INVOCATIONS, json={"url": "u"}, headers={f"{PREFIX}Target-Model": "a.tar.gz"}
             )
             assert (response.status, loader.calls) == (200, ["POST a.tar.gz", "POST a.tar.gz"])
-
-
-def multi_model_endpoint(server: TritonServer, container: MultiModelContainer) -> RunningEndpoint:
-    variant = VariantSpec("A", server.container)
-    return RunningEndpoint(EndpointSpec("e", "s", (variant,)), [LocalVariant(variant, server, container)])
 
 
 @in_loop
@@ -247,23 +242,26 @@ async def test_a_container_that_starts_is_unavailable(tmp_path: Path) -> None:
         assert body["Message"] == "The container of variant A is starting; please try again"
 
 
-@pytest.mark.parametrize("path", [INVOCATIONS, STREAM])
+@pytest.mark.parametrize(
+    ("answer", "path", "status", "message"),
+    [
+        (die_before_answering, INVOCATIONS, 500, "The container closed the connection"),
+        (die_before_answering, STREAM, 500, "The container closed the connection"),
+        # A small answer is received before it is passed on, so the caller has no status yet.
+        (dying_while_answering([b"part"], 10), INVOCATIONS, 500, "The container closed the connection"),
+        (hang, INVOCATIONS, 0, "Your invocation timed out"),
+    ],
+)
 @in_loop
-async def test_a_server_that_dies_before_it_answers_is_a_model_error(tmp_path: Path, path: str) -> None:
-    """424 with the original status 500 and the reason; the next request is served."""
-    async with running(tmp_path, die_before_answering) as run:
-        status, body = await run.invoke(path, b"x" * 1_000_000)
-        assert (status, body["OriginalStatusCode"]) == (424, 500)
-        assert body["OriginalMessage"].startswith("The container closed the connection")
+async def test_a_server_that_dies_or_hangs_is_a_model_error(
+    tmp_path: Path, answer: Answer, path: str, status: int, message: str
+) -> None:
+    """424 with the original status, which is 0 after SageMaker's 60 seconds; the next request is served."""
+    async with running(tmp_path, answer, timeout_seconds=0.1 if answer is hang else 5.0) as run:
+        answered, body = await run.invoke(path, b"x" * 1_000_000)
+        assert (answered, body["OriginalStatusCode"]) == (424, status)
+        assert body["OriginalMessage"].startswith(message)
         assert (await run.client.get("/ping")).status == 200
-
-
-@in_loop
-async def test_a_server_that_dies_during_a_small_answer_is_a_model_error(tmp_path: Path) -> None:
-    """A small answer is received before it is passed on, so the caller has no status yet."""
-    async with running(tmp_path, dying_while_answering([b"part"], 10)) as run:
-        status, body = await run.invoke()
-        assert (status, body["OriginalStatusCode"]) == (424, 500)
 
 
 @pytest.mark.parametrize("length", [1_000_000, None])
@@ -277,26 +275,25 @@ async def test_a_server_that_dies_while_it_answers_breaks_the_connection(
             await run.invoke()
 
 
+@pytest.mark.parametrize(
+    ("answer", "timeout_seconds", "sent", "code"),
+    [
+        (dying_while_answering([b"one", b"two"], None), 5.0, b"onetwo", "StreamBroken"),
+        # The limit of a stream is eight times that of a response, as on SageMaker.
+        (hang_while_answering, 0.05, b"first", "ModelInvocationTimeExceeded"),
+    ],
+)
 @in_loop
-async def test_a_server_that_dies_during_a_stream_ends_it_with_an_error(tmp_path: Path) -> None:
-    """The parts that were sent arrive, then a ModelStreamError with the code StreamBroken."""
-    async with running(tmp_path, dying_while_answering([b"one", b"two"], None)) as run:
+async def test_a_broken_stream_ends_with_an_error(
+    tmp_path: Path, answer: Answer, timeout_seconds: float, sent: bytes, code: str
+) -> None:
+    """The parts that were sent arrive, then a ModelStreamError whose code has the reason."""
+    async with running(tmp_path, answer, timeout_seconds=timeout_seconds) as run:
         status, content = await run.invoke(STREAM)
-        assert status == 200
-        events = _events(content)
-        assert b"".join(payload for name, payload in events if name == "PayloadPart") == b"onetwo"
-        name, payload = events[-1]
-        assert (name, json.loads(payload)["ErrorCode"]) == ("ModelStreamError", "StreamBroken")
-
-
-@in_loop
-async def test_a_stream_that_takes_too_long_ends_with_an_error(tmp_path: Path) -> None:
-    """The code names the time limit, which is eight times that of a response as on SageMaker."""
-    async with running(tmp_path, hang_while_answering, timeout_seconds=0.05) as run:
-        _, content = await run.invoke(STREAM)
-        (_, first), (name, payload) = _events(content)
-        assert (first, name) == (b"first", "ModelStreamError")
-        assert json.loads(payload)["ErrorCode"] == "ModelInvocationTimeExceeded"
+        *parts, (name, payload) = _events(content)
+        assert (status, {kind for kind, _ in parts}) == (200, {"PayloadPart"})
+        assert b"".join(part for _, part in parts) == sent
+        assert (name, json.loads(payload)["ErrorCode"]) == ("ModelStreamError", code)
 
 
 @in_loop
@@ -313,8 +310,8 @@ async def test_a_caller_that_leaves_ends_the_request_before_the_first_byte(tmp_p
             is_left.set()
         return web.Response()
 
-    server, variant = fake_server(tmp_path, timeout_seconds=5.0), VariantSpec("A", CONTAINER)
-    endpoint = RunningEndpoint(EndpointSpec("e", "s", (variant,)), [LocalVariant(variant, server, None)])
+    server = fake_server(tmp_path, timeout_seconds=5.0)
+    endpoint = endpoint_of(server, CONTAINER)
     with listen(0) as listener:
         async with (
             running_server(wait) as port,
@@ -348,15 +345,6 @@ async def test_a_complete_stream_has_the_containers_content_type(tmp_path: Path)
         assert response.headers["Content-Type"] == "application/vnd.amazon.eventstream"
         assert response.headers["X-Amzn-SageMaker-Content-Type"] == "text/plain; charset=utf-8"
         assert _events(await response.read()) == [("PayloadPart", b"all")]
-
-
-@in_loop
-async def test_a_container_that_does_not_answer_is_a_model_error_with_status_0(tmp_path: Path) -> None:
-    """As when SageMaker's 60 seconds are over."""
-    async with running(tmp_path, hang, timeout_seconds=0.1) as run:
-        status, body = await run.invoke()
-        assert (status, body["OriginalStatusCode"]) == (424, 0)
-        assert "timed out" in body["OriginalMessage"]
 
 
 @pytest.mark.parametrize(("status", "side"), [(400, "client"), (499, "client"), (500, "server")])

@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 from aiohttp.test_utils import TestServer
-from fake_container import FakeLoader, fake_server, in_loop, running_container
+from fake_container import FakeLoader, endpoint_of, fake_server, in_loop, running_container
 
 from constructs_triton_client import ModelIndex, TritonClient
 from constructs_triton_core.errors import InvalidValueError, InvocationError
 from constructs_triton_tools.local.gateway.gateway import gateway_application
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 from constructs_triton_tools.local.gateway.model_names import hint_for, read_index
-from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
-from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton_tools.local.sources.specs import ContainerSpec
 
 URL = "s3://bucket/models/"
 TENANTS = {f"tenant{number:03}": f"tenant{number:03}-3f9c2a1b.tar.gz" for number in range(1000)}
@@ -27,9 +25,7 @@ async def refusal_of(folder: Path, container: ContainerSpec | None, *, endpoint:
     server = fake_server(folder, container=container)
     async with running_container(server, FakeLoader(200), "") as models:
         is_single = container is not None and not container.is_multi_model
-        variant = VariantSpec("A", server.container)
-        running = LocalVariant(variant, server, None if is_single else models)
-        endpoints = {"e": RunningEndpoint(EndpointSpec("e", "s", (variant,)), [running])}
+        endpoints = {"e": endpoint_of(server, server.container, None if is_single else models)}
         async with TestServer(gateway_application(endpoints), shutdown_timeout=0.1) as gateway:
             client = TritonClient.for_endpoint(endpoint, endpoint_url=str(gateway.make_url("")))
             try:

@@ -62,18 +62,14 @@ def answered(status: int, text: str) -> RuntimeApiError:
     return model_error(ENDPOINT, status, json.dumps({"error": text}))
 
 
-@pytest.mark.parametrize(("status", "text"), REFUSED)
-def test_refused_request_is_no_fault_of_the_model(status: int, text: str) -> None:
-    """A request that Triton refuses is at fault, also where the status is 500."""
-    assert fault(answered(status, text)) is Fault.REQUEST
-    assert fault(answered(400, text), is_multi_model=True) is Fault.REQUEST
-
-
-@pytest.mark.parametrize(("status", "text"), FAILED)
-def test_exception_is_the_fault_of_the_model(status: int, text: str) -> None:
-    """An exception or error of the model is its fault, also where a multi-model container answers 400."""
-    assert fault(answered(status, text)) is Fault.MODEL
-    assert fault(answered(400, text), is_multi_model=True) is Fault.MODEL
+@pytest.mark.parametrize(
+    ("status", "text", "expected"),
+    [*((*each, Fault.REQUEST) for each in REFUSED), *((*each, Fault.MODEL) for each in FAILED)],
+)
+def test_what_a_failed_call_is_the_fault_of(status: int, text: str, expected: Fault) -> None:
+    """Refused requests, some with status 500, and errors of models, also where multi-model answers 400."""
+    assert fault(answered(status, text)) is expected
+    assert fault(answered(400, text), is_multi_model=True) is expected
 
 
 def test_invalid_argument_of_a_model_blames_the_request() -> None:

@@ -22,6 +22,7 @@ from constructs_triton_tools.operations.status import EndpointState, VariantStat
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 VARIANT = VariantState("v", False, "ml.g5.xlarge", 3, 3, 1.0, None, None, None, None, None)
+POOLS = replace(VARIANT, instance_type=None, instance_pools={"ml.a": 2, "ml.b": 0})
 STATE = EndpointState("e", "InService", None, "c", NOON, "ROLLING", (VARIANT,), (), (), (), (), ())
 
 
@@ -48,23 +49,16 @@ class CloudWatch:
 
 
 def test_rows_have_requests_errors_and_milliseconds() -> None:
-    """4xx and 5xx are added up, and ModelLatency is converted from microseconds."""
+    """4xx and 5xx are added up, ModelLatency is in microseconds, and nothing is asked for nothing."""
     account = CloudWatch()
-    rows = metric_rows(
-        NotingReader(cast(Any, account)), {"v": {"EndpointName": "e", "VariantName": "v"}}, NOON
-    )
-    assert rows == {"v": [[NOON.timestamp(), 1000.0, 5000.0, 4.0, 5.0, 6.0]]}
-    metrics = [
-        (each["MetricStat"]["Metric"]["MetricName"], each["MetricStat"]["Stat"]) for each in account.queries
-    ]
-    assert metrics[3:] == [("ModelLatency", "p50"), ("ModelLatency", "p95"), ("ModelLatency", "p99")]
-
-
-def test_nothing_is_asked_for_nothing() -> None:
-    """An endpoint without variants and components costs no reading of metrics."""
-    account = CloudWatch()
-    assert metric_rows(NotingReader(cast(Any, account)), {}, NOON) == {}
+    reader = NotingReader(cast(Any, account))
+    assert metric_rows(reader, {}, NOON) == {}
     assert account.queries == []
+    rows = metric_rows(reader, {"v": {"EndpointName": "e", "VariantName": "v"}}, NOON)
+    assert rows == {"v": [[NOON.timestamp(), 1000.0, 5000.0, 4.0, 5.0, 6.0]]}
+    metrics = [each["MetricStat"] for each in account.queries[3:]]
+    assert [each["Stat"] for each in metrics] == ["p50", "p95", "p99"]
+    assert {each["Metric"]["MetricName"] for each in metrics} == {"ModelLatency"}
 
 
 @pytest.mark.parametrize(
@@ -73,11 +67,7 @@ def test_nothing_is_asked_for_nothing() -> None:
         (VARIANT, {"ml.g5.xlarge": Decimal("1.41")}, (Decimal("4.23"), [])),
         (VARIANT, {}, (None, ["ml.g5.xlarge"])),
         (replace(VARIANT, current_instances=0), {}, (Decimal(0), [])),
-        (
-            replace(VARIANT, instance_type=None, instance_pools={"ml.a": 2, "ml.b": 0}),
-            {"ml.a": Decimal(1)},
-            (Decimal(2), []),
-        ),
+        (POOLS, {"ml.a": Decimal(1)}, (Decimal(2), [])),
     ],
     ids=["one type", "no price", "no instances", "pools"],
 )
@@ -107,40 +97,28 @@ def page_of(account: CloudWatch, clock: Callable[[], float]) -> DeployedPage:
     return DeployedPage(cast(Any, account), ["e"], {}, clock)
 
 
-def test_pages_share_a_reading_a_minute(readings: list[str]) -> None:
+@in_loop
+async def test_pages_share_a_reading_a_minute(readings: list[str]) -> None:
     """More requests within a minute read nothing; a failed reading keeps the state before it."""
     now = [1000.0]
-
-    @in_loop
-    async def check() -> None:
-        page = page_of(CloudWatch(), lambda: now[0])
-        async with TestClient(TestServer(page.application())) as client:
-            states = [await (await client.get("/ui/state")).json() for _ in range(3)]
-            now[0] += 60
-            failed = await (await client.get("/ui/state")).json()
-            foreign = await client.get("/ui/state", headers={"Host": "evil.example"})
-        assert [each["readings_left"] for each in states] == [119] * 3
-        assert states[0]["metrics_read"] == 6
-        assert (failed["error"], failed["endpoints"][0]["name"]) == ("AWS: cannot be reached", "e")
-        assert foreign.status == 403
-
-    check()
-    assert readings == ["e", "e"]
+    async with TestClient(TestServer(page_of(CloudWatch(), lambda: now[0]).application())) as client:
+        states = [await (await client.get("/ui/state")).json() for _ in range(3)]
+        now[0] += 60
+        failed = await (await client.get("/ui/state")).json()
+        foreign = await client.get("/ui/state", headers={"Host": "evil.example"})
+    assert [each["readings_left"] for each in states] == [119] * 3
+    assert states[0]["metrics_read"] == 6
+    assert (failed["error"], failed["endpoints"][0]["name"]) == ("AWS: cannot be reached", "e")
+    assert (foreign.status, readings) == (403, ["e", "e"])
 
 
-def test_readings_end(readings: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@in_loop
+async def test_readings_end(readings: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that is left open causes a limited number of readings."""
     monkeypatch.setattr(deployed, "_MOST_READINGS", 1)
     now = [0.0]
-
-    @in_loop
-    async def check() -> None:
-        page = page_of(CloudWatch(), lambda: now[0])
-        async with TestClient(TestServer(page.application())) as client:
-            for _ in range(3):
-                state = await (await client.get("/ui/state")).json()
-                now[0] += 3600
-        assert state["readings_left"] == 0
-
-    check()
-    assert readings == ["e"]
+    async with TestClient(TestServer(page_of(CloudWatch(), lambda: now[0]).application())) as client:
+        for _ in range(3):
+            state = await (await client.get("/ui/state")).json()
+            now[0] += 3600
+    assert (state["readings_left"], readings) == (0, ["e"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from constructs_triton_tools.local.page.log_tail import LogTail, Messages
 
 INFO = 'I1123 06:07:30.443561 16083 model.cc:1] "loaded: "\n'
@@ -37,31 +39,27 @@ def test_log_of_a_server_that_started_again(tmp_path: Path) -> None:
     assert [text for text, _ in lines(tail)] == ["Error: long ago", "Error: new"]
 
 
-def test_lines_that_may_explain_a_failure(tmp_path: Path) -> None:
-    """Errors, tracebacks and what follows them count; information, its further lines and colours do not."""
-    log = tmp_path / "server.log"
-    log.write_text(
-        f'{INFO}name: "m"\n\x1b[31mTraceback (most recent call last):\x1b[0m\n'
-        f'  File "model.py"\n{INFO}plain\n'
-    )
-    tail = LogTail()
-    tail.read(log)
-    assert [text for text, is_problem in lines(tail) if is_problem] == [
-        "Traceback (most recent call last):",
-        '  File "model.py"',
-    ]
+STATISTICS = 'I1123 06:07:42.757541 1 http_server.cc:4599] "HTTP request: '
 
 
-def test_requests_of_the_page_itself_are_left_out(tmp_path: Path) -> None:
-    """A verbose server logs each reading of its statistics, which would hide the rest."""
-    log = tmp_path / "server.log"
-    log.write_text(
-        'I1123 06:07:42.757541 1 http_server.cc:4599] "HTTP request: 0 /v2/models/m/stats"\n'
-        'I1123 06:07:42.757541 1 http_server.cc:4599] "HTTP request: 2 /v2/repository/index"\n'
-    )
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        (
+            f'{INFO}name: "m"\n\x1b[31mTraceback (most recent):\x1b[0m\n  File "a.py"\n{INFO}plain\n',
+            ["Traceback (most recent):", '  File "a.py"'],
+        ),
+        # A verbose server logs each reading of its statistics, which would hide the rest.
+        (f'{STATISTICS}0 /v2/models/m/stats"\n{STATISTICS}2 /v2/repository/index"\n', []),
+    ],
+)
+def test_lines_that_may_explain_a_failure(tmp_path: Path, log: str, expected: list[str]) -> None:
+    """Errors, tracebacks and what follows them; no information, colours or requests of the page itself."""
+    (tmp_path / "server.log").write_text(log)
     tail = LogTail()
-    tail.read(log)
-    assert lines(tail) == []
+    tail.read(tmp_path / "server.log")
+    assert [text for text, is_problem in lines(tail) if is_problem] == expected
+    assert expected or lines(tail) == []
 
 
 def test_much_text_is_read_in_part(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from aiohttp import web
+from fake_container import in_loop, listening
 
 from constructs_triton_tools.local.server.connection import ServerConnection
 from constructs_triton_tools.local.server.private_address import SOCKET_NAME
@@ -38,48 +39,33 @@ async def serving(folder: Path) -> AsyncIterator[None]:
     application = web.Application()
     application.router.add_get("/ping", answer)
     application.router.add_get("/ping/unfinished", answer_in_part)
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
-    await runner.setup()
-    descriptor = os.open(folder, os.O_PATH)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(f"/proc/self/fd/{descriptor}/{SOCKET_NAME}")
-    os.close(descriptor)
-    await web.SockSite(runner, listener).start()
-    try:
+    async with listening(application, folder, SOCKET_NAME):
         yield
-    finally:
-        await runner.cleanup()
-        (folder / SOCKET_NAME).unlink()
+    (folder / SOCKET_NAME).unlink()
 
 
 @pytest.mark.parametrize("name", ["short", "long" * 50])
-def test_the_socket_is_reached_in_a_folder_of_any_path(tmp_path: Path, name: str) -> None:
+@in_loop
+async def test_the_socket_is_reached_in_a_folder_of_any_path(tmp_path: Path, name: str) -> None:
     """The gateway's session and the blocking connection reach it, also after the server's restart."""
     folder = tmp_path / name
     folder.mkdir()
-
-    async def scenario() -> None:
-        connection = ServerConnection(folder, 5.0)
-        for _ in range(2):
-            async with serving(folder):
-                async with connection.session.get(URL) as response:
-                    assert await response.text() == "/ping"
-                assert await asyncio.to_thread(ping, folder) == b"/ping"
-        await connection.close()
-
-    asyncio.run(scenario())
+    connection = ServerConnection(folder, 5.0)
+    for _ in range(2):
+        async with serving(folder):
+            async with connection.session.get(URL) as response:
+                assert await response.text() == "/ping"
+            assert await asyncio.to_thread(ping, folder) == b"/ping"
+    await connection.close()
 
 
-def test_the_send_buffer_is_larger_than_the_default(tmp_path: Path) -> None:
+@in_loop
+async def test_the_send_buffer_is_larger_than_the_default(tmp_path: Path) -> None:
     """A tensor is sent in few steps."""
-
-    async def scenario() -> None:
-        connection = ServerConnection(tmp_path, 5.0)
-        async with serving(tmp_path), connection.session.get(f"{URL}/unfinished") as response:
-            assert send_buffer_bytes(response) > default_buffer_bytes()
-        await connection.close()
-
-    asyncio.run(scenario())
+    connection = ServerConnection(tmp_path, 5.0)
+    async with serving(tmp_path), connection.session.get(f"{URL}/unfinished") as response:
+        assert send_buffer_bytes(response) > default_buffer_bytes()
+    await connection.close()
 
 
 def send_buffer_bytes(response: aiohttp.ClientResponse) -> int:
@@ -102,32 +88,26 @@ def ping(folder: Path) -> bytes:
     return content
 
 
-def test_a_server_that_is_not_there_is_an_error_of_the_client(tmp_path: Path) -> None:
+@in_loop
+async def test_a_server_that_is_not_there_is_an_error_of_the_client(tmp_path: Path) -> None:
     """No socket, and a socket on which nothing listens: what the gateway turns into a response."""
-
-    async def scenario() -> None:
-        connection = ServerConnection(tmp_path, 5.0)
-        for _ in range(2):
-            with pytest.raises(aiohttp.ClientError):
-                await connection.session.get(URL)
-            with pytest.raises(OSError, match=r"No such file|refused"):
-                ping(tmp_path)
-            if not (tmp_path / SOCKET_NAME).exists():
-                with socket.socket(socket.AF_UNIX) as unused:
-                    unused.bind(str(tmp_path / SOCKET_NAME))
-        await connection.close()
-
-    asyncio.run(scenario())
+    connection = ServerConnection(tmp_path, 5.0)
+    for _ in range(2):
+        with pytest.raises(aiohttp.ClientError):
+            await connection.session.get(URL)
+        with pytest.raises(OSError, match=r"No such file|refused"):
+            ping(tmp_path)
+        if not (tmp_path / SOCKET_NAME).exists():
+            with socket.socket(socket.AF_UNIX) as unused:
+                unused.bind(str(tmp_path / SOCKET_NAME))
+    await connection.close()
 
 
-def test_closing_releases_the_folder(tmp_path: Path) -> None:
+@in_loop
+async def test_closing_releases_the_folder(tmp_path: Path) -> None:
     """No descriptor stays open, and closing twice does no harm."""
-
-    async def scenario() -> int:
-        before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - descriptors, not files
-        connection = ServerConnection(tmp_path, 5.0)
-        await connection.close()
-        await connection.close()
-        return len(os.listdir("/proc/self/fd")) - before  # noqa: PTH208
-
-    assert asyncio.run(scenario()) == 0
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - descriptors, not files
+    connection = ServerConnection(tmp_path, 5.0)
+    await connection.close()
+    await connection.close()
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 from pathlib import Path
 
 import pytest
 from aiohttp import web
+from fake_container import in_loop, listening
 
 from constructs_triton_tools.local.server.http_front_end import HttpFrontEnd
 
@@ -24,20 +23,11 @@ async def found(folder: Path, metadata: str) -> tuple[str | None, list[str], lis
 
     application = web.Application()
     application.router.add_get("/{path:.*}", answer)
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
-    await runner.setup()
     front_end = HttpFrontEnd("generate_stream", 5.0)
     assert front_end.prepare(folder) == ("--allow-http=true", "--http-address=unix:http.sock")
-    descriptor = os.open(folder, os.O_PATH)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(f"/proc/self/fd/{descriptor}/http.sock")
-    os.close(descriptor)
-    await web.SockSite(runner, listener).start()
-    try:
+    async with listening(application, folder, "http.sock"):
         destination = await front_end.generate_destination("a b", messages.append)
-    finally:
-        await front_end.close()
-        await runner.cleanup()
+    await front_end.close()
     return destination and destination.url, messages, paths
 
 
@@ -59,15 +49,12 @@ def test_destination_by_version(tmp_path: Path, version: str, url: str | None, m
         assert [each.startswith(message) for each in messages] == [True] * bool(message)
 
 
-def test_a_server_that_does_not_answer_cannot_generate(tmp_path: Path) -> None:
+@in_loop
+async def test_a_server_that_does_not_answer_cannot_generate(tmp_path: Path) -> None:
     """Without the socket there is no front end that generates."""
-
-    async def scenario() -> None:
-        messages: list[str] = []
-        front_end = HttpFrontEnd("generate", 5.0)
-        front_end.prepare(tmp_path)
-        assert await front_end.generate_destination("m", messages.append) is None
-        await front_end.close()
-        assert len(messages) == 1
-
-    asyncio.run(scenario())
+    messages: list[str] = []
+    front_end = HttpFrontEnd("generate", 5.0)
+    front_end.prepare(tmp_path)
+    assert await front_end.generate_destination("m", messages.append) is None
+    await front_end.close()
+    assert len(messages) == 1

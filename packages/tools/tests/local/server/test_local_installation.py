@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import platform
 import subprocess
 import sys
 import venv
@@ -58,35 +57,51 @@ def test_a_minor_without_a_stub_names_those_that_have_one() -> None:
         find_installation().stub_for(ModelPython(Path("p"), (3, 99), None))
 
 
-def test_another_system_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """macOS and Windows have no server."""
-    monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(MissingDependencyError, match="runs only on Linux, got 'darwin'"):
+FIND_SPEC = "constructs_triton_tools.local.server.installation.find_spec"
+
+
+@pytest.mark.parametrize(
+    ("machine", "words"),
+    [
+        ({"sys.platform": "darwin"}, "runs only on Linux, got 'darwin'"),
+        ({"platform.libc_ver": lambda: ("glibc", "2.34")}, r"glibc 2\.35 or newer, got 2\.34"),
+        ({FIND_SPEC: lambda *_: None}, r"pip install 'constructs-triton\[local\]'"),
+        # Installing the extra changes nothing with Python 3.13: nvidia-pytriton is not part of it.
+        (
+            {FIND_SPEC: lambda *_: None, "sys.version_info": (3, 13, 1)},
+            r"does not support Python 3\.13, .*environment with Python 3\.11 or 3\.12",
+        ),
+    ],
+    ids=["system", "glibc", "wheel", "Python"],
+)
+def test_what_the_bundled_server_needs_is_named(
+    monkeypatch: pytest.MonkeyPatch, machine: dict[str, object], words: str
+) -> None:
+    """Linux, the glibc that nvidia-pytriton is built for, and the wheel with the command that installs it."""
+    for name, value in machine.items():
+        monkeypatch.setattr(name, value)
+    with pytest.raises(MissingDependencyError, match=words):
         find_installation()
 
 
-def test_an_old_glibc_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """nvidia-pytriton is built for 2.35."""
-    monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.34"))
-    with pytest.raises(MissingDependencyError, match=r"glibc 2\.35 or newer, got 2\.34"):
-        find_installation()
-
-
-def test_an_absent_wheel_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message contains the command that installs it."""
-    monkeypatch.setattr(installation, "find_spec", lambda *_: None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'constructs-triton\[local\]'"):
-        find_installation()
-
-
-@pytest.mark.parametrize("version", [None, "2.2.6"])
-def test_numpy_2_or_none_is_rejected(monkeypatch: pytest.MonkeyPatch, version: str | None) -> None:
-    """With NumPy 2 the server starts, but every request fails."""
-    found = {"version": [3, 11], "libdir": None, "numpy": version}
+@pytest.mark.parametrize(
+    ("version", "numpy", "words"),
+    [
+        ([3, 11], None, r"NumPy below 2, got none; .*pip install"),
+        ([3, 11], "2.2.6", r"NumPy below 2, got 2\.2\.6; .*pip install"),
+        # `pip install 'numpy<2'` would fail with Python 3.13, so the hint is --python.
+        ([3, 13], "2.1.0", r"got 2\.1\.0; set --python to an environment of Python 3\.9 to 3\.12"),
+        ([3, 12], "1.26.4", r"libpython3\.12\.so\.1\.0 is missing; run `apt-get install"),
+    ],
+)
+def test_an_interpreter_that_cannot_serve_is_rejected(
+    monkeypatch: pytest.MonkeyPatch, version: list[int], numpy: str | None, words: str
+) -> None:
+    """With NumPy 2 every request fails, and without libpython the server waits for its stub forever."""
+    found = {"version": version, "libdir": None, "numpy": numpy}
     monkeypatch.setattr(installation, "_probe", lambda *_: found)
-    with pytest.raises(
-        MissingDependencyError, match=rf"NumPy below 2, got {version or 'none'}; .*pip install"
-    ):
+    monkeypatch.setattr(installation, "find_libpython", lambda *_: None)
+    with pytest.raises(MissingDependencyError, match=words):
         inspect_python()
 
 
@@ -97,56 +112,20 @@ def test_an_environment_without_numpy_is_rejected(tmp_path: Path) -> None:
         inspect_python(tmp_path / "empty" / "bin" / "python")
 
 
-def test_a_library_that_is_not_found_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without it the server would wait for its stub forever."""
-    found = {"version": list(sys.version_info[:2]), "libdir": None, "numpy": "1.26.4"}
-    monkeypatch.setattr(installation, "_probe", lambda *_: found)
-    monkeypatch.setattr(installation, "find_libpython", lambda *_: None)
-    with pytest.raises(
-        MissingDependencyError, match=r"libpython3\.\d+\.so\.1\.0 is missing; run `apt-get install"
-    ):
-        inspect_python()
-
-
-def test_a_missing_interpreter_is_reported(tmp_path: Path) -> None:
-    """The path does not exist."""
-    with pytest.raises(LocalEndpointError, match="absent: is not a working Python interpreter"):
-        inspect_python(tmp_path / "absent")
-
-
-def test_another_program_is_reported() -> None:
-    """With its exit code, and without the text of the probe."""
-    with pytest.raises(
-        LocalEndpointError, match=r"^/bin/ls: is not a working .*, got exit code 2; set --python"
-    ):
-        inspect_python(Path("/bin/ls"))
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [("absent", "absent: is not a working"), ("/bin/ls", r"^/bin/ls: .*, got exit code 2; set --python")],
+)
+def test_another_program_is_no_interpreter(tmp_path: Path, path: str, words: str) -> None:
+    """A path that does not exist, and a program with its exit code and without the text of the probe."""
+    with pytest.raises(LocalEndpointError, match=words):
+        inspect_python(tmp_path / path)
 
 
 def test_a_wrong_server_is_reported(tmp_path: Path) -> None:
     """A server has a backends folder."""
     with pytest.raises(LocalEndpointError, match="nothing: must be a tritonserver executable"):
         find_installation(tmp_path / "nothing")
-
-
-def test_python_3_13_is_reported_with_versions_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Installing the extra changes nothing there: nvidia-pytriton is not part of it."""
-    monkeypatch.setattr(installation, "find_spec", lambda *_: None)
-    monkeypatch.setattr(sys, "version_info", (3, 13, 1))
-    with pytest.raises(
-        MissingDependencyError,
-        match=r"does not support Python 3\.13, .*environment with Python 3\.11 or 3\.12",
-    ):
-        find_installation()
-
-
-def test_numpy_of_python_3_13_needs_another_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`pip install 'numpy<2'` would fail there, so the hint is --python."""
-    found = {"version": [3, 13], "libdir": None, "numpy": "2.1.0"}
-    monkeypatch.setattr(installation, "_probe", lambda *_: found)
-    with pytest.raises(
-        MissingDependencyError, match=r"got 2\.1\.0; set --python to an environment of Python 3\.9 to 3\.12"
-    ):
-        inspect_python()
 
 
 def test_a_folder_without_python3_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

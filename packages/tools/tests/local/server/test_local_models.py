@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import io
 import os
-import tarfile
 from pathlib import Path
 
 import pytest
+from fake_container import write_archive
 
 from constructs_triton_core.errors import ArchiveError, LocalEndpointError, MissingDependencyError
 from constructs_triton_tools.local.server import local_model
@@ -28,8 +27,10 @@ CPU = '# a comment\nbackend: "python"\ninstance_group [ { kind: KIND_CPU } ]\n'
 
 
 @pytest.fixture(autouse=True)
-def _without_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with two CPUs and without a GPU."""
     monkeypatch.setattr(local_model, "_has_gpu", lambda: False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
 
 
 def _write(folder: Path, **configs: str) -> Path:
@@ -70,18 +71,6 @@ ENSEMBLE = (
 )
 
 
-def test_a_missing_backend_names_model_backend_and_choices(tmp_path: Path) -> None:
-    """A step of the ensemble counts, another model that is never loaded does not."""
-    repository = _write(tmp_path, whole=ENSEMBLE, net='platform: "onnxruntime_onnx"', other='backend: "dali"')
-    models = models_to_load(repository, "whole")
-    with pytest.raises(
-        LocalEndpointError,
-        match=r"net: needs the backend 'onnxruntime'.* python; remove --no-stand-ins, .*server",
-    ):
-        require_backends(models, frozenset({"python"}), None, print)
-    assert require_backends(models, frozenset({"python", "onnxruntime"}), None, print) == []
-
-
 def test_python_instances_are_counted_as_the_server_starts_them(tmp_path: Path) -> None:
     """Only models that are loaded count; a group without a count, and a model without a group, have one."""
     two = 'backend: "python" instance_group [ { count: 2 kind: KIND_CPU } ]'
@@ -115,7 +104,6 @@ def test_no_group_has_more_instances_than_the_machine_has_cpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Higher counts are lowered, which is reported; smaller ones and GPU groups on a GPU stay."""
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(local_model, "_has_gpu", lambda: True)
     many = "instance_group [ { count: 8 kind: KIND_CPU }, { count: 1 }, { count: 4 kind: KIND_GPU } ]"
     printed: list[str] = []
@@ -137,10 +125,9 @@ def test_no_group_has_more_instances_than_the_machine_has_cpus(
     ],
 )
 def test_exact_runs_refuse_what_they_would_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, config: str, message: str
+    tmp_path: Path, name: str, config: str, message: str
 ) -> None:
     """A model that would run differently is an error that names it, and its configuration keeps its bytes."""
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     file = tmp_path / name / "config.pbtxt"
     file.parent.mkdir(exist_ok=True)
     file.write_text(config)
@@ -149,26 +136,17 @@ def test_exact_runs_refuse_what_they_would_change(
     assert file.read_text() == config
 
 
-def test_exact_runs_start_what_the_machine_can_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exact_runs_start_what_the_machine_can_run(tmp_path: Path) -> None:
     """As many instances as CPUs are accepted, and the processes do not get fewer threads."""
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     two = 'backend: "python" instance_group [ { count: 2 kind: KIND_CPU } ]'
     assert list(prepare_models(_write(tmp_path, two=two), print, is_exact=True)) == ["two"]
     assert "OMP_NUM_THREADS" in fitted_environment({}, 2, print)
     assert fitted_environment({}, 2, print, is_exact=True) == {}
 
 
-def _tar(path: Path, name: str) -> Path:
-    with tarfile.open(path, "w:gz") as tar:
-        member = tarfile.TarInfo(name)
-        member.size = 1
-        tar.addfile(member, io.BytesIO(b"x"))
-    return path
-
-
 def test_unpacks_the_root_of_the_archive(tmp_path: Path) -> None:
     """The archive's root becomes the folder."""
-    unpack(_tar(tmp_path / "a.tar.gz", "m/1/model.py"), tmp_path / "opt" / "ml" / "model")
+    unpack(write_archive(tmp_path / "a.tar.gz", {"m/1/model.py": b"x"}), tmp_path / "opt" / "ml" / "model")
     assert (tmp_path / "opt" / "ml" / "model" / "m" / "1" / "model.py").read_text() == "x"
 
 
@@ -178,17 +156,17 @@ def test_other_files_are_rejected_and_leave_nothing(tmp_path: Path, fault: str) 
     archive = tmp_path / "a.tar.gz"
     match fault:
         case "escape":
-            _tar(archive, "../outside")
+            write_archive(archive, {"../outside": b"x"})
         case "text":
             archive.write_text("no archive")
         case "truncated":
-            archive.write_bytes(_tar(archive, "m").read_bytes()[:-20])
+            archive.write_bytes(write_archive(archive, {"m": b"x"}).read_bytes()[:-20])
         case "damaged":
-            content = bytearray(_tar(archive, "m").read_bytes())
+            content = bytearray(write_archive(archive, {"m": b"x"}).read_bytes())
             content[20:40] = b"\xff" * 20
             archive.write_bytes(content)
         case "plain-tar":
-            archive.write_bytes(gzip.decompress(_tar(archive, "m").read_bytes()))
+            archive.write_bytes(gzip.decompress(write_archive(archive, {"m": b"x"}).read_bytes()))
     with pytest.raises(
         ArchiveError, match=r"a\.tar\.gz: (cannot be read as \.tar\.gz|member .* would be unpacked outside)"
     ):
@@ -198,25 +176,25 @@ def test_other_files_are_rejected_and_leave_nothing(tmp_path: Path, fault: str) 
 
 
 def test_a_missing_backend_names_every_way_out(tmp_path: Path) -> None:
-    """Also for a step of an ensemble, and for a backend that follows from the platform."""
+    """A step of the ensemble counts, and a backend that follows from the platform; other models do not."""
     onnx = 'platform: "onnxruntime_onnx"\n'
-    ensemble = 'platform: "ensemble"\nensemble_scheduling { step { model_name: "onnx" } }\n'
-    repository = _write(tmp_path, onnx=onnx, both=ensemble, cpu=CPU)
+    repository = _write(tmp_path, whole=ENSEMBLE, net=onnx, cpu=CPU, other='backend: "dali"')
     installed = frozenset({"python", "identity", "ensemble"})
-    require_backends(models_to_load(repository, "cpu"), installed, None, print)
-    for default in ("both", "onnx", ""):
-        with pytest.raises(LocalEndpointError, match="needs the backend 'onnxruntime'") as refused:
+    assert require_backends(models_to_load(repository, "cpu"), installed, None, print) == []
+    assert (
+        require_backends(models_to_load(repository, "whole"), installed | {"onnxruntime"}, None, print) == []
+    )
+    for default in ("whole", "net", ""):
+        with pytest.raises(LocalEndpointError, match=r"^net: needs the backend 'onnxruntime'") as refused:
             require_backends(models_to_load(repository, default), installed, None, print)
-        for words in (
-            "has only ensemble, identity, python",
-            "--tritonserver",
-            "--endpoint",
-            "Python backend",
-        ):
+        for words in ("has only ensemble, identity, python", "remove --no-stand-ins, ", "--tritonserver"):
             assert words in str(refused.value)
+        assert all(words in str(refused.value) for words in ("--endpoint", "Python backend"))
 
 
-STAND_INS = StandIns({"onnxruntime": "1.20"}, Path("/models/bin/python"))
+MODELS_PYTHON = Path("/models/bin/python")
+STAND_INS = StandIns({"onnxruntime": "1.20"}, MODELS_PYTHON)
+NO_STAND_IN = r"net: .* no stand-in .* --tritonserver"
 
 
 def test_a_stand_in_takes_the_place_of_a_missing_backend(tmp_path: Path) -> None:
@@ -235,31 +213,23 @@ def test_a_stand_in_takes_the_place_of_a_missing_backend(tmp_path: Path) -> None
     assert (repository / "given" / "config.pbtxt").read_text() == given
 
 
-def test_a_missing_package_is_named_with_the_command_that_installs_it(tmp_path: Path) -> None:
-    """The command installs it for the Python of the models."""
-    models = models_to_load(_write(tmp_path, net='backend: "onnxruntime"'), "net")
-    stand_ins = StandIns({}, Path("/models/bin/python"))
-    with pytest.raises(MissingDependencyError, match=r"run `/models/bin/python -m pip install onnxruntime`"):
-        require_backends(models, frozenset({"python"}), stand_ins, print)
+STATE = 'sequence_batching { state { input_name: "a" output_name: "b" data_type: TYPE_FP32 dims: 1 } }'
+COUNTED = 'batch_input { kind: BATCH_ELEMENT_COUNT target_name: "n" data_type: TYPE_INT32 source_input: "x" }'
+RAGGED = 'input { name: "x" data_type: TYPE_FP32 dims: -1 allow_ragged_batch: true }'
 
 
 @pytest.mark.parametrize(
-    "lines",
+    ("config", "stand_ins", "words"),
     [
-        'sequence_batching { state { input_name: "a" output_name: "b" data_type: TYPE_FP32 dims: 1 } }',
-        'batch_input { kind: BATCH_ELEMENT_COUNT target_name: "n" data_type: TYPE_INT32 source_input: "x" }',
-        'input { name: "x" data_type: TYPE_FP32 dims: -1 allow_ragged_batch: true }',
+        ('"onnxruntime"', StandIns({}, MODELS_PYTHON), "run `/models/bin/python -m pip install onnxruntime"),
+        *((f'"onnxruntime"\n{each}', STAND_INS, NO_STAND_IN) for each in (STATE, COUNTED, RAGGED)),
+        ('"kaldi"', STAND_INS, r"only python and stand-ins for onnxruntime"),
     ],
 )
-def test_what_no_stand_in_can_do_is_an_error(tmp_path: Path, lines: str) -> None:
-    """Implicit state and ragged batches need the real backend."""
-    models = models_to_load(_write(tmp_path, net=f'backend: "onnxruntime"\n{lines}'), "net")
-    with pytest.raises(MissingDependencyError, match=r"net: .* no stand-in .* --tritonserver"):
-        require_backends(models, frozenset({"python"}), STAND_INS, print)
-
-
-def test_a_backend_without_stand_in_lists_those_that_have_one(tmp_path: Path) -> None:
-    """The error names the installed backends and the stand-ins."""
-    models = models_to_load(_write(tmp_path, net='backend: "kaldi"'), "net")
-    with pytest.raises(LocalEndpointError, match=r"only python and stand-ins for onnxruntime"):
-        require_backends(models, frozenset({"python"}), STAND_INS, print)
+def test_what_no_stand_in_can_do_is_an_error(
+    tmp_path: Path, config: str, stand_ins: StandIns, words: str
+) -> None:
+    """A missing package, implicit state, ragged batches, and a backend without a stand-in."""
+    models = models_to_load(_write(tmp_path, net=f"backend: {config}"), "net")
+    with pytest.raises((MissingDependencyError, LocalEndpointError), match=words):
+        require_backends(models, frozenset({"python"}), stand_ins, print)

@@ -30,6 +30,12 @@ def _refusal(kind: str) -> str | None:
     return None if done.returncode == 0 else done.stderr.strip()
 
 
+def _run(program: str, *arguments: str) -> str:
+    """What a program that gets the path of the module under test prints."""
+    command = [sys.executable, "-c", program, namespaces.__file__, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 NO_MOUNTS, NO_NETWORK = _refusal("mount"), _refusal("net")
 needs_mounts = pytest.mark.skipif(NO_MOUNTS is not None, reason=f"no private mounts here: {NO_MOUNTS}")
 needs_network_isolation = pytest.mark.skipif(
@@ -56,13 +62,7 @@ def test_only_the_process_itself_sees_its_models(tmp_path: Path) -> None:
         "runpy.run_path(sys.argv[1])['enter'](pathlib.Path(sys.argv[2]), has_network=True);"
         "print(open('/opt/ml/model/config.pbtxt').read(), *sorted(set(os.listdir('/opt')) - {'ml'}))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, namespaces.__file__, str(source)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == ["mine", *[name for name in before if name != "ml"]]
+    assert _run(program, str(source)).split() == ["mine", *[name for name in before if name != "ml"]]
     assert sorted(path.name for path in Path("/opt").iterdir()) == before
 
 
@@ -75,14 +75,9 @@ def test_what_the_mount_would_hide_is_named() -> None:
 
 def test_a_refusal_of_the_platform_is_the_reason(tmp_path: Path) -> None:
     """The probe prints the kernel's error and fails, here for a folder that does not exist."""
-    done = subprocess.run(
-        python_command(namespaces._PROBE, "mounts", str(tmp_path / "absent" / "ml")),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert done.stderr.strip()
+    command = python_command(namespaces._PROBE, "mounts", str(tmp_path / "absent" / "ml"))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, bool(done.stderr.strip())) == (1, True)
 
 
 #: Prints the network interfaces, whether loopback works, and whether the port of the caller can be reached.
@@ -102,13 +97,7 @@ def test_an_isolated_process_reaches_only_itself(has_network: bool) -> None:
     """Loopback works inside; what listens on the machine's own loopback cannot be reached."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
-        done = subprocess.run(
-            [sys.executable, "-c", CONNECT, namespaces.__file__, str(has_network), port],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    interfaces, reached = done.stdout.splitlines()
+        interfaces, reached = _run(CONNECT, str(has_network), port).splitlines()
     assert reached == str(has_network)
     assert has_network or interfaces == "lo"
 
@@ -166,11 +155,5 @@ def test_a_new_folder_hides_nothing_of_its_parent(tmp_path: Path) -> None:
     (parent / "folder" / "inner").write_text("2")
     (parent / "file").write_text("1")
     (parent / "link").symlink_to("file")
-    done = subprocess.run(
-        [sys.executable, "-c", ADD_TO_PARENT, namespaces.__file__, str(parent)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.splitlines() == ["file folder folder/inner link ml", "1 file 2"]
+    assert _run(ADD_TO_PARENT, str(parent)).splitlines() == ["file folder folder/inner link ml", "1 file 2"]
     assert sorted(path.name for path in parent.iterdir()) == ["file", "folder", "link"]

@@ -10,8 +10,6 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -95,30 +93,13 @@ class Child:
         return self.process.returncode, printed, errors
 
 
-@contextmanager
-def connected(path: str) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(5)
-        client.connect(path)
-        yield client
-
-
 def call(path: Path) -> bytes:
     """What the program answers at this socket."""
-    with connected(str(path)) as client:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(5)
+        client.connect(str(path))
         client.sendall(b"ping")
         return client.recv(100)
-
-
-@needs_seccomp
-def test_the_servers_bind_becomes_a_unix_socket(tmp_path: Path) -> None:
-    """The program that binds 0.0.0.0 answers at the socket file, and no TCP port is open."""
-    child = Child(tmp_path)
-    child.answer_until_listening()
-    with socket.socket() as client:
-        assert client.connect_ex(("127.0.0.1", PORT)) != 0
-    assert call(tmp_path / SOCKET_NAME) == b"PING"
-    assert child.finish() == (0, "", "")
 
 
 #: Tries to bind another socket, and prints the error.
@@ -195,26 +176,20 @@ def test_without_the_right_to_read_the_first_bind_is_the_front_ends(
 
 
 @needs_seccomp
-def test_a_restarted_server_gets_the_same_path(tmp_path: Path) -> None:
-    """The socket file of a server that has ended does not stop the next one."""
-    for _ in range(2):
-        child = Child(tmp_path)
-        child.answer_until_listening()
-        assert call(tmp_path / SOCKET_NAME) == b"PING"
-        assert child.finish() == (0, "", "")
-
-
-@needs_seccomp
-def test_a_long_path_works(tmp_path: Path) -> None:
-    """A folder whose path does not fit into the address of a Unix socket."""
-    folder = tmp_path / ("long" * 40)
+@pytest.mark.parametrize("name", ["short", "long" * 40])
+def test_the_servers_bind_becomes_a_unix_socket(tmp_path: Path, name: str) -> None:
+    """It answers at a file of any path and on no TCP port, also after a server that has ended."""
+    folder = tmp_path / name
     folder.mkdir()
-    child = Child(folder)
-    child.answer_until_listening()
-    descriptor = os.open(folder, os.O_PATH)
-    assert call(Path(f"/proc/self/fd/{descriptor}/{SOCKET_NAME}")) == b"PING"
-    os.close(descriptor)
-    assert child.finish() == (0, "", "")
+    for _ in range(2):
+        child = Child(folder)
+        child.answer_until_listening()
+        with socket.socket() as client:
+            assert client.connect_ex(("127.0.0.1", PORT)) != 0
+        descriptor = os.open(folder, os.O_PATH)
+        assert call(Path(f"/proc/self/fd/{descriptor}/{SOCKET_NAME}")) == b"PING"
+        os.close(descriptor)
+        assert child.finish() == (0, "", "")
 
 
 @needs_seccomp
@@ -254,12 +229,8 @@ def test_no_listener_means_that_the_process_has_ended() -> None:
 def test_why_seccomp_is_not_available(number: int) -> None:
     """The reason is the kernel's own error, whichever it is."""
     program = f"import runpy; print(runpy.run_path({private_address.__file__!r})['why_unavailable']())"
-    done = subprocess.run(
-        [*without_seccomp(number), "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = [*without_seccomp(number), "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"seccomp: {os.strerror(number)}\n"
 
 

@@ -119,12 +119,12 @@ def _linked(folder: Path) -> None:
         (
             {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "absent"},
             lambda folder: _repository(folder, "m"),
-            "ERROR: Directory with provided SAGEMAKER_TRITON_DEFAULT_MODEL_NAME absent does not exist",
+            "ERROR: Directory with provided SAGEMAKER_TRITON_DEFAULT_MODEL_NAME absent does not exist"
         ),
         (
             {"SAGEMAKER_TRITON_INFERENCE_TYPE": "Infer"},
             lambda folder: _repository(folder, "m"),
-            "ERROR: Invalid SAGEMAKER_TRITON_INFERENCE_TYPE 'Infer'",
+            "ERROR: Invalid SAGEMAKER_TRITON_INFERENCE_TYPE 'Infer'"
         ),
     ],
 )  # fmt: skip

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import io
-import tarfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_container import SETTINGS
+from fake_container import SETTINGS, in_loop, write_archive
 from local_network import free_port
 
 from constructs_triton_core.errors import LocalEndpointError
@@ -97,11 +95,7 @@ def test_a_model_whose_backend_is_missing_is_an_error_before_the_start(tmp_path:
     """The message names the model and the backend; the server is not started."""
     (tmp_path / "installed" / "python").mkdir(parents=True)
     (tmp_path / "installed" / "python" / "triton_python_backend_stub").touch()
-    with tarfile.open(tmp_path / "m.tar.gz", "w:gz") as archive:
-        content = b'backend: "dali"'
-        member = tarfile.TarInfo("m/config.pbtxt")
-        member.size = len(content)
-        archive.addfile(member, io.BytesIO(content))
+    write_archive(tmp_path / "m.tar.gz", {"m/config.pbtxt": b'backend: "dali"'})
     installation = replace(SETTINGS.installation, backends=tmp_path / "installed")
     settings = replace(SETTINGS, installation=installation)
     server = TritonServer("e/v", spec_of(tmp_path / "m.tar.gz"), settings)
@@ -127,24 +121,20 @@ class EndingSupervisor:
         pass
 
 
-def test_a_server_on_an_open_port_gets_one_that_is_reserved(tmp_path: Path) -> None:
+@in_loop
+async def test_a_server_on_an_open_port_gets_one_that_is_reserved(tmp_path: Path) -> None:
     """Each start reserves a free port, and the server binds it."""
-    server = TritonServer(
-        "e/v", spec_of(tmp_path / "m.tar.gz"), replace(SETTINGS, has_private_addresses=False)
-    )
+    settings = replace(SETTINGS, has_private_addresses=False)
+    server = TritonServer("e/v", spec_of(tmp_path / "m.tar.gz"), settings)
     supervisor = EndingSupervisor()
-
-    async def start() -> None:
-        server.directory = tmp_path
-        (server.container_directory / "model" / "m").mkdir(parents=True)
-        server._supervisor = supervisor  # type: ignore[assignment]
-        server.connect()
-        with pytest.raises(LocalEndpointError, match="ended before it was ready"):
-            await server._start_process()
-        assert server._reservation is not None
-        assert server._reservation.getsockname()[1] == server.port
-        await server.stop()
-
-    asyncio.run(start())
+    server.directory = tmp_path
+    (server.container_directory / "model" / "m").mkdir(parents=True)
+    server._supervisor = supervisor  # type: ignore[assignment]
+    server.connect()
+    with pytest.raises(LocalEndpointError, match="ended before it was ready"):
+        await server._start_process()
+    assert server._reservation is not None
+    assert server._reservation.getsockname()[1] == server.port
+    await server.stop()
     (request,) = supervisor.requests
     assert request["environment"]["SAGEMAKER_BIND_TO_PORT"] == str(server.port)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_container import in_loop
 
 from constructs_triton_tools.local.server import supervisor
 from constructs_triton_tools.local.server.private_address import SOCKET_NAME, why_unavailable
@@ -60,17 +61,14 @@ def test_events_contain_process_id_and_exit_code(tmp_path: Path) -> None:
     assert (tmp_path / "server.log").read_text() == f"{process_id}\n"
 
 
-def test_event_of_another_name_is_skipped(tmp_path: Path) -> None:
+@in_loop
+async def test_event_of_another_name_is_skipped(tmp_path: Path) -> None:
     """Waiting for the end passes over the started event; an ended supervisor gives ``None``."""
-
-    async def run() -> tuple[object, object]:
-        supervisor = await SupervisorProcess.start(f"triton_{tmp_path.name}")
-        await supervisor.send(start_request(tmp_path, "/bin/sh", "-c", "exit 3"))
-        ended = await supervisor.read_event("ended")
-        await supervisor.close()
-        return ended, await supervisor.read_event("ended")
-
-    assert asyncio.run(run()) == (3, None)
+    supervisor = await SupervisorProcess.start(f"triton_{tmp_path.name}")
+    await supervisor.send(start_request(tmp_path, "/bin/sh", "-c", "exit 3"))
+    assert await supervisor.read_event("ended") == 3
+    await supervisor.close()
+    assert await supervisor.read_event("ended") is None
 
 
 def test_failed_preparation_is_in_the_log(tmp_path: Path) -> None:
@@ -98,25 +96,22 @@ def test_server_that_ends_before_its_first_bind_has_no_address() -> None:
 
 
 @pytest.mark.parametrize("is_stopped", [True, False])
-def test_folders_of_the_run_are_removed_only_if_the_gateway_was_killed(
+@in_loop
+async def test_folders_of_the_run_are_removed_only_if_the_gateway_was_killed(
     tmp_path: Path, is_stopped: bool
 ) -> None:
     """A server that is stopped removes its own folder; the run may go on, for instance after an update."""
     own, run = tmp_path / "own", tmp_path / "run"
     own.mkdir()
     run.mkdir()
-
-    async def end() -> None:
-        supervisor = await SupervisorProcess.start(f"triton_{tmp_path.name}", own, run)
-        await supervisor.send(start_request(tmp_path, "/bin/sleep", "60"))
-        await supervisor.read_event("started")
-        if is_stopped:
-            await supervisor.close()
-            return
+    supervisor = await SupervisorProcess.start(f"triton_{tmp_path.name}", own, run)
+    await supervisor.send(start_request(tmp_path, "/bin/sleep", "60"))
+    await supervisor.read_event("started")
+    if is_stopped:
+        await supervisor.close()
+    else:
         process = supervisor._process
         assert process.stdin is not None
         process.stdin.close()
         await process.wait()
-
-    asyncio.run(end())
     assert (own.exists(), run.exists()) == (False, is_stopped)

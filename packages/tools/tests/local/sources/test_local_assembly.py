@@ -55,6 +55,11 @@ def _write(directory: Path, template: dict[str, Any], *, stack: str = "Demo", **
     return directory
 
 
+def _variant(template: dict[str, Any]) -> dict[str, Any]:
+    variant: dict[str, Any] = template["Resources"]["Config"]["Properties"]["ProductionVariants"][0]
+    return variant
+
+
 def test_follows_endpoint_to_archive(tmp_path: Path) -> None:
     """Endpoint, configuration, model and asset are joined; environment values become strings."""
     template = _template("digits", Environment={"SAGEMAKER_TRITON_THREAD_COUNT": 4, "A": True})
@@ -79,11 +84,6 @@ def test_network_isolation_is_that_of_the_model(
     template["Resources"]["Model"]["Properties"].update(isolation)
     (spec,) = read_endpoints(_write(tmp_path, template))
     assert spec.variants[0].container.is_isolated == is_isolated
-
-
-def test_an_endpoint_without_a_name_has_its_logical_id(tmp_path: Path) -> None:
-    """CloudFormation would generate a name that changes with each deployment."""
-    assert read_endpoints(_write(tmp_path, _template()))[0].name == "Endpoint"
 
 
 def test_multi_model_archives_come_from_the_custom_resource_of_their_prefix(tmp_path: Path) -> None:
@@ -125,44 +125,30 @@ def test_nested_stacks_and_stages_are_searched(tmp_path: Path) -> None:
     assert [spec.name for spec in read_endpoints(tmp_path, endpoint="inner")] == ["inner"]
 
 
-def test_a_folder_without_an_assembly_is_reported_with_the_command(tmp_path: Path) -> None:
-    """The message contains the command that writes one."""
-    with pytest.raises(LocalEndpointError, match=r"manifest.json: does not exist; run `npx cdk synth`"):
-        read_endpoints(tmp_path)
-
-
 @pytest.mark.parametrize(
-    ("change", "options", "words"),
+    ("container", "variant", "options", "words"),
     [
-        ({}, {"stack": "Absent"}, "no such stack, got 'Absent'; set --stack to one of Demo"),
-        ({}, {"endpoint": "Absent"}, "no such endpoint, got 'Absent'; set --endpoint to one of Endpoint"),
-        ({"ModelDataUrl": "s3://bucket/far.tar.gz"}, {}, "no such asset, got object key 'far.tar.gz'"),
-        ({"ModelDataUrl": None}, {}, "has no model data"),
+        ({}, {}, {"stack": "Absent"}, "no such stack, got 'Absent'; set --stack to one of Demo"),
+        ({}, {}, {"endpoint": "Absent"}, "no such endpoint, got 'Absent'; set --endpoint to one of Endpoint"),
+        ({"ModelDataUrl": "s3://bucket/far.tar.gz"}, {}, {}, "no such asset, got object key 'far.tar.gz'"),
+        ({"ModelDataUrl": None}, {}, {}, "has no model data"),
+        # This stack's template does not contain its archive.
+        ({}, {"ModelName": "far"}, {}, "no AWS::SageMaker::Model of this stack has the name 'far'"),
     ],
 )
 def test_what_does_not_run_locally_is_reported(
-    tmp_path: Path, change: dict[str, Any], options: dict[str, str], words: str
+    tmp_path: Path, container: Any, variant: Any, options: dict[str, str], words: str
 ) -> None:
-    """The stack, the model and the value are in the message."""
-    _write(tmp_path, _template(**change))
+    """The stack, the model and the value are in the message; a deleted asset needs `cdk synth` again."""
+    template = _template(**container)
+    _variant(template).update(variant)
+    _write(tmp_path, template)
     with pytest.raises(LocalEndpointError, match=words):
         read_endpoints(tmp_path, **options)
-
-
-def test_a_model_of_another_stack_is_rejected(tmp_path: Path) -> None:
-    """This stack's template does not contain its archive."""
-    template = _template()
-    variant = template["Resources"]["Config"]["Properties"]["ProductionVariants"][0]
-    variant["ModelName"] = "elsewhere"
-    with pytest.raises(
-        LocalEndpointError, match="no AWS::SageMaker::Model of this stack has the name 'elsewhere'"
-    ):
-        read_endpoints(_write(tmp_path, template))
-
-
-def _variant(template: dict[str, Any]) -> dict[str, Any]:
-    variant: dict[str, Any] = template["Resources"]["Config"]["Properties"]["ProductionVariants"][0]
-    return variant
+    _write(tmp_path, _template())
+    (tmp_path / "asset.abc.tar.gz").unlink()
+    with pytest.raises(LocalEndpointError, match=r"abc\.tar\.gz does not exist.*run `npx cdk synth` again"):
+        read_endpoints(tmp_path)
 
 
 def test_other_endpoints_need_not_run_locally(tmp_path: Path) -> None:
@@ -208,11 +194,8 @@ def test_variants_keep_their_settings(tmp_path: Path) -> None:
     }
     (spec,) = read_endpoints(_write(tmp_path, template))
     (variant,), (shadow,) = spec.variants, spec.shadow_variants
-    assert (variant.weight, variant.instance_types, variant.startup_timeout_seconds) == (
-        3.0,
-        ("ml.g5.xlarge",),
-        77,
-    )
+    assert (variant.weight, variant.startup_timeout_seconds) == (3.0, 77)
+    assert list(variant.instance_types) == ["ml.g5.xlarge"]
     assert (variant.container.model_cache_setting, variant.container.is_multi_model) == ("Disabled", True)
     assert shadow.name == "Shadow"
     assert spec.asynchronous == AsyncInferenceSpec("s3://o", "s3://f", 9)
@@ -229,6 +212,7 @@ def test_defaults_of_variants(tmp_path: Path) -> None:
     assert (variant.container.model_cache_setting, variant.container.is_multi_model) == ("Enabled", False)
     assert spec.asynchronous == AsyncInferenceSpec("s3://o", None, 4)
     assert (spec.region, spec.account) == ("us-east-1", "123456789012")
+    assert spec.name == "Endpoint"  # its logical ID: CloudFormation would generate another one each time
 
 
 def test_the_environment_of_a_stack_is_that_of_its_endpoints(tmp_path: Path) -> None:
@@ -267,16 +251,6 @@ def test_serial_inference_pipelines_do_not_run_locally(tmp_path: Path) -> None:
     assert len(read_endpoints(_write(tmp_path, template))) == 1
 
 
-def test_a_deleted_asset_is_reported(tmp_path: Path) -> None:
-    """With its path and the command that writes it again."""
-    _write(tmp_path, _template())
-    (tmp_path / "asset.abc.tar.gz").unlink()
-    with pytest.raises(
-        LocalEndpointError, match=r"asset\.abc\.tar\.gz does not exist.*run `npx cdk synth` again"
-    ):
-        read_endpoints(tmp_path)
-
-
 def test_two_endpoints_of_one_name_need_a_stack(tmp_path: Path) -> None:
     """Callers could not tell them apart; --stack chooses one."""
     _write(tmp_path, _template("same"))
@@ -290,13 +264,15 @@ def test_two_endpoints_of_one_name_need_a_stack(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
+        (None, "manifest.json: does not exist; run"),
         ("{", r"manifest\.json: cannot be read as JSON"),
         ("{}", "no stack contains an AWS::SageMaker::Endpoint, got stacks none"),
     ],
 )
-def test_a_broken_manifest_is_reported(tmp_path: Path, content: str, words: str) -> None:
-    """With what is wrong and the command that writes it again."""
-    (tmp_path / "manifest.json").write_text(content)
+def test_a_broken_manifest_is_reported(tmp_path: Path, content: str | None, words: str) -> None:
+    """With what is wrong and the command that writes it."""
+    if content is not None:
+        (tmp_path / "manifest.json").write_text(content)
     with pytest.raises(LocalEndpointError, match=rf"{words}.*`npx cdk synth`"):
         read_endpoints(tmp_path)
 

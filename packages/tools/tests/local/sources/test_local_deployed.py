@@ -99,15 +99,11 @@ def test_object_is_below_its_bucket(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", ["404", "NoSuchKey", "NotFound"])
 def test_missing_object_is_no_error_unless_it_is_required(tmp_path: Path, code: str) -> None:
-    """A model may be missing below a prefix; the archive of a model must exist."""
+    """A model may be missing below a prefix, an archive must exist; any other error of S3 is raised."""
     objects = objects_of(Bucket(code), tmp_path)
     assert objects.fetch("s3://models/a.tar.gz") is None
     with pytest.raises(LocalEndpointError, match=r"s3://models/a.tar.gz: the object does not exist"):
         objects.fetch_required("s3://models/a.tar.gz")
-
-
-def test_denied_download_is_an_error(tmp_path: Path) -> None:
-    """Any other error of S3 is raised."""
     with pytest.raises(AwsError, match=r"^s3:GetObject: access denied"):
         objects_of(Bucket("AccessDenied"), tmp_path).fetch("s3://models/a.tar.gz")
 
@@ -154,10 +150,8 @@ def test_deployed_components_are_read(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(deployed, "make_session", lambda: Account(Shared()))
     (spec,) = read_deployed_endpoints("http://127.0.0.1:1", tmp_path)
     assert (spec.name, spec.variants, spec.not_run) == ("shared", (), ("chat",))
-    assert [(each.name, each.starts_at_zero) for each in spec.components] == [
-        ("awake", False),
-        ("asleep", True),
-    ]
+    starts = {each.name: each.starts_at_zero for each in spec.components}
+    assert starts == {"awake": False, "asleep": True}
     (first, _) = spec.components
     assert (first.instance_types, first.startup_timeout_seconds) == (("ml.g5.xlarge",), 600)
     assert first.container.archive == tmp_path / "models" / "a.tar.gz"

@@ -33,25 +33,19 @@ def models(tmp_path: Path) -> Path:
     return tmp_path
 
 
+REFUSED = "the model is decoupled, so every request gets status 501"
+NO_EFFECT = "SAGEMAKER_TRITON_INFERENCE_TYPE=generate has no effect on a multi-model endpoint"
+
+
 @pytest.mark.parametrize(
     ("given", "image", "used", "messages"),
     [
         (container("generate_stream"), NEW, "generate_stream", []),
         (container("generate"), "my-triton", "generate", []),
-        (
-            container("generate_stream"),
-            OLD,
-            "infer",
-            ["is older than 25.04 and ignores", "the model is decoupled, so every request gets status 501"],
-        ),
-        (container(None), NEW, "infer", ["the model is decoupled, so every request gets status 501"]),
-        (container("infer"), "", "infer", ["the model is decoupled, so every request gets status 501"]),
-        (
-            container("generate", is_multi_model=True),
-            NEW,
-            "infer",
-            ["SAGEMAKER_TRITON_INFERENCE_TYPE=generate has no effect on a multi-model endpoint"],
-        ),
+        (container("generate_stream"), OLD, "infer", ["is older than 25.04 and ignores", REFUSED]),
+        (container(None), NEW, "infer", [REFUSED]),
+        (container("infer"), "", "infer", [REFUSED]),
+        (container("generate", is_multi_model=True), NEW, "infer", [NO_EFFECT]),
         (container(None, is_multi_model=True), NEW, "infer", []),
     ],
 )

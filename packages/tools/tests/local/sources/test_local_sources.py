@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import tarfile
 from pathlib import Path
 
 import pytest
+from fake_container import write_archive
 
 from constructs_triton_core.errors import LocalEndpointError, RepositoryError
 from constructs_triton_tools.local.sources.sources import read_source
@@ -35,12 +35,7 @@ def _repository(folder: Path, **configs: str) -> Path:
 
 
 def _archive(path: Path, *models: str) -> Path:
-    with tarfile.open(path, "w:gz") as tar:
-        for model in models:
-            member = tarfile.TarInfo(f"{model}/config.pbtxt")
-            member.size = len(IDENTITY)
-            tar.addfile(member, io.BytesIO(IDENTITY.encode()))
-    return path
+    return write_archive(path, {f"{model}/config.pbtxt": IDENTITY.encode() for model in models})
 
 
 def _container(path: Path, scratch: Path, model: str | None = None, *, multi: bool = False) -> ContainerSpec:

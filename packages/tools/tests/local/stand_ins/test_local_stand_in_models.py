@@ -51,25 +51,34 @@ def _ask(model: Doubling, *rows: Any, wanted: Sequence[str] = ("Y",)) -> list[An
     return model.execute(requests)
 
 
+def _answer(model: Any, folder: Path, config: dict[str, Any], wanted: str, **inputs: Any) -> Any:
+    """The values of an output of a model in a folder, as lists."""
+    arguments = {"model_repository": str(folder), "model_version": "1"}
+    model.initialize({**arguments, "model_config": json.dumps({**CONFIG, **config})})
+    (answer,) = model.execute([fake_backend.request([wanted], **inputs)])
+    return answer.outputs[wanted].tolist()
+
+
 def test_the_file_of_the_version_is_loaded() -> None:
     """The default name, or that of the configuration."""
     assert _loaded().loaded == "/models/m/3/model.double"
     assert _loaded(default_model_filename="a/b").loaded == "/models/m/3/a/b"
 
 
-def test_requests_of_the_same_shape_are_one_batch() -> None:
-    """Each response has the rows of its request."""
-    model = _loaded()
-    answers = _ask(model, [[1]], [[2], [3]], [[4, 5]])
-    assert [answer.outputs["Y"].tolist() for answer in answers] == [[[2]], [[4], [6]], [[8, 10]]]
-    assert model.sizes == [3, 1]
-
-
-def test_without_a_batch_dimension_each_request_is_run_alone() -> None:
-    """Arrays of such requests cannot be joined."""
-    model = _loaded(max_batch_size=0)
-    assert [answer.outputs["Y"].tolist() for answer in _ask(model, [1], [2])] == [[2], [4]]
-    assert model.sizes == [1, 1]
+@pytest.mark.parametrize(
+    ("max_batch_size", "rows", "expected", "sizes"),
+    [
+        (4, ([[1]], [[2], [3]], [[4, 5]]), [[[2]], [[4], [6]], [[8, 10]]], [3, 1]),
+        (0, ([1], [2]), [[2], [4]], [1, 1]),
+    ],
+)
+def test_requests_of_the_same_shape_are_one_batch(
+    max_batch_size: int, rows: Any, expected: Any, sizes: list[int]
+) -> None:
+    """Each response has the rows of its request; without a batch dimension each request is run alone."""
+    model = _loaded(max_batch_size=max_batch_size)
+    assert [answer.outputs["Y"].tolist() for answer in _ask(model, *rows)] == expected
+    assert model.sizes == sizes
 
 
 def test_an_error_is_the_response_to_the_whole_batch() -> None:
@@ -135,17 +144,14 @@ def test_scores_of_trees_become_what_the_configuration_asks_for(
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "model.txt").touch()
     written = {key: {"string_value": value} for key, value in parameters.items()}
+    parameters_of_model = {"model_type": {"string_value": "lightgbm"}, **written}
     config = {
-        **CONFIG,
-        "parameters": {"model_type": {"string_value": "lightgbm"}, **written},
+        "parameters": parameters_of_model,
         "output": [{"name": "output__0", "dims": [len(expected[0])]}],
     }
-    model = fil_model.TritonPythonModel()
-    arguments = {"model_repository": str(tmp_path), "model_version": "1"}
-    model.initialize({**arguments, "model_config": json.dumps(config)})
     rows = np.array([[0.5, 9], [0.75, 9]], np.float32)
-    (answer,) = model.execute([fake_backend.request(["output__0"], input__0=rows)])
-    assert answer.outputs["output__0"].tolist() == expected
+    model = fil_model.TritonPythonModel()
+    assert _answer(model, tmp_path, config, "output__0", input__0=rows) == expected
 
 
 def test_an_onnx_model_keeps_the_dims_of_a_scalar(tmp_path: Path) -> None:
@@ -154,14 +160,6 @@ def test_an_onnx_model_keeps_the_dims_of_a_scalar(tmp_path: Path) -> None:
 
     write_onnx(tmp_path / "1" / "model.onnx", [tensor("X", [])], [tensor("Y", [])], [node("Neg", "X", "Y")])
     side = {"data_type": "TYPE_FP32", "dims": [1, 1]}
-    config = {
-        **CONFIG,
-        "max_batch_size": 0,
-        "input": [{"name": "X", **side}],
-        "output": [{"name": "Y", **side}],
-    }
-    model = TritonPythonModel()
-    arguments = {"model_repository": str(tmp_path), "model_version": "1"}
-    model.initialize({**arguments, "model_config": json.dumps(config)})
-    (answer,) = model.execute([fake_backend.request(["Y"], X=np.array([[3]], np.float32))])
-    assert answer.outputs["Y"].tolist() == [[-3.0]]
+    config = {"max_batch_size": 0, "input": [{"name": "X", **side}], "output": [{"name": "Y", **side}]}
+    row = np.array([[3]], np.float32)
+    assert _answer(TritonPythonModel(), tmp_path, config, "Y", X=row) == [[-3.0]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,13 +13,14 @@ Received = tuple[str, dict[str, str], bytes]
 
 @dataclass
 class NullServer:
-    """The server's URL, the requests it received, and the status, type and body of its answers."""
+    """The server's URL, the requests it received, and the status, type, body and headers of its answers."""
 
     url: str
     received: list[Received] = field(default_factory=list)
     status: Callable[[int], int] = lambda _: 200
     content_type: str = "application/json"
-    answer: bytes = b'{"message": "no"}'
+    answer: bytes | Callable[[Received], bytes] = b'{"message": "no"}'
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -38,10 +39,11 @@ def run_null_server() -> Iterator[NullServer]:
             self._answer(200)
 
         def _answer(self, status: int) -> None:
-            answer = server.answer
+            answer = server.answer(server.received[-1]) if callable(server.answer) else server.answer
             self.send_response(status)
             self.send_header("Content-Type", server.content_type)
-            self.send_header("Content-Length", str(len(answer)))
+            for name, value in {**server.headers, "Content-Length": str(len(answer))}.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(answer)
 

@@ -138,25 +138,18 @@ def test_another_program_has_no_stand_ins(answer: bytes) -> None:
 
 
 def test_denied_calls_become_notes(stubs: Any) -> None:
-    """A caller that may only invoke the endpoint can still test it."""
+    """A caller that may only invoke the endpoint can still test it; a note asks to check the scaling."""
     transport, sagemaker, scaling = stubs
     sagemaker.add_client_error("describe_endpoint", "AccessDeniedException", "no")
-    with sagemaker, scaling:
-        target = describe_target(transport)
-    assert (target.instance_type, target.is_scaled) == (None, False)
-    assert "The instances of pets are unknown" in target.notes[0]
-
-
-def test_denied_scaling_is_a_note(stubs: Any) -> None:
-    """The instances are known, and a note asks to check the scaling."""
-    transport, sagemaker, scaling = stubs
     sagemaker.add_response("describe_endpoint", endpoint())
     sagemaker.add_response("describe_endpoint_config", config())
     scaling.add_client_error("describe_scalable_targets", "AccessDeniedException", "no")
     with sagemaker, scaling:
-        target = describe_target(transport)
-    assert target.instance_count == 2
-    assert "Make sure that pets does not scale during the test" in target.notes[0]
+        unknown, unscaled = describe_target(transport), describe_target(transport)
+    assert (unknown.instance_type, unknown.is_scaled) == (None, False)
+    assert "The instances of pets are unknown" in unknown.notes[0]
+    assert unscaled.instance_count == 2
+    assert "Make sure that pets does not scale during the test" in unscaled.notes[0]
 
 
 def test_endpoint_must_be_in_service(stubs: Any) -> None:

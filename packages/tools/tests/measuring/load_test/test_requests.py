@@ -11,8 +11,8 @@ from typing import Any
 import boto3
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
 from botocore.credentials import Credentials
+from fake_container import in_loop, running_server
 from null_server import NullServer, run_null_server
 
 from constructs_triton_client import HttpTransport, Invocation, SageMakerTransport
@@ -20,6 +20,7 @@ from constructs_triton_core.errors import InvalidValueError, MissingDependencyEr
 from constructs_triton_tools.local.gateway.event_stream import payload_part
 from constructs_triton_tools.measuring.load_test import http_sender
 from constructs_triton_tools.measuring.load_test.http_sender import HttpSender, Signer
+from constructs_triton_tools.measuring.load_test.open_loop import NoteEvent
 from constructs_triton_tools.measuring.load_test.prepared_requests import (
     PreparedRequest,
     SigningScope,
@@ -27,6 +28,7 @@ from constructs_triton_tools.measuring.load_test.prepared_requests import (
 )
 from constructs_triton_tools.measuring.load_test.step import Limits, StepSettings
 from constructs_triton_tools.measuring.load_test.step_runner import StepRunner
+from constructs_triton_tools.measuring.load_test.stream_figures import StreamLimits
 
 OPTIONS = {"TargetModel": "cats and dogs.tar.gz", "InferenceComponentName": "pets"}
 INVOCATION = Invocation(b'{"inputs": []}', "application/json", OPTIONS)
@@ -43,10 +45,18 @@ def session() -> boto3.Session:
     return boto3.Session(*CREDENTIALS, region_name="eu-west-1")
 
 
-def send(request: PreparedRequest, signer: Signer | None = None) -> tuple[int, str]:
+def send(request: PreparedRequest) -> tuple[int, str]:
     async def once() -> tuple[int, str]:
-        async with HttpSender(signer, is_local=True) as sender:
+        async with HttpSender(None, is_local=True) as sender:
             return await sender.send(request)
+
+    return asyncio.run(once())
+
+
+def stream(request: PreparedRequest, note: NoteEvent = lambda *_: None) -> tuple[int, str]:
+    async def once() -> tuple[int, str]:
+        async with HttpSender(None, is_local=True) as sender:
+            return await sender.stream(request, note)
 
     return asyncio.run(once())
 
@@ -102,12 +112,7 @@ def test_stream_arrives_as_that_of_boto3(server: NullServer) -> None:
     list(transport.stream(invocation))
     request = prepare(transport, invocation, is_stream=True)
     noted: list[int | None] = []
-
-    async def stream() -> tuple[int, str]:
-        async with HttpSender(None, is_local=True) as sender:
-            return await sender.stream(request, lambda _, tokens: noted.append(tokens))
-
-    assert asyncio.run(stream()) == (200, "")
+    assert stream(request, lambda _, tokens: noted.append(tokens)) == (200, "")
     assert noted == [None]
     (path, expected, body), second = server.received
     assert path == "/endpoints/story/invocations-response-stream"
@@ -119,17 +124,14 @@ def test_stream_arrives_as_that_of_boto3(server: NullServer) -> None:
     assert aws.scope == SigningScope("eu-west-1", "sagemaker")
 
 
-def test_stream_of_a_server_that_fails(server: NullServer) -> None:
-    """A refusal has its status and message; without a connection the status is 0."""
+def test_a_server_that_fails_has_a_status_and_a_message(server: NullServer) -> None:
+    """A refusal has its body in the message, also of a stream; without a connection the status is 0."""
     server.status = lambda _: 424
-
-    async def stream(url: str) -> tuple[int, str]:
-        async with HttpSender(None, is_local=True) as sender:
-            return await sender.stream(PreparedRequest(url, {}, b"{}"), lambda *_: None)
-
-    assert asyncio.run(stream(f"{server.url}/invocations")) == (424, '424 {"message": "no"}')
-    status, message = asyncio.run(stream("http://127.0.0.1:1/invocations"))
-    assert (status, message[:20]) == (0, "ClientConnectorError")
+    for ask in (send, stream):
+        request = prepare(HttpTransport(server.url), Invocation(b"x", "text/plain"))
+        assert ask(request) == (424, '424 {"message": "no"}')
+        status, message = ask(PreparedRequest("http://127.0.0.1:1/invocations", {}, b"x"))
+        assert (status, message[:20]) == (0, "ClientConnectorError")
 
 
 def test_request_to_a_container_has_its_path(server: NullServer) -> None:
@@ -141,16 +143,6 @@ def test_request_to_a_container_has_its_path(server: NullServer) -> None:
     send(request)
     path, headers, body = server.received[0]
     assert (path, headers["X-Amzn-SageMaker-Target-Model"], body) == ("/models/a%20b/invoke", "a b", b"x")
-
-
-def test_error_has_a_status_and_a_message(server: NullServer) -> None:
-    """An answer with an error has its body in the message; without an answer the status is 0."""
-    server.status = lambda _: 424
-    request = prepare(HttpTransport(server.url), Invocation(b"x", "text/plain"))
-    assert send(request) == (424, '424 {"message": "no"}')
-    status, message = send(PreparedRequest("http://127.0.0.1:1/invocations", {}, b"x"))
-    assert status == 0
-    assert "ClientConnectorError" in message
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -178,19 +170,25 @@ def test_progress_is_shown_during_a_step(server: NullServer) -> None:
     assert shown[-1][0] == 20
 
 
+LIMITS = Limits(latency_ms=5)
+ANY = PreparedRequest("", {}, b"")
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: StepRunner([], Limits(latency_ms=5)), r"requests: must contain at least one request"),
-        (
-            lambda: StepRunner([PreparedRequest("", {}, b"")], Limits(latency_ms=5), processes=0),
-            r"processes: must be from 1 to 256, got 0",
-        ),
+        (lambda: StepRunner([], LIMITS), r"requests: must contain at least one request"),
+        (lambda: StepRunner([ANY], LIMITS, processes=0), r"processes: must be from 1 to 256, got 0"),
         (lambda: Limits(latency_ms=0), r"latency_ms: must be above 0"),
         (lambda: Limits(latency_ms=5, percentile=0.95), r"percentile: must be from 50 to 99, got 0\.95"),
         (lambda: StepSettings(seconds=0), r"seconds: must be from 1 to 3600"),
         (lambda: StepSettings(warm_up_seconds=-1), r"warm_up_seconds: must be from 0"),
         (lambda: StepSettings(max_in_flight=0), r"max_in_flight: must be from 1"),
+        (lambda: StepSettings(most_requests=0), r"most_requests: must be .*, got 0; use"),
+        (lambda: StepSettings(grace_seconds=-1), r"grace_seconds: must be .*, got -1; use"),
+        (lambda: StreamLimits(first_token_ms=0), r"first_token_ms: must be above 0, got 0"),
+        (lambda: StreamLimits(between_tokens_ms=0), r"between_tokens_ms: must be above 0, got 0"),
+        (lambda: StreamLimits(latency_ms=0), r"latency_ms: must be above 0, got 0"),
         (lambda: prepare(HttpTransport("http://a"), INVOCATION, weight=0), r"weight: must be above 0"),
     ],
 )
@@ -204,7 +202,7 @@ def test_missing_aiohttp_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     """The message has the command that installs it."""
     monkeypatch.setitem(sys.modules, "aiohttp", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'constructs-triton\[load\]'"):
-        StepRunner([PreparedRequest("", {}, b"")], Limits(latency_ms=5))
+        StepRunner([ANY], LIMITS)
 
 
 def test_missing_credentials_are_reported_before_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,10 +210,11 @@ def test_missing_credentials_are_reported_before_the_test(monkeypatch: pytest.Mo
     monkeypatch.setattr(boto3.Session, "get_credentials", lambda _: None)
     signed = PreparedRequest("https://x", {}, b"", SigningScope("eu-west-1", "sagemaker"))
     with pytest.raises(InvalidValueError, match=r"AWS: there are no credentials; log in, or set AWS_PROFILE"):
-        StepRunner([signed], Limits(latency_ms=5))
+        StepRunner([signed], LIMITS)
 
 
-def test_stream_has_a_longest_duration(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_loop
+async def test_stream_has_a_longest_duration(monkeypatch: pytest.MonkeyPatch) -> None:
     """SageMaker ends a stream after 480 s; one that goes on is a failed request after 490 s."""
     assert http_sender._STREAM_SECONDS == 490
     monkeypatch.setattr(http_sender, "_STREAM_SECONDS", 0.5)
@@ -227,12 +226,7 @@ def test_stream_has_a_longest_duration(monkeypatch: pytest.MonkeyPatch) -> None:
             await response.write(b": still here\n")
             await asyncio.sleep(0.05)
 
-    async def stream() -> tuple[int, str]:
-        application = web.Application()
-        application.router.add_post("/invocations", answer)
-        async with TestServer(application) as server, HttpSender(None, is_local=True) as sender:
-            url = str(server.make_url("/invocations"))
-            return await sender.stream(PreparedRequest(url, {}, b"{}"), lambda *_: None)
-
-    status, message = asyncio.run(stream())
+    async with running_server(answer) as port, HttpSender(None, is_local=True) as sender:
+        request = PreparedRequest(f"http://127.0.0.1:{port}/invocations", {}, b"{}")
+        status, message = await sender.stream(request, lambda *_: None)
     assert (status, "Timeout" in message) == (200, True)

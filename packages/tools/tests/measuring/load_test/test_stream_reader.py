@@ -11,6 +11,7 @@ from constructs_triton_tools.measuring.load_test.stream_reader import StreamRead
 FRAMED, EVENTS, JSON = "application/vnd.amazon.eventstream", "text/event-stream", "application/json"
 FIRST, SECOND = b'data: {"text_output":"a","model_name":"m"}\n\n', b'data: {"n":[1,2],"model_name":"m"}\n\n'
 BROKEN = b'data: {"error":"broke at 1"}\n\n'
+GONE = model_stream_error("StreamBroken", "gone")
 
 
 def read(content_type: str, parts: list[bytes]) -> list[dict[str, object]]:
@@ -41,36 +42,27 @@ def test_response_of_generate_is_one_event() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("content_type", "stream", "message"),
-    [
-        (EVENTS, FIRST + BROKEN, "event 1: the model failed, got broke at 1"),
-        (FRAMED, payload_part(FIRST) + payload_part(BROKEN), "event 1: the model failed, got broke at 1"),
-        (
-            FRAMED,
-            payload_part(FIRST) + model_stream_error("StreamBroken", "gone"),
-            "ModelStreamError: .*gone",
-        ),
-        (FRAMED, payload_part(FIRST) + payload_part(SECOND)[:-3], "ended within a message"),
-        (EVENTS, b"", "has no events; check that the model sends a response"),
-        (FRAMED, b"", "has no events; check that the model sends a response"),
-    ],
-)
-def test_error_within_a_stream(content_type: str, stream: bytes, message: str) -> None:
-    """An error of the model, of SageMaker and of the connection, and a stream without events."""
-    with pytest.raises(InvocationError, match=message):
-        read(content_type, [stream])
+FAILED = "event 1: the model failed, got broke at 1"
+NO_EVENTS = "has no events; check that the model sends a response"
 
 
 @pytest.mark.parametrize(
-    ("content_type", "stream", "message"),
+    ("content_type", "stream", "error", "message"),
     [
-        (EVENTS, FIRST + SECOND[:-1], "the last event is incomplete"),
-        (FRAMED, payload_part(FIRST)[:-1] + b"x", "event stream: a message is malformed"),
-        (FRAMED, FIRST, "event stream: a message is malformed"),
+        (EVENTS, FIRST + BROKEN, InvocationError, FAILED),
+        (FRAMED, payload_part(FIRST) + payload_part(BROKEN), InvocationError, FAILED),
+        (FRAMED, payload_part(FIRST) + GONE, InvocationError, "ModelStreamError: .*gone"),
+        (FRAMED, payload_part(FIRST) + payload_part(SECOND)[:-3], InvocationError, "ended within a message"),
+        (EVENTS, b"", InvocationError, NO_EVENTS),
+        (FRAMED, b"", InvocationError, NO_EVENTS),
+        (EVENTS, FIRST + SECOND[:-1], ResponseDecodingError, "the last event is incomplete"),
+        (FRAMED, payload_part(FIRST)[:-1] + b"x", ResponseDecodingError, "stream: a message is malformed"),
+        (FRAMED, FIRST, ResponseDecodingError, "event stream: a message is malformed"),
     ],
 )
-def test_malformed_stream(content_type: str, stream: bytes, message: str) -> None:
-    """An incomplete event, a wrong checksum, and bytes that are no frame."""
-    with pytest.raises(ResponseDecodingError, match=message):
+def test_error_within_a_stream(
+    content_type: str, stream: bytes, error: type[Exception], message: str
+) -> None:
+    """Errors of the model, of SageMaker and of the connection, no events, and bytes that are malformed."""
+    with pytest.raises(error, match=message):
         read(content_type, [stream])

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from math import inf
 from typing import Any
 
 import pytest
 from virtual_time import run
 
-from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.load_test.open_loop import NoteEvent, OpenLoop, SendStream
 from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest
 from constructs_triton_tools.measuring.load_test.samples import count_tokens
@@ -224,18 +222,3 @@ def test_late_generator_makes_a_missed_first_token_void() -> None:
 
     result = measure(busy, 100, StreamLimits(first_token_ms=100))
     assert (result.verdict, figures(result).first_token_ms > 1000) == ("void", True)
-
-
-@pytest.mark.parametrize("name", ["first_token_ms", "between_tokens_ms", "latency_ms"])
-def test_limits_must_be_positive(name: str) -> None:
-    """The message has the name and the value; the default is no limit."""
-    assert getattr(StreamLimits(), name) == inf
-    with pytest.raises(InvalidValueError, match=f"{name}: must be above 0, got 0"):
-        StreamLimits(**{name: 0})
-
-
-@pytest.mark.parametrize(("name", "value"), [("most_requests", 0), ("grace_seconds", -1)])
-def test_bounds_have_a_range(name: str, value: int) -> None:
-    """The message has the name and the value."""
-    with pytest.raises(InvalidValueError, match=f"{name}: must be .*, got {value}; use"):
-        StepSettings(**{name: value})  # type: ignore[arg-type]

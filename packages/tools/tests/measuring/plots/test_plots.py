@@ -34,6 +34,12 @@ def measured(name: str, per_minute: float, latency: float) -> Measurement:
     )
 
 
+def has_labels(path: Path, *labels: str) -> bool:
+    """Whether a figure has each of these texts."""
+    text = path.read_text()
+    return all(f"<!-- {label} -->" in text for label in labels)
+
+
 def plans(*rows: tuple[str, float, float], **requirement: Any) -> list[Plan]:
     required = Requirement(**{"requests_per_second": 100, **requirement})
     return plan_all([measured(*row) for row in rows], required)
@@ -56,9 +62,8 @@ def test_plan_figure_names_the_choice_and_the_front(tmp_path: Path) -> None:
     path = tmp_path / "plan.svg"
     found = plans(("a", 600, 80), ("c", 1200, 120), ("d", 300, 200), latency_ms=100)
     plot_plans(found, path, chosen=cheapest(found))
-    text = path.read_text()
-    for label in ("a on ml.g5.xlarge: 10 instances at 10 per hour", "limit 100 ms", "Pareto front", "others"):
-        assert f"<!-- {label} -->" in text
+    choice = "a on ml.g5.xlarge: 10 instances at 10 per hour"
+    assert has_labels(path, choice, "limit 100 ms", "Pareto front", "others")
     with pytest.raises(InvalidValueError, match=r"plans: must contain at least one plan"):
         plot_plans([], path)
 
@@ -69,7 +74,7 @@ def test_figure_without_a_limit_or_a_choice(tmp_path: Path) -> None:
     plot_plans([only], tmp_path / "one.svg", chosen=only)
     assert "limit" not in (tmp_path / "one.svg").read_text()
     plot_plans(plans(("a", 600, 80), latency_ms=5), tmp_path / "none.svg")
-    assert "<!-- No configuration is within 5 ms -->" in (tmp_path / "none.svg").read_text()
+    assert has_labels(tmp_path / "none.svg", "No configuration is within 5 ms")
 
 
 @pytest.mark.parametrize("name", ["batch $4_to_$8", r"$\frac{$", "-->&<%s{}", "x" * 5000])
@@ -88,11 +93,9 @@ def test_few_series_are_named_and_many_have_colors_of_types(tmp_path: Path) -> N
     """A legend of twenty configurations would be larger than the figure."""
     path = tmp_path / "throughput.svg"
     plot_measurements([measured("a", 600, 80), measured("a", 900, 90), measured("b", 600, 70)], path)
-    assert "<!-- a on ml.g5.xlarge -->" in path.read_text()
+    assert has_labels(path, "a on ml.g5.xlarge")
     plot_measurements([measured(str(n), 600 + n, 80 + n) for n in range(9)], path, latency_ms=100)
-    text = path.read_text()
-    assert "<!-- ml.g5.xlarge -->" in text
-    assert "<!-- limit 100 ms -->" in text
+    assert has_labels(path, "ml.g5.xlarge", "limit 100 ms")
     with pytest.raises(InvalidValueError, match=r"measurements: must contain at least one row"):
         plot_measurements([], path)
 
@@ -117,12 +120,11 @@ def test_load_test_figure_of_streams(tmp_path: Path, *, by_concurrency: bool, ti
     path = tmp_path / "ramp.svg"
     steps = [streams(load, first, by_concurrency=by_concurrency) for load, first in ((4, 0.1), (8, 0.3))]
     plot_load_test(steps, path, Limits(latency_ms=inf, stream=STREAM_LIMITS), title="story")
-    text = path.read_text()
     labels = ("first token p95", "between tokens p50", "limit 200 ms", "limit 40 ms", "not held", title)
-    for label in (*labels, "p95 first token within 200 ms and between tokens within 40 ms, without errors."):
-        assert f"<!-- {label} -->" in text
+    subtitle = "p95 first token within 200 ms and between tokens within 40 ms, without errors."
+    assert has_labels(path, *labels, subtitle)
     plot_load_test(steps, path, Limits(latency_ms=inf, stream=StreamLimits()), title="story")
-    assert "<!-- p95 without a limit, without errors. -->" in path.read_text()
+    assert has_labels(path, "p95 without a limit, without errors.")
 
 
 def test_plan_figures_of_streams(tmp_path: Path) -> None:
@@ -134,18 +136,13 @@ def test_plan_figures_of_streams(tmp_path: Path) -> None:
     required = Requirement(concurrent_streams=100, first_token_ms=200, between_tokens_ms=40)
     found = plan_all(rows, required)
     plot_plans(found, tmp_path / "plan.svg", chosen=cheapest(found))
-    text = (tmp_path / "plan.svg").read_text()
     subtitle = "For 100 open streams, first token at most 200 ms, between tokens at most 40 ms"
-    for label in ("time to first token in ms, logarithmic", "limit 200 ms", subtitle):
-        assert f"<!-- {label} -->" in text
+    assert has_labels(
+        tmp_path / "plan.svg", "time to first token in ms, logarithmic", "limit 200 ms", subtitle
+    )
     plot_measurements([*rows, measured("b", 1, 1)], tmp_path / "steps.svg", between_tokens_ms=40)
-    text = (tmp_path / "steps.svg").read_text()
-    for label in (
-        "time between tokens in ms, logarithmic",
-        "open streams of an instance, logarithmic",
-        "limit 40 ms",
-    ):
-        assert f"<!-- {label} -->" in text
+    axes = ("time between tokens in ms, logarithmic", "open streams of an instance, logarithmic")
+    assert has_labels(tmp_path / "steps.svg", *axes, "limit 40 ms")
 
 
 def test_load_test_figure_shows_verdicts_and_percentiles(tmp_path: Path) -> None:
@@ -153,10 +150,9 @@ def test_load_test_figure_shows_verdicts_and_percentiles(tmp_path: Path) -> None
     path = tmp_path / "ramp.svg"
     steps = [step(100, 0.02), step(50, 0.01, 500), step(200, 0.3, 2000), step(400, 0.1, status=500)]
     plot_load_test(steps, path, Limits(latency_ms=100), title="digits")
-    text = path.read_text()
-    for label in ("digits holds 100 requests per second", "p50", "p95", "p99", "held", "not held", "limit"):
-        assert f"<!-- {label} -->" in text
+    verdicts = ("p50", "p95", "p99", "held", "not held", "limit")
+    assert has_labels(path, "digits holds 100 requests per second", *verdicts)
     plot_load_test([step(200, 0.3)], path, Limits(latency_ms=100))
-    assert "<!-- The endpoint holds none of the rates -->" in path.read_text()
+    assert has_labels(path, "The endpoint holds none of the rates")
     with pytest.raises(InvalidValueError, match=r"steps: no request was answered"):
         plot_load_test([step(400, 0.1, status=500)], path, Limits(latency_ms=100))

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from constructs_triton_tools.operations.adopting.downloads import Downloads
 from constructs_triton_tools.operations.adopting.findings import Adoption
 from constructs_triton_tools.operations.adopting.models import ModelReader
@@ -54,25 +56,18 @@ def read_all(bucket: Bucket, folder: Path) -> Adoption:
     return adoption
 
 
-def test_archives_together_are_bounded_and_leave_nothing(tmp_path: Path) -> None:
-    """Twelve archives of 0.1 GiB each unpack to more than 1 GiB: the last ones are not checked."""
-    body = archive(zeros=_ZEROS)
+@pytest.mark.parametrize(("cut", "damaged"), [(None, 0), (-20, 10)])
+def test_archives_together_are_bounded_and_leave_nothing(
+    tmp_path: Path, cut: int | None, damaged: int
+) -> None:
+    """Twelve archives of 0.1 GiB unpack to more than 1 GiB, damaged ones up to their error: two are left."""
+    body = archive(zeros=_ZEROS)[:cut]
     bucket = Bucket({f"many/{number:02}.tar.gz": body for number in range(12)})
     adoption = read_all(bucket, tmp_path)
     unchecked = [line.partition(": was not checked")[0] for line in bucket.not_read]
     assert unchecked == ["s3://models/many/10.tar.gz", "s3://models/many/11.tar.gz"]
     assert "add --max-download with more MiB" in bucket.not_read[0]
-    assert [each.code for each in adoption.problems if each.code == "archive"] == []
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_damaged_archives_count_too(tmp_path: Path) -> None:
-    """An archive that ends in an error has been unpacked up to there."""
-    body = archive(zeros=_ZEROS)[:-20]
-    bucket = Bucket({f"many/{number:02}.tar.gz": body for number in range(12)})
-    adoption = read_all(bucket, tmp_path)
-    assert len(bucket.not_read) == 2
-    assert len([each for each in adoption.problems if each.code == "archive"]) == 10
+    assert [each.code for each in adoption.problems].count("archive") == damaged
     assert list(tmp_path.iterdir()) == []
 
 
