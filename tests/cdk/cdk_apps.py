@@ -135,7 +135,7 @@ def statements(template: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def flat(value: Any) -> str:
     """Return a value with its intrinsic functions as one string, to search in."""
     match value:
-        case {"Fn::Join": [separator, parts]}:
+        case {"Fn::Join": [separator, [*parts]]}:
             return str(separator).join(flat(part) for part in parts)
         case {"Ref": name} | {"Fn::Sub": name}:
             return f"<{name}>"
@@ -145,6 +145,25 @@ def flat(value: Any) -> str:
             return f"<{mapping}[{flat(key)}][{flat(second)}]>"
         case _:
             return str(value)
+
+
+def flattened(value: Any) -> Any:
+    """Return a value in which each intrinsic function that ``flat`` knows is one string."""
+    match value:
+        case [*parts]:
+            return [flattened(each) for each in parts]
+        case (
+            {"Fn::Join": [_, [*_]]}
+            | {"Ref": _}
+            | {"Fn::Sub": str()}
+            | {"Fn::GetAtt": _}
+            | {"Fn::FindInMap": _}
+        ):
+            return flat(value)
+        case {**parts}:
+            return {name: flattened(each) for name, each in parts.items()}
+        case _:
+            return value
 
 
 def warnings(root: IConstruct) -> list[str]:

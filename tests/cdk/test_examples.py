@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cdk_apps import flat, policies, resources, statements, warnings
+from cdk_apps import flat, flattened, policies, resources, statements, warnings
 from example_apps import (
     CAPABILITIES,
     EXAMPLES,
@@ -34,10 +34,13 @@ PUBLIC_SOURCES = {"__future__", "pathlib", "aws_cdk", "constructs", "constructs_
 
 
 def outline(templates: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the templates with the properties of this library's resources, and the types of all others."""
+    """Return the templates with the properties of this library's resources, and the types of all others.
+
+    An intrinsic function is one string, as a reader would write it: ``arn:<AWS::Partition>:s3:::name``.
+    """
     return {
         stack: {
-            name: each if each["Type"].startswith(SHOWN) else each["Type"]
+            name: flattened(each) if each["Type"].startswith(SHOWN) else each["Type"]
             for name, each in template["Resources"].items()
         }
         for stack, template in templates.items()
