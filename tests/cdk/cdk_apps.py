@@ -150,8 +150,8 @@ def flat(value: Any) -> str:
 def flattened(value: Any) -> Any:
     """Return a value in which each intrinsic function that ``flat`` knows is one string."""
     match value:
-        case [*parts]:
-            return [flattened(each) for each in parts]
+        case list():
+            return [flattened(each) for each in value]
         case (
             {"Fn::Join": [_, [*_]]}
             | {"Ref": _}
@@ -160,8 +160,8 @@ def flattened(value: Any) -> Any:
             | {"Fn::FindInMap": _}
         ):
             return flat(value)
-        case {**parts}:
-            return {name: flattened(each) for name, each in parts.items()}
+        case dict():
+            return {name: flattened(each) for name, each in value.items()}
         case _:
             return value
 
