@@ -137,13 +137,13 @@ DEPLOYMENTS: dict[str, Answer] = {
                 "WaitIntervalInSeconds": 60,
             },
             "MaximumExecutionTimeoutInSeconds": 7200,
-        },
+        }
     },
     "all at once": {
         "BlueGreenUpdatePolicy": {
             "TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0},
             "TerminationWaitInSeconds": 120,
-        },
+        }
     },
 }
 
@@ -310,10 +310,7 @@ NOT_CARRIED: dict[str, tuple[str, Answer]] = {
         },
     ),
     "key by its alias": ("kms-key-alias", {"config": {"KmsKeyId": "alias/own"}}),
-    "registry in the VPC": (
-        "image-config",
-        {"container": {"ImageConfig": {"RepositoryAccessMode": "Vpc"}}},
-    ),
+    "registry in the VPC": ("image-config", {"container": {"ImageConfig": {"RepositoryAccessMode": "Vpc"}}}),
     "suspended scaling": (
         "suspended-state",
         {"scaling": {"targets": [{**TARGET, "SuspendedState": {"DynamicScalingInSuspended": True}}]}},

@@ -40,10 +40,7 @@ def endpoint(path: Path) -> TritonEndpoint:
 @pytest.mark.parametrize(
     ("props", "message"),
     [
-        (
-            {"source": "models"},
-            r'^source: must be of type ModelSource, got "models"; write ModelSource',
-        ),
+        ({"source": "models"}, r'^source: must be of type ModelSource, got "models"; write ModelSource'),
         ({"check": False}, "^check: must be of type RepositoryCheck, got False; write RepositoryCheck.off"),
         ({"prune_after": 30}, r"^prune_after: must be of type Duration, got 30; write Duration\.days"),
         (

@@ -167,10 +167,7 @@ def test_one_plan_for_two_gpus_is_an_error(stack: cdk.Stack, tmp_path: Path) -> 
         ({"instance_type": L4}, "^instance_type: not supported together with instance_pools, got ml.g6"),
         ({"instance_pools": []}, "^instance_pools: must have 1 to 5 pools, got 0"),
         ({"instance_pools": [*POOLS, *POOLS, InstancePool(T4), InstancePool(T4)]}, "got 6; remove 1"),
-        (
-            {"instance_pools": [L4]},
-            r"^instance_pools: must be of type InstancePool, got .* write",
-        ),
+        ({"instance_pools": [L4]}, r"^instance_pools: must be of type InstancePool, got .* write"),
         ({"instance_pools": [*POOLS, POOLS[0]]}, 'must be unique, got "ml.g6.2xlarge" twice'),
         (
             {"instance_pools": [*POOLS, InstancePool(InstanceType.of("ml.c7i.xlarge"))]},

@@ -36,10 +36,7 @@ instance_group {{ kind: KIND_GPU gpus: [ {index} ] }}
 
 ENDPOINT_REFUSALS: list[tuple[dict[str, Any], str]] = [
     # What component endpoints do not have, with another way.
-    (
-        {"async_inference": object()},
-        "async_inference: .*name a component; use TritonEndpoint with async",
-    ),
+    ({"async_inference": object()}, "async_inference: .*name a component; use TritonEndpoint with async"),
     ({"serverless_config": object()}, "serverless_config: .*need instances; use min_instance_count=0"),
     ({"explainer_config": object()}, "explainer_config: .*; use TritonEndpoint"),
     ({"container_metrics": True}, "container_metrics: .*may share a network; use TritonEndpoint"),

@@ -165,10 +165,7 @@ def test_invocations_target(stack: cdk.Stack, tmp_path: Path, given: dict[str, A
     ("given", "message"),
     [
         ({}, "is required; set it, or set max_requests"),
-        (
-            {"target_invocations_per_minute": 1, "max_requests_per_second": 1},
-            "cannot be combined",
-        ),
+        ({"target_invocations_per_minute": 1, "max_requests_per_second": 1}, "cannot be combined"),
         (
             {"max_requests_per_second": 1, "safety_factor": 150},
             "safety_factor: must be from 0 to 1, got 150; lo",

@@ -146,10 +146,7 @@ def test_guard_may_do_what_scaling_needs(stack: cdk.Stack, tmp_path: Path) -> No
             ],
         ),
         ("Deregister", ["DeregisterScalableTarget"]),
-        (
-            "LookAtScaling",
-            ["DescribeScalableTargets", "DescribeScalingPolicies", "DescribeScheduledActions"],
-        ),
+        ("LookAtScaling", ["DescribeScalableTargets", "DescribeScalingPolicies", "DescribeScheduledActions"]),
     ],
 )
 def test_guard_may_register_and_deregister(
