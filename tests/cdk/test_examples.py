@@ -10,17 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cdk_apps import flattened, resources, warnings
-from example_apps import (
-    CAPABILITIES,
-    EXAMPLES,
-    SECURE,
-    Example,
-    example,
-    read_validation,
-    rule_packs,
-    run_app,
-)
+from cdk_apps import flattened, only, resources, warnings
+from example_apps import CAPABILITIES, EXAMPLES, SECURE, example, read_validation, rule_packs, run_app
 from syrupy.assertion import SnapshotAssertion
 from template_lint import lint
 
@@ -118,12 +109,6 @@ def test_secure_examples_have_a_reason_for_every_finding(tmp_path: Path) -> None
 # What the recorded templates do not show: properties of the CDK's own resources, and warnings.
 
 
-def properties(found: Example, resource_type: str) -> list[dict[str, Any]]:
-    return [
-        each["Properties"] for t in found.templates.values() for each in resources(t, resource_type).values()
-    ]
-
-
 def test_alarms_of_a_rollback_are_created_first() -> None:
     """The endpoint of ``blue_green_rollback`` refers to its alarms, and none of them to the endpoint."""
     found = example("blue_green_rollback")
@@ -133,14 +118,14 @@ def test_alarms_of_a_rollback_are_created_first() -> None:
 
 def test_composed_function_knows_endpoint_and_index() -> None:
     """The function of ``composition`` has the names of what it may use."""
-    (function,) = properties(example("composition"), "AWS::Lambda::Function")
+    function = only(example("composition").templates["Shop"], "AWS::Lambda::Function")
     assert sorted(function["Environment"]["Variables"]) == ["MODEL_INDEX", "SENTIMENT_ENDPOINT"]
 
 
 def test_components_wake_on_failed_invocations() -> None:
     """The alarms of ``inference_components`` watch for requests that found no copy."""
-    alarms = properties(example("inference_components"), "AWS::CloudWatch::Alarm")
-    assert {each["MetricName"] for each in alarms} == {"NoCapacityInvocationFailures"}
+    alarms = resources(example("inference_components").template, "AWS::CloudWatch::Alarm").values()
+    assert {each["Properties"]["MetricName"] for each in alarms} == {"NoCapacityInvocationFailures"}
 
 
 def test_stand_ins_of_plans_are_a_warning() -> None:
