@@ -9,19 +9,28 @@ from typing import Any
 import aws_cdk as cdk
 from constructs import IConstruct
 
-from constructs_triton import InstanceType, ModelSource, TritonEndpoint, TritonModelRepository
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEndpoint,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+)
+from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
 from constructs_triton.cdk.repository.loaded_models import LocalModels
 from constructs_triton.cdk.repository.model_repository import contents_of
 
 ENVIRONMENT = cdk.Environment(account="123456789012", region="eu-west-1")
 STRICT = {"@aws-cdk/core:validateAgainstDefaultRules": True}
+GPU, CPU = InstanceType.of("ml.g5.xlarge"), InstanceType.of("ml.c5.xlarge")
 
 _CONFIG = """name: "{name}"
 backend: "python"
 max_batch_size: 8
 input {{ name: "x" data_type: TYPE_FP32 dims: 4 }}
 output {{ name: "y" data_type: TYPE_FP32 dims: 4 }}
-instance_group {{ kind: KIND_CPU }}
+instance_group {{ {group} }}
 """
 _ENSEMBLE = """name: "{name}"
 platform: "ensemble"
@@ -41,11 +50,13 @@ _MODEL = """class TritonPythonModel:
 """
 
 
-def write_model(directory: Path, name: str, *, config: str | None = None) -> None:
+def write_model(
+    directory: Path, name: str, *, config: str | None = None, group: str = "kind: KIND_CPU"
+) -> None:
     """Write a Python backend model that Triton would load."""
     folder = directory / name
     (folder / "1").mkdir(parents=True)
-    (folder / "config.pbtxt").write_text(_CONFIG.format(name=name) if config is None else config)
+    (folder / "config.pbtxt").write_text(_CONFIG.format(name=name, group=group) if config is None else config)
     (folder / "1" / "model.py").write_text(_MODEL)
 
 
@@ -85,14 +96,65 @@ def archived_models(repository: TritonModelRepository, model: str) -> tuple[str,
     return loaded.contents_of(folder)
 
 
-def add_endpoint(scope: cdk.Stack, path: Path, id: str = "Endpoint", **props: Any) -> TritonEndpoint:
-    """Add an endpoint of the model ``model``, on one ``ml.g5.xlarge`` unless ``props`` says otherwise."""
-    if not (path / "model").exists():
-        write_model(path, "model")
-    options = {"instance_type": InstanceType.of("ml.g5.xlarge"), **props}
-    return TritonEndpoint(
-        scope, id, model_repository=add_repository(scope, path, f"{id}Models"), model="model", **options
-    )
+def add_endpoint(
+    scope: cdk.Stack,
+    models: Path | TritonModelRepository,
+    id: str = "Endpoint",
+    *,
+    model: str | None = "model",
+    **props: Any,
+) -> TritonEndpoint:
+    """Add an endpoint of one model, on one ``ml.g5.xlarge`` unless ``props`` says otherwise.
+
+    A model ``model`` is written if the folder has none.
+    """
+    if model == "model" and isinstance(models, Path) and not (models / "model").exists():
+        write_model(models, "model")
+    return TritonEndpoint(scope, id, model=model, **_with_repository(scope, models, id, props))
+
+
+def add_ensemble(
+    scope: cdk.Stack, models: Path | TritonModelRepository, id: str = "Endpoint", **props: Any
+) -> TritonEnsembleEndpoint:
+    """Add an endpoint of the ensemble ``pipeline``, as ``add_endpoint`` does."""
+    options = _with_repository(scope, models, id, {"ensemble": "pipeline", **props})
+    return TritonEnsembleEndpoint(scope, id, **options)
+
+
+def add_many(
+    scope: cdk.Stack, models: Path | TritonModelRepository, id: str = "Endpoint", **props: Any
+) -> TritonMultiModelEndpoint:
+    """Add an endpoint of all models of a repository, as ``add_endpoint`` does."""
+    return TritonMultiModelEndpoint(scope, id, **_with_repository(scope, models, id, props))
+
+
+def import_endpoint(
+    stack: cdk.Stack, construct: Any = TritonEndpoint, id: str = "Endpoint", **attributes: Any
+) -> ImportedTritonEndpoint:
+    """The endpoint ``bert`` of another app, unless ``attributes`` says otherwise."""
+    given = {"endpoint_name": "bert", **attributes}
+    found: ImportedTritonEndpoint = construct.from_endpoint_attributes(stack, id, **given)
+    return found
+
+
+def _with_repository(
+    scope: cdk.Stack, models: Path | TritonModelRepository, id: str, props: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The properties of an endpoint; a folder of models becomes a repository beside it."""
+    repository = add_repository(scope, models, f"{id}Models") if isinstance(models, Path) else models
+    return {"model_repository": repository, "instance_type": GPU, **props}
+
+
+def primary_container(template: Mapping[str, Any]) -> dict[str, Any]:
+    """The container of the only model."""
+    found: dict[str, Any] = only(template, "AWS::SageMaker::Model")["PrimaryContainer"]
+    return found
+
+
+def only_variant(template: Mapping[str, Any]) -> dict[str, Any]:
+    """The only production variant of the only endpoint configuration."""
+    (found,) = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
+    return dict(found)
 
 
 def synthesize(stack: cdk.Stack) -> dict[str, Any]:
@@ -122,20 +184,25 @@ def policies(template: Mapping[str, Any]) -> dict[str, Any]:
     return {**resources(template, "AWS::IAM::Policy"), **resources(template, "AWS::IAM::ManagedPolicy")}
 
 
-def statements(template: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return all policy statements that have a Sid, by Sid."""
-    return {
-        statement["Sid"]: statement
-        for policy in policies(template).values()
+def statement_list(template: Mapping[str, Any], of: str = "") -> list[dict[str, Any]]:
+    """The statements of all policies whose logical id contains a text."""
+    return [
+        statement
+        for name, policy in policies(template).items()
+        if of in name
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]
-        if "Sid" in statement
-    }
+    ]
+
+
+def statements(template: Mapping[str, Any], of: str = "") -> dict[str, dict[str, Any]]:
+    """The same statements by Sid, without those that have none."""
+    return {each["Sid"]: each for each in statement_list(template, of) if "Sid" in each}
 
 
 def flat(value: Any) -> str:
     """Return a value with its intrinsic functions as one string, to search in."""
     match value:
-        case {"Fn::Join": [separator, parts]}:
+        case {"Fn::Join": [separator, [*parts]]}:
             return str(separator).join(flat(part) for part in parts)
         case {"Ref": name} | {"Fn::Sub": name}:
             return f"<{name}>"
@@ -145,6 +212,25 @@ def flat(value: Any) -> str:
             return f"<{mapping}[{flat(key)}][{flat(second)}]>"
         case _:
             return str(value)
+
+
+def flattened(value: Any) -> Any:
+    """Return a value in which each intrinsic function that ``flat`` knows is one string."""
+    match value:
+        case list():
+            return [flattened(each) for each in value]
+        case (
+            {"Fn::Join": [_, [*_]]}
+            | {"Ref": _}
+            | {"Fn::Sub": str()}
+            | {"Fn::GetAtt": _}
+            | {"Fn::FindInMap": _}
+        ):
+            return flat(value)
+        case dict():
+            return {name: flattened(each) for name, each in value.items()}
+        case _:
+            return value
 
 
 def warnings(root: IConstruct) -> list[str]:

@@ -49,14 +49,6 @@ def policies_of(template: Template, role: str) -> dict[str, list[dict[str, Any]]
     }
 
 
-def test_zero_is_a_value() -> None:
-    """A minimum of zero instances is zero in the template, and not treated as missing."""
-    (target,) = resources(
-        example("async_inference").template, "AWS::ApplicationAutoScaling::ScalableTarget"
-    ).values()
-    assert target["Properties"]["MinCapacity"] == 0
-
-
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_default_child_is_the_endpoint(name: str) -> None:
     """The default child is the L1 of the endpoint, and properties return the other L1 constructs."""

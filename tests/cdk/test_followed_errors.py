@@ -26,6 +26,9 @@ ENDPOINT = 'TritonEndpoint(self, "E", model_repository=repository, model="other"
 ENSEMBLE = 'TritonEnsembleEndpoint(self, "E", model_repository=repository, ensemble="pipeline", instance_type=InstanceType.of("ml.c6i.large"){})'
 MANY = 'TritonMultiModelEndpoint(self, "E", model_repository=repository, instance_type=InstanceType.of("ml.c6i.large"){})'
 CALLER = 'iam.Role(self, "R", assumed_by=iam.AccountRootPrincipal())'
+SCALED = ".auto_scale_instance_count(min_capacity=1, max_capacity=2)"
+BACKLOG = '.scale_on_backlog("B", target_backlog_per_instance=3)'
+QUEUE = 'async_inference=AsyncInferenceConfig(bucket=s3.Bucket(self, "B"))'
 FROM_HINT = "<hint>"
 """What the message says after "write", or in the quotes after "did you mean"."""
 
@@ -38,52 +41,40 @@ class Mistake(NamedTuple):
     right: str
 
 
-def mistake(app: str, wrong: str, right: str = FROM_HINT, more: str = "") -> Mistake:
-    """An app from a template and further arguments."""
-    return Mistake(app.format(f", {more}") if "{}" in app else app, wrong, right)
+def mistake(app: str, wrong: str, right: str = FROM_HINT, more: str = "", then: str = "") -> Mistake:
+    """An app from a template and further arguments, with a call of what it creates."""
+    return Mistake(app.replace("{}", f", {more}" if more else "") + then, wrong, right)
 
 
 MISTAKES: dict[str, Mistake] = {
     "a string as instance type": mistake(
-        ENDPOINT.replace('InstanceType.of("ml.g5.xlarge")', '"ml.c6i.large"').replace("{}", ""),
-        '"ml.c6i.large"',
+        ENDPOINT.replace('InstanceType.of("ml.g5.xlarge")', '"ml.c6i.large"'), '"ml.c6i.large"'
     ),
-    "name of EC2": mistake(ENSEMBLE.replace("ml.c6i", "c6i").replace("{}", ""), "c6i.large"),
-    "misspelled instance type": mistake(
-        ENSEMBLE.replace("c6i.large", "c6i.xlrge").replace("{}", ""), "ml.c6i.xlrge"
-    ),
-    "Graviton": mistake(
-        ENSEMBLE.replace("c6i.large", "c7g.large").replace("{}", ""), "ml.c7g.large", "ml.c7i.large"
-    ),
+    "name of EC2": mistake(ENSEMBLE.replace("ml.c6i", "c6i"), "c6i.large"),
+    "misspelled instance type": mistake(ENSEMBLE.replace("c6i.large", "c6i.xlrge"), "ml.c6i.xlrge"),
+    "Graviton": mistake(ENSEMBLE.replace("c6i.large", "c7g.large"), "ml.c7g.large", "ml.c7i.large"),
     "misspelled required keyword": mistake(
-        ENSEMBLE.replace("model_repository=", "model_repositry=").replace("{}", ""), "model_repositry"
+        ENSEMBLE.replace("model_repository=", "model_repositry="), "model_repositry"
     ),
     "misspelled keyword": mistake(ENSEMBLE, "endpont_name", more='endpont_name="x"'),
     "long name": mistake(ENSEMBLE, "a" * 70, "a" * 63, more=f'endpoint_name="{"a" * 70}"'),
     "underscore in a name": mistake(
         ENSEMBLE, "doc_understand", "doc-understand", more='endpoint_name="doc_understand"'
     ),
-    "misspelled ensemble": mistake(
-        ENSEMBLE.replace('"pipeline"', '"pipelin"').replace("{}", ""), '"pipelin"', '"<hint>"'
-    ),
+    "misspelled ensemble": mistake(ENSEMBLE.replace('"pipeline"', '"pipelin"'), '"pipelin"', '"<hint>"'),
     "ensemble as model": mistake(
-        ENDPOINT.replace('model="other"', 'model="pipeline"').replace("{}", ""),
+        ENDPOINT.replace('model="other"', 'model="pipeline"'),
         'TritonEndpoint(self, "E", model_repository=repository, model="pipeline"',
         'TritonEnsembleEndpoint(self, "E", model_repository=repository, ensemble="pipeline"',
     ),
     "minimum above maximum": mistake(
-        ENSEMBLE.format("") + ".auto_scale_instance_count(min_capacity=5, max_capacity=2)",
-        "min_capacity=5",
-        "min_capacity=1",
+        ENSEMBLE, "min_capacity=5", "min_capacity=1", then=SCALED.replace("min_capacity=1", "min_capacity=5")
     ),
     "misspelled keyword of scaling": mistake(
-        ENSEMBLE.format("") + ".auto_scale_instance_count(min_capacity=1, max_capcity=2)", "max_capcity"
+        ENSEMBLE, "max_capcity", then=SCALED.replace("max_capacity", "max_capcity")
     ),
     "initial count outside": mistake(
-        ENSEMBLE.format(", initial_instance_count=8")
-        + ".auto_scale_instance_count(min_capacity=1, max_capacity=2)",
-        "max_capacity=2",
-        "max_capacity=8",
+        ENSEMBLE, "max_capacity=2", "max_capacity=8", more="initial_instance_count=8", then=SCALED
     ),
     "canary of 60 percent": mistake(
         ENSEMBLE,
@@ -97,42 +88,34 @@ MISTAKES: dict[str, Mistake] = {
         more="deployment=Deployment.blue_green_canary(canary_sze=CapacitySize.percent(20))",
     ),
     "real-time endpoint to zero": mistake(
-        ENSEMBLE.format("") + ".auto_scale_instance_count(min_capacity=0, max_capacity=2)",
-        "min_capacity=0",
-        "min_capacity=1",
+        ENSEMBLE, "min_capacity=0", "min_capacity=1", then=SCALED.replace("min_capacity=1", "min_capacity=0")
     ),
     "guard of an endpoint to zero": mistake(
-        ENSEMBLE.format(
-            ', async_inference=AsyncInferenceConfig(bucket=s3.Bucket(self, "B")), scaling_guard=True'
-        )
-        + '.auto_scale_instance_count(min_capacity=0, max_capacity=3).scale_on_backlog("B", target_backlog_per_instance=4)',
+        ENSEMBLE,
         ", scaling_guard=True",
         "",
+        more=f"{QUEUE}, scaling_guard=True",
+        then=f"{SCALED.replace('min_capacity=1', 'min_capacity=0')}{BACKLOG}",
     ),
     "GPU scaling without GPU": mistake(
-        ENSEMBLE.format("")
-        + '.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("G")',
+        ENSEMBLE,
         'scale_on_gpu_utilization("G")',
         'scale_on_invocations_per_instance("G", target_invocations_per_minute=100)',
+        then=f'{SCALED}.scale_on_gpu_utilization("G")',
     ),
     "fraction for percent": mistake(
-        ENDPOINT.format("")
-        + '.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("G", target_utilization_percent=0.6)',
-        "0.6",
+        ENDPOINT, "0.6", then=f'{SCALED}.scale_on_gpu_utilization("G", target_utilization_percent=0.6)'
     ),
     "image without leading zero": mistake(ENSEMBLE, '"26.5"', more='image=TritonImage.dlc("26.5")'),
     "image of the future": mistake(ENSEMBLE, '"29.01"', '"26.05"', more='image=TritonImage.dlc("29.01")'),
     "grant of another kind": mistake(
-        ENSEMBLE.format(', async_inference=AsyncInferenceConfig(bucket=s3.Bucket(self, "B"))')
-        + f".grant_invoke({CALLER})",
-        "grant_invoke",
-        "grant_invoke_async",
+        ENSEMBLE, "grant_invoke", "grant_invoke_async", more=QUEUE, then=f".grant_invoke({CALLER})"
     ),
     "backlog of a real-time endpoint": mistake(
-        ENSEMBLE.format("")
-        + '.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_backlog("B", target_backlog_per_instance=3)',
-        'scale_on_backlog("B", target_backlog_per_instance=3)',
-        'scale_on_invocations_per_instance("B", target_invocations_per_minute=100)',
+        ENSEMBLE,
+        BACKLOG,
+        '.scale_on_invocations_per_instance("B", target_invocations_per_minute=100)',
+        then=f"{SCALED}{BACKLOG}",
     ),
     "number as timeout": mistake(ENSEMBLE, "600", more="model_data_download_timeout=600"),
     "number as objective": mistake(ENSEMBLE.format("") + ".add_alarms(model_latency_objective=200)", "200"),

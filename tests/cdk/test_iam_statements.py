@@ -8,12 +8,10 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from cdk_apps import add_repository, synthesize, write_model
+from cdk_apps import add_many, add_repository, synthesize, write_model
 from example_apps import CAPABILITIES, example, whole_templates
 from policy_statements import PolicyStatement, policy_statements
 from service_authorization import Action, matching_actions, overlap
-
-from constructs_triton import InstanceType, TritonMultiModelEndpoint
 
 # Statements that use the resource "*" although their actions support a narrower one, with the reason.
 ANY_RESOURCE = {
@@ -202,9 +200,7 @@ def test_statements_of_options_that_no_example_has(stack: cdk.Stack, tmp_path: P
         "removal_policy": cdk.RemovalPolicy.DESTROY,
     }
     repository = add_repository(stack, tmp_path, **options)
-    TritonMultiModelEndpoint(
-        stack, "Endpoint", model_repository=repository, instance_type=InstanceType.of("ml.g5.xlarge")
-    )
+    add_many(stack, repository)
     found = policy_statements(synthesize(stack))
     assert {"PruneArchives", "RemoveArchives", "ListArchives"} <= {each.sid for each in found}
     assert [fault for each in found for fault in faults(each)] == []

@@ -7,31 +7,31 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from cdk_apps import ENVIRONMENT, add_repository, make_stack, synthesize, write_repository
+from cdk_apps import (
+    ENVIRONMENT,
+    add_ensemble,
+    add_many,
+    add_repository,
+    make_stack,
+    synthesize,
+    write_repository,
+)
 from template_lint import lint
 
-from constructs_triton import InstanceType, TritonEnsembleEndpoint, TritonMultiModelEndpoint
+from constructs_triton import InstanceType, TritonEnsembleEndpoint
 
 
 def fill(stack: cdk.Stack, path: Path) -> None:
     """Add all types of endpoints with policies, alarms and dashboards."""
     repository = add_repository(stack, write_repository(path))
-    served: dict[str, Any] = {
-        "model_repository": repository,
+    measured: dict[str, Any] = {
         "instance_type": InstanceType.of("ml.g5.12xlarge"),
+        "container_metrics": True,
     }
     for endpoint in (
-        TritonEnsembleEndpoint(stack, "Ensemble", ensemble="pipeline", container_metrics=True, **served),
-        TritonMultiModelEndpoint(stack, "Many", **served),
-        TritonEnsembleEndpoint(
-            stack,
-            "Old",
-            ensemble="pipeline",
-            endpoint_name="old",
-            adopt_existing=True,
-            container_metrics=True,
-            **served,
-        ),
+        add_ensemble(stack, repository, "Ensemble", **measured),
+        add_many(stack, repository, "Many", instance_type=measured["instance_type"]),
+        add_ensemble(stack, repository, "Old", endpoint_name="old", adopt_existing=True, **measured),
     ):
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
         count.scale_on_gpu_utilization("Gpu")

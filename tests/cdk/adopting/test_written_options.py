@@ -137,13 +137,13 @@ DEPLOYMENTS: dict[str, Answer] = {
                 "WaitIntervalInSeconds": 60,
             },
             "MaximumExecutionTimeoutInSeconds": 7200,
-        },
+        }
     },
     "all at once": {
         "BlueGreenUpdatePolicy": {
             "TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0},
             "TerminationWaitInSeconds": 120,
-        },
+        }
     },
 }
 
@@ -238,6 +238,17 @@ def test_cache_of_multi_model_endpoint(tmp_path: Path) -> None:
     assert container["ModelDataUrl"] == "s3://models/many/"
 
 
+def scaled(**of_each_kind: Answer) -> dict[str, Any]:
+    """A scaled variant with one policy or action of each kind."""
+    given = {kind: [{"ResourceId": RESOURCE, **each}] for kind, each in of_each_kind.items()}
+    return {"scaling": {"targets": [TARGET], **given}}
+
+
+def tracking(policy: Answer) -> Answer:
+    kind = "TargetTrackingScaling"
+    return {"PolicyName": "policy", "PolicyType": kind, f"{kind}PolicyConfiguration": policy}
+
+
 def _custom(metric: str, value: float, **changes: Any) -> Answer:
     dimensions = {"EndpointName": "notebook", "VariantName": "AllTraffic"}
     specification = {
@@ -269,18 +280,7 @@ POLICIES = {
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 def test_policy(tmp_path: Path, policy: Answer) -> None:
     """A policy on any metric keeps its target and its cooldowns."""
-    scaling = {
-        "targets": [TARGET],
-        "policies": [
-            {
-                "PolicyName": "policy",
-                "PolicyType": "TargetTrackingScaling",
-                "ResourceId": RESOURCE,
-                "TargetTrackingScalingPolicyConfiguration": policy,
-            }
-        ],
-    }
-    _, template = written(tmp_path, scaling=scaling)
+    _, template = written(tmp_path, **scaled(policies=tracking(policy)))
     found = only(template, "AWS::ApplicationAutoScaling::ScalingPolicy")
     carried = _named(found["TargetTrackingScalingPolicyConfiguration"])
     carried["CustomizedMetricSpecification"].setdefault("Dimensions", [])
@@ -294,73 +294,36 @@ def _named(policy: Any) -> Answer:
     return found
 
 
+CAPTURED: Answer = {"InitialSamplingPercentage": 1, "CaptureOptions": []}
 NOT_CARRIED: dict[str, tuple[str, Answer]] = {
     "property that is new": ("new-feature", {"variant": {"NewFeature": {"Level": 1}}}),
     "explainer": ("explainer-config", {"config": {"ExplainerConfig": {"ClarifyExplainerConfig": {}}}}),
     "capture of a whole bucket": (
         "data-capture-prefix",
-        {
-            "config": {
-                "DataCaptureConfig": {
-                    "InitialSamplingPercentage": 1,
-                    "DestinationS3Uri": "s3://b",
-                    "CaptureOptions": [],
-                }
-            }
-        },
+        {"config": {"DataCaptureConfig": {**CAPTURED, "DestinationS3Uri": "s3://b"}}},
     ),
     "key by its alias": ("kms-key-alias", {"config": {"KmsKeyId": "alias/own"}}),
-    "registry in the VPC": (
-        "image-config",
-        {"container": {"ImageConfig": {"RepositoryAccessMode": "Vpc"}}},
-    ),
+    "registry in the VPC": ("image-config", {"container": {"ImageConfig": {"RepositoryAccessMode": "Vpc"}}}),
     "suspended scaling": (
         "suspended-state",
         {"scaling": {"targets": [{**TARGET, "SuspendedState": {"DynamicScalingInSuspended": True}}]}},
     ),
-    "steps": (
-        "step-scaling-policy",
-        {
-            "scaling": {
-                "targets": [TARGET],
-                "policies": [{"PolicyName": "steps", "PolicyType": "StepScaling", "ResourceId": RESOURCE}],
-            }
-        },
-    ),
+    "steps": ("step-scaling-policy", scaled(policies={"PolicyName": "steps", "PolicyType": "StepScaling"})),
     "metric math": (
         "metric-math-policy",
-        {
-            "scaling": {
-                "targets": [TARGET],
-                "policies": [
-                    {
-                        "PolicyName": "math",
-                        "PolicyType": "TargetTrackingScaling",
-                        "ResourceId": RESOURCE,
-                        "TargetTrackingScalingPolicyConfiguration": {
-                            "TargetValue": 1,
-                            "CustomizedMetricSpecification": {"Metrics": [{"Id": "m"}]},
-                        },
-                    }
-                ],
-            }
-        },
+        scaled(
+            policies=tracking({"TargetValue": 1, "CustomizedMetricSpecification": {"Metrics": [{"Id": "m"}]}})
+        ),
     ),
     "action with an end": (
         "scheduled-action",
-        {
-            "scaling": {
-                "targets": [TARGET],
-                "actions": [
-                    {
-                        "ScheduledActionName": "night",
-                        "ResourceId": RESOURCE,
-                        "Schedule": "cron(0 20 * * ? *)",
-                        "EndTime": "2030-01-01",
-                    }
-                ],
+        scaled(
+            actions={
+                "ScheduledActionName": "night",
+                "Schedule": "cron(0 20 * * ? *)",
+                "EndTime": "2030-01-01",
             }
-        },
+        ),
     ),
 }
 

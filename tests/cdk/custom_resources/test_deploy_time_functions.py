@@ -12,9 +12,9 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from aws_cdk.assertions import Annotations, Match
-from cdk_apps import ENVIRONMENT, add_endpoint, add_repository, make_app, resources, synthesize, write_model
+from cdk_apps import ENVIRONMENT, add_endpoint, add_many, make_app, resources, synthesize, write_model
 
-from constructs_triton import CompressionType, InstanceType, TritonMultiModelEndpoint
+from constructs_triton import CompressionType
 from constructs_triton.cdk import DeployTimeFunctions
 from constructs_triton_client.recorded_requests import RecordedRequest, RecordedRequests
 from constructs_triton_core.errors import InvalidValueError
@@ -26,12 +26,7 @@ def add_functions(stack: cdk.Stack, path: Path) -> None:
     """Add endpoints with a sync, a guard and a check."""
     add_endpoint(stack, path / "models", scaling_guard=True, verify_update=True)
     write_model(path / "others", "other")
-    TritonMultiModelEndpoint(
-        stack,
-        "Many",
-        model_repository=add_repository(stack, path / "others"),
-        instance_type=InstanceType.of("ml.g4dn.xlarge"),
-    )
+    add_many(stack, path / "others", "Many")
 
 
 def of_functions(template: dict[str, Any], kind: str) -> list[dict[str, Any]]:
@@ -79,12 +74,7 @@ def test_every_custom_resource_has_a_timeout(stack: cdk.Stack, tmp_path: Path) -
     options: dict[str, Any] = {"scaling_guard": True, "verify_update": True, "verify_responses": requests}
     endpoint = add_endpoint(stack, tmp_path / "models", compression_type=CompressionType.NONE, **options)
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
-    TritonMultiModelEndpoint(
-        stack,
-        "Many",
-        model_repository=add_repository(stack, tmp_path / "models"),
-        instance_type=InstanceType.of("ml.g4dn.xlarge"),
-    )
+    add_many(stack, tmp_path / "models", "Many")
     template = synthesize(stack)
     functions = resources(template, "AWS::Lambda::Function")
     found = {

@@ -9,7 +9,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
-from cdk_apps import add_endpoint, only, resources, synthesize
+from cdk_apps import add_endpoint, only, resources, statements, synthesize
 
 from constructs_triton import CapacitySize, Deployment
 from constructs_triton_core.errors import InvalidValueError
@@ -18,33 +18,9 @@ ADOPTED, ENDPOINT = "Custom::TritonAdoptedEndpoint", "AWS::SageMaker::Endpoint"
 NAME = "DEMO-digits"
 
 
-def statements(template: dict[str, Any]) -> dict[str, Any]:
-    """The statements of the function, by their id."""
-    found = [
-        statement
-        for kind in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
-        for name, each in resources(template, kind).items()
-        if "AdoptionPolicy" in name
-        for statement in each["Properties"]["PolicyDocument"]["Statement"]
-    ]
-    return {each["Sid"]: each for each in found}
-
-
 def adopted(stack: cdk.Stack, path: Path, **props: Any) -> dict[str, Any]:
     add_endpoint(stack, path, **{"endpoint_name": NAME, "adopt_existing": True, **props})
     return synthesize(stack)
-
-
-def test_resource_has_the_properties_of_an_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
-    """No endpoint is created: a custom resource has its name, its configuration and its deployment."""
-    template = adopted(stack, tmp_path, deployment=Deployment.blue_green_canary())
-    (config,) = resources(template, "AWS::SageMaker::EndpointConfig")
-    properties = only(template, ADOPTED)
-    assert resources(template, ENDPOINT) == {}
-    assert properties["EndpointName"] == NAME
-    assert properties["EndpointConfigName"] == {"Fn::GetAtt": [config, "EndpointConfigName"]}
-    assert "BlueGreenUpdatePolicy" in properties["DeploymentConfig"]
-    assert properties["ServiceTimeout"] == "3600"
 
 
 def test_logical_id_differs_from_that_of_a_new_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -96,7 +72,7 @@ def test_scaling_of_a_new_endpoint_replaces_no_policy(stack: cdk.Stack, tmp_path
 
 def test_function_may_update_this_endpoint_only(stack: cdk.Stack, tmp_path: Path) -> None:
     """It may never delete an endpoint, and the ARN may have the name in lower case."""
-    found = statements(adopted(stack, tmp_path))
+    found = statements(adopted(stack, tmp_path), "AdoptionPolicy")
     actions = [action for each in found.values() for action in each["Action"]]
     assert not any("DeleteEndpoint" in each for each in actions)
     arns = [str(each) for each in found["AdoptEndpoint"]["Resource"]]
@@ -113,7 +89,7 @@ def test_function_may_encrypt_for_sagemaker_only(stack: cdk.Stack, tmp_path: Pat
     key = kms.Key.from_key_arn(
         stack, "Key", "arn:aws:kms:eu-west-1:123456789012:key/11111111-2222-3333-4444-555555555555"
     )
-    statement = statements(adopted(stack, tmp_path, encryption_key=key))["EncryptFleet"]
+    statement = statements(adopted(stack, tmp_path, encryption_key=key), "AdoptionPolicy")["EncryptFleet"]
     assert statement["Action"] == "kms:CreateGrant"
     assert statement["Condition"]["Bool"] == {"kms:GrantIsForAWSResource": "true"}
     assert "kms:ViaService" in statement["Condition"]["StringEquals"]

@@ -11,9 +11,9 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_kms as kms
-from cdk_apps import add_repository, write_repository
+from cdk_apps import add_endpoint
 
-from constructs_triton import InstanceType, TritonEndpoint, TritonVariant
+from constructs_triton import TritonVariant
 
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -41,15 +41,8 @@ def test_app_of_the_readme_has_no_annotations(tmp_path: Path, monkeypatch: pytes
 
 def test_scaled_variants_and_keys_have_no_annotations(stack: cdk.Stack, tmp_path: Path) -> None:
     """Scaled variants, and a key beside local NVMe storage, have no annotations."""
-    endpoint = TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(stack, write_repository(tmp_path / "models")),
-        model="other",
-        instance_type=InstanceType.of("ml.g5.xlarge"),
-        encryption_key=kms.Key(stack, "Key"),
-        variants=[TritonVariant(variant_name=name) for name in ("Blue", "Green")],
-    )
+    variants = [TritonVariant(variant_name=name) for name in ("Blue", "Green")]
+    endpoint = add_endpoint(stack, tmp_path, encryption_key=kms.Key(stack, "Key"), variants=variants)
     for variant in endpoint.variants:
         variant.auto_scale_instance_count(min_capacity=1, max_capacity=4).scale_on_gpu_utilization("Gpu")
     assert annotation_texts(stack) == []
@@ -57,18 +50,8 @@ def test_scaled_variants_and_keys_have_no_annotations(stack: cdk.Stack, tmp_path
 
 def test_finding_of_several_variants_is_annotated_once(stack: cdk.Stack, tmp_path: Path) -> None:
     """A finding that variants share is annotated on the endpoint, another one on its variant."""
-    TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(stack, write_repository(tmp_path / "models")),
-        model="other",
-        instance_type=InstanceType.of("ml.g5.xlarge"),
-        environment={"SAGEMAKER_TRITON_UNKNOWN": "1"},
-        variants=[
-            TritonVariant(variant_name="Blue"),
-            TritonVariant(variant_name="Green"),
-            TritonVariant(variant_name="Red", environment={"SAGEMAKER_TRITON_MISSPELT": "1"}),
-        ],
-    )
+    red = TritonVariant(variant_name="Red", environment={"SAGEMAKER_TRITON_MISSPELT": "1"})
+    variants = [TritonVariant(variant_name="Blue"), TritonVariant(variant_name="Green"), red]
+    add_endpoint(stack, tmp_path, environment={"SAGEMAKER_TRITON_UNKNOWN": "1"}, variants=variants)
     paths = [text.split(": ")[0] for text in annotation_texts(stack)]
     assert sorted(paths) == ["Test/Endpoint", "Test/Endpoint/RedVariant"]

@@ -11,28 +11,23 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_s3 as s3
 from cdk_apps import (
+    CPU,
+    add_endpoint,
+    add_ensemble,
+    add_many,
     add_repository,
     archived_models,
     make_stack,
-    only,
+    primary_container,
     synthesize,
     write_model,
     write_repository,
 )
 
-from constructs_triton import (
-    InstanceType,
-    ModelSource,
-    TritonEndpoint,
-    TritonEnsembleEndpoint,
-    TritonEnvironment,
-    TritonModelRepository,
-    TritonMultiModelEndpoint,
-)
+from constructs_triton import ModelSource, TritonEnvironment, TritonModelRepository
 from constructs_triton.cdk.repository.model_repository import contents_of
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 
-CPU = InstanceType.of("ml.c6i.xlarge")
 CALL = "import triton_python_backend_utils as pb_utils\npb_utils.InferenceRequest(model_name={})\n"
 
 
@@ -52,9 +47,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def variables(stack: Any) -> dict[str, str]:
-    found: dict[str, str] = only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"][
-        "Environment"
-    ]
+    found: dict[str, str] = primary_container(synthesize(stack))["Environment"]
     return found
 
 
@@ -64,7 +57,7 @@ ARGUMENTS = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
 def test_called_models_are_packed_and_loaded(stack: cdk.Stack, path: Path) -> None:
     """The archive of an ensemble contains what its step calls, and the environment loads it."""
     repository = add_repository(stack, path)
-    TritonEnsembleEndpoint(stack, "Many", model_repository=repository, ensemble="pipeline", instance_type=CPU)
+    add_ensemble(stack, repository, instance_type=CPU)
     assert archived_models(repository, "pipeline") == ("pipeline", "last", "other", "scale", "shift")
     found = variables(stack)
     assert found[ARGUMENTS] == "--load-model=last --load-model=other"
@@ -84,14 +77,7 @@ def test_called_models_are_packed_and_loaded(stack: cdk.Stack, path: Path) -> No
 def test_arguments_of_the_user_are_kept(path: Path, environment: Any, expected: str) -> None:
     """Models that the user loads are not loaded twice, and other arguments remain."""
     stack = make_stack()
-    TritonEndpoint(
-        stack,
-        "One",
-        model_repository=add_repository(stack, path),
-        model="shift",
-        instance_type=CPU,
-        environment=environment,
-    )
+    add_endpoint(stack, path, model="shift", instance_type=CPU, environment=environment)
     assert variables(stack)[ARGUMENTS] == expected
 
 
@@ -103,14 +89,7 @@ def test_loaded_models_are_in_the_archive(stack: cdk.Stack, path: Path, environm
 
     def add(id: str, **calls: Any) -> None:
         repository = add_repository(stack, path, id=f"{id}Models", **calls)
-        TritonEndpoint(
-            stack,
-            id,
-            model_repository=repository,
-            model="shift",
-            instance_type=CPU,
-            environment=environment,
-        )
+        add_endpoint(stack, repository, id, model="shift", instance_type=CPU, environment=environment)
 
     with pytest.raises(
         InvalidValueError, match=r'archive of model "shift", got "scale"; set calls='
@@ -135,7 +114,7 @@ def test_multi_model_endpoint_is_refused(stack: cdk.Stack, path: Path) -> None:
     with pytest.raises(
         RepositoryError, match=r'"shift" calls "other", (.|\n)*serve the model with TritonEndpoint'
     ):
-        TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=CPU)
+        add_many(stack, repository, instance_type=CPU)
 
 
 def test_calls_can_be_declared(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -155,7 +134,7 @@ def test_calls_can_be_declared(stack: cdk.Stack, tmp_path: Path) -> None:
 def test_step_can_be_served_alone(stack: cdk.Stack, tmp_path: Path) -> None:
     """A step gets an archive of its own, a target model and a grant."""
     repository = add_repository(stack, write_repository(tmp_path / "models"), also_served=["scale"])
-    TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=CPU)
+    add_many(stack, repository, instance_type=CPU)
     assert sorted(repository.target_models) == ["other", "pipeline", "scale"]
     assert contents_of(repository).prefix.grant_patterns(["scale"]) == ["scale-????????.tar.gz"]
     synthesize(stack)

@@ -10,7 +10,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
 from aws_cdk.aws_applicationautoscaling import Schedule
-from cdk_apps import add_repository, make_stack
+from cdk_apps import add_endpoint, add_many, add_repository, make_stack
 
 from constructs_triton import (
     AsyncInferenceConfig,
@@ -22,28 +22,20 @@ from constructs_triton import (
     TritonDashboard,
     TritonEndpoint,
     TritonModelRepository,
-    TritonMultiModelEndpoint,
     TritonScalableInstanceCount,
 )
 from constructs_triton_core.errors import InvalidValueError
 
-GPU = InstanceType.of("ml.g5.xlarge")
-
 
 @pytest.fixture
 def endpoint(path: Path) -> TritonEndpoint:
-    stack = make_stack()
-    repository = add_repository(stack, path)
-    return TritonEndpoint(stack, "Endpoint", model_repository=repository, model="other", instance_type=GPU)
+    return add_endpoint(make_stack(), path, model="other")
 
 
 @pytest.mark.parametrize(
     ("props", "message"),
     [
-        (
-            {"source": "models"},
-            r'^source: must be of type ModelSource, got "models"; write ModelSource',
-        ),
+        ({"source": "models"}, r'^source: must be of type ModelSource, got "models"; write ModelSource'),
         ({"check": False}, "^check: must be of type RepositoryCheck, got False; write RepositoryCheck.off"),
         ({"prune_after": 30}, r"^prune_after: must be of type Duration, got 30; write Duration\.days"),
         (
@@ -121,18 +113,6 @@ def test_wrong_property_of_a_repository_shows_an_example(
             r'^Day\.min_capacity: must be a number, got "2"',
         ),
     ],
-    ids=[
-        "latency",
-        "cooldown",
-        "metric",
-        "target",
-        "requests",
-        "switch",
-        "step",
-        "schedule",
-        "start",
-        "bound",
-    ],
 )
 def test_wrong_value_of_a_policy_shows_an_example(
     endpoint: TritonEndpoint, scale: Callable[[TritonScalableInstanceCount], object], message: str
@@ -148,20 +128,6 @@ def cdk_metric() -> cdk.aws_cloudwatch.Metric:
     return cdk.aws_cloudwatch.Metric(namespace="App", metric_name="Waiting")
 
 
-def test_misspelt_options_are_refused(endpoint: TritonEndpoint) -> None:
-    """A misspelt threshold or cooldown raises an error that suggests the right name."""
-    options: dict[str, Any] = {"scale_in_cooldwon": cdk.Duration.seconds(3)}
-    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
-    with pytest.raises(TypeError, match=r'got an unexpected .* "scale_in_cooldown"\?'):
-        count.scale_on_gpu_utilization("Gpu", **options)
-    thresholds: dict[str, Any] = {"error_rate": 3}
-    with pytest.raises(TypeError, match=r'add_alarms\(\) got an unexpected .* "error_rate_percent"\?'):
-        endpoint.add_alarms(**thresholds)
-    hour: Any = 3600
-    with pytest.raises(InvalidValueError, match=r"^at_max_capacity_for: must be of type Duration, got 3600"):
-        endpoint.add_alarms(at_max_capacity_for=hour)
-
-
 def test_capacity_is_a_whole_number(endpoint: TritonEndpoint) -> None:
     """A fractional number of instances raises an error, because CloudFormation rejects it."""
     with pytest.raises(InvalidValueError, match=r"^max_capacity: must be a whole number .*, got 2\.5"):
@@ -171,13 +137,7 @@ def test_capacity_is_a_whole_number(endpoint: TritonEndpoint) -> None:
 def test_error_does_not_print_a_token(stack: cdk.Stack, path: Path) -> None:
     """If the instance type is a parameter, the error does not print the token."""
     instance_type = InstanceType.of(cdk.CfnParameter(stack, "Type").value_as_string)
-    endpoint = TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(stack, path),
-        model="other",
-        instance_type=instance_type,
-    )
+    endpoint = add_endpoint(stack, path, model="other", instance_type=instance_type)
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
     with pytest.raises(InvalidValueError, match="got a value that is known only at deployment; set gpu"):
         count.scale_on_gpu_utilization("Gpu")
@@ -185,9 +145,7 @@ def test_error_does_not_print_a_token(stack: cdk.Stack, path: Path) -> None:
 
 def test_grant_that_allows_nothing_is_refused(stack: cdk.Stack, path: Path) -> None:
     """A name that is not a model, archive or pattern raises an error; tokens are allowed."""
-    endpoint = TritonMultiModelEndpoint(
-        stack, "Many", model_repository=add_repository(stack, path), instance_type=GPU
-    )
+    endpoint = add_many(stack, path)
     caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
     with pytest.raises(InvalidValueError, match=r'^target_models: .* got "othr"; did you mean "other"\?$'):
         endpoint.grant_invoke(caller, target_models=["othr"])
@@ -202,7 +160,7 @@ def test_grant_that_allows_nothing_is_refused(stack: cdk.Stack, path: Path) -> N
 def test_step_of_an_ensemble_cannot_be_granted(stack: cdk.Stack, path: Path) -> None:
     """A step has no archive, so the error names the ensemble, which can be granted."""
     repository = add_repository(stack, path)
-    endpoint = TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=GPU)
+    endpoint = add_many(stack, repository)
     caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
     message = (
         r'"scale" is a step inside "pipeline" and has no archive of its own; grant "pipeline", or '
@@ -239,6 +197,10 @@ WRONG: list[tuple[str, Callable[[cdk.Stack, TritonEndpoint], object]]] = [
         lambda _, endpoint: endpoint.add_alarms(actions=[ANY]),
     ),
     ("^unit: must be of type Unit", lambda _, endpoint: endpoint.metric_model_latency(unit=ANY)),
+    (
+        r"^at_max_capacity_for: must be of type Duration, got .text.",
+        lambda _, endpoint: endpoint.add_alarms(at_max_capacity_for=ANY),
+    ),
     (r"^plan: must be an object with \w+, got .text.", lambda _, endpoint: endpoint.apply_plan(ANY)),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_s3 as s3
 from cdk_apps import (
-    add_repository,
+    add_endpoint,
+    add_ensemble,
+    add_many,
     flat,
     make_stack,
     resources,
@@ -24,25 +27,17 @@ from constructs_triton import (
     CompressionType,
     InstanceType,
     ModelSource,
-    TritonEndpoint,
-    TritonEnsembleEndpoint,
     TritonEnvironment,
     TritonImage,
     TritonModelRepository,
-    TritonMultiModelEndpoint,
     TritonVariant,
 )
 from constructs_triton.testing import assert_update_keeps_serving
 from constructs_triton_core.errors import InvalidValueError
 
 CPU = InstanceType.of("ml.m5.xlarge")
-
-
-def make_endpoint(stack: cdk.Stack, path: Path, id: str = "Endpoint", **props: Any) -> TritonEnsembleEndpoint:
-    repository = add_repository(stack, path, f"{id}Models")
-    return TritonEnsembleEndpoint(
-        stack, id, model_repository=repository, ensemble="pipeline", instance_type=CPU, **props
-    )
+serve = partial(add_ensemble, instance_type=CPU)
+publish = partial(serve, container_metrics=True)
 
 
 def containers(stack: cdk.Stack) -> dict[str, Any]:
@@ -70,7 +65,7 @@ def model_files(stack: cdk.Stack, id: str) -> list[str]:
 
 def test_the_archive_has_the_publisher_and_the_server_loads_it(stack: cdk.Stack, path: Path) -> None:
     """The default model stays, a further model is packed and loaded, and metrics are on."""
-    make_endpoint(stack, path, endpoint_name="shop", container_metrics=True)
+    publish(stack, path, endpoint_name="shop")
     (container,) = containers(stack).values()
     assert container["Environment"] == {
         "CONTAINER_METRICS_ENDPOINT": "shop",
@@ -88,16 +83,16 @@ def test_the_archive_has_the_publisher_and_the_server_loads_it(stack: cdk.Stack,
 def test_without_the_option_nothing_changes(path: Path) -> None:
     """An endpoint without it has the same archive as before, also beside one of the same models with it."""
     alone, beside = make_stack(), make_stack()
-    make_endpoint(alone, path)
-    make_endpoint(beside, path, "Other", container_metrics=True)
-    make_endpoint(beside, path, container_metrics=False)
+    serve(alone, path)
+    publish(beside, path, "Other")
+    serve(beside, path, container_metrics=False)
     assert containers(alone).items() <= containers(beside).items()
 
 
 def test_endpoints_of_the_same_models_share_the_archive(stack: cdk.Stack, path: Path) -> None:
     """The archive has no name of an endpoint, so it is uploaded once."""
-    make_endpoint(stack, path, "A", container_metrics=True)
-    make_endpoint(stack, path, "B", container_metrics=True)
+    publish(stack, path, "A")
+    publish(stack, path, "B")
     first, second = containers(stack).values()
     assert first["ModelDataUrl"] == second["ModelDataUrl"]
     names = [each["Environment"]["CONTAINER_METRICS_ENDPOINT"] for each in (first, second)]
@@ -108,7 +103,7 @@ def test_variants_publish_under_their_own_names_and_the_price_is_stated_once(pat
     """Each variant has its dimension; the price is one warning on the endpoint."""
     stack = make_stack()
     variants = [TritonVariant(variant_name="Blue"), TritonVariant(variant_name="Green")]
-    endpoint = make_endpoint(stack, path, container_metrics=True, variants=variants)
+    endpoint = publish(stack, path, variants=variants)
     names = {each["Environment"]["CONTAINER_METRICS_VARIANT"] for each in containers(stack).values()}
     assert names == {"Blue", "Green"}
     warnings = [each.data for each in endpoint.node.metadata if "custom metrics" in str(each.data)]
@@ -121,13 +116,13 @@ def test_variants_publish_under_their_own_names_and_the_price_is_stated_once(pat
 def test_a_nested_stack_publishes_under_the_name_of_its_top_stack(stack: cdk.Stack, path: Path) -> None:
     """The name of a nested stack is known only in the deployment."""
     nested = cdk.NestedStack(stack, "Inner")
-    endpoint = make_endpoint(nested, path, container_metrics=True)
+    endpoint = publish(nested, path)
     assert endpoint.container_metrics.endpoint == "Test/Inner/Endpoint"
 
 
 def test_times_are_divided_by_requests_over_all_instances(path: Path) -> None:
     """Average times are quotients of sums, and the batch size is inferences by executions."""
-    metrics = make_endpoint(make_stack(), path, container_metrics=True).container_metrics
+    metrics = publish(make_stack(), path).container_metrics
     names = {
         "queue_time": ("QueueTime", "Requests"),
         "compute_time": ("ComputeTime", "Requests"),
@@ -146,7 +141,7 @@ def test_times_are_divided_by_requests_over_all_instances(path: Path) -> None:
 
 def test_a_model_that_is_not_in_the_archive_has_no_metrics(path: Path) -> None:
     """A misspelled model or metric would be a graph without data."""
-    metrics = make_endpoint(make_stack(), path, container_metrics=True).container_metrics
+    metrics = publish(make_stack(), path).container_metrics
     with pytest.raises(InvalidValueError, match=r'got "QueueTimes"; did you mean "QueueTime"\?'):
         metrics.metric("QueueTimes", "scale")
     with pytest.raises(InvalidValueError, match=r'got "scales"; did you mean "scale"\?'):
@@ -156,7 +151,7 @@ def test_a_model_that_is_not_in_the_archive_has_no_metrics(path: Path) -> None:
 def test_an_endpoint_without_the_option_has_no_metrics_of_triton(path: Path) -> None:
     """The message names the option."""
     with pytest.raises(InvalidValueError, match="set container_metrics=True on the construct"):
-        _ = make_endpoint(make_stack(), path).container_metrics
+        _ = serve(make_stack(), path).container_metrics
 
 
 OFF = {"SAGEMAKER_TRITON_ALLOW_METRICS": "false"}
@@ -182,7 +177,7 @@ def test_what_would_publish_nothing_is_refused(path: Path, props: dict[str, Any]
     """Each of these would start a server whose metrics cannot be read."""
     stack = make_stack()
     with pytest.raises(InvalidValueError, match=message):
-        make_endpoint(stack, path, container_metrics=True, **props)
+        publish(stack, path, **props)
     assert stack.node.try_find_child("Endpoint") is None
 
 
@@ -190,7 +185,7 @@ def test_a_model_of_the_publishers_name_is_refused(path: Path) -> None:
     """Your own model is not replaced."""
     write_model(path, "_metrics")
     with pytest.raises(InvalidValueError, match=r'adds a model "_metrics", but .* has one of that name'):
-        make_endpoint(make_stack(), path, container_metrics=True)
+        publish(make_stack(), path)
 
 
 def test_an_archive_that_is_packed_elsewhere_is_refused(stack: cdk.Stack) -> None:
@@ -200,28 +195,18 @@ def test_an_archive_that_is_packed_elsewhere_is_refused(stack: cdk.Stack) -> Non
         stack, "Models", source=ModelSource.from_bucket(bucket, "archives/m.tar.gz")
     )
     with pytest.raises(InvalidValueError, match=r"packed at synth, got the archive archives/m\.tar\.gz"):
-        TritonEndpoint(
-            stack,
-            "Endpoint",
-            model_repository=repository,
-            model="m",
-            instance_type=CPU,
-            container_metrics=True,
-        )
+        add_endpoint(stack, repository, model="m", container_metrics=True)
 
 
 def test_a_multi_model_endpoint_is_refused(stack: cdk.Stack, path: Path) -> None:
     """Its server starts without models."""
-    repository = add_repository(stack, path)
     with pytest.raises(InvalidValueError, match="container_metrics: not supported on multi-model endpoints"):
-        TritonMultiModelEndpoint(
-            stack, "Endpoint", model_repository=repository, instance_type=CPU, container_metrics=True
-        )
+        add_many(stack, path, container_metrics=True)
 
 
 def test_alarms_on_the_queue_of_each_model_and_on_missing_metrics(stack: cdk.Stack, path: Path) -> None:
     """Each model has an alarm on its queue, and metrics that stop are an alarm because data is missing."""
-    endpoint = make_endpoint(stack, path, container_metrics=True)
+    endpoint = publish(stack, path)
     alarms = endpoint.add_alarms(queue_time=cdk.Duration.millis(50)).alarms
     assert {name for name in alarms if "Queue" in name} == {
         "AllTrafficQueueTimepipeline",
@@ -244,27 +229,25 @@ def test_alarms_on_the_queue_of_each_model_and_on_missing_metrics(stack: cdk.Sta
 
 def test_alarms_on_metrics_that_are_not_published(stack: cdk.Stack, path: Path) -> None:
     """Without the option there is no alarm on missing metrics, and a threshold for the queue is refused."""
-    assert not [name for name in make_endpoint(stack, path).add_alarms().alarms if "Metrics" in name]
+    assert not [name for name in serve(stack, path).add_alarms().alarms if "Metrics" in name]
     with pytest.raises(InvalidValueError, match="set container_metrics=True"):
-        make_endpoint(stack, path, "Other").add_alarms(queue_time=cdk.Duration.millis(50))
+        serve(stack, path, "Other").add_alarms(queue_time=cdk.Duration.millis(50))
 
 
 def test_an_asynchronous_endpoint_may_have_no_instances(stack: cdk.Stack, path: Path) -> None:
     """Its metrics are missing when it has scaled to zero, which is no failure."""
     queue = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Answers"))
-    endpoint = make_endpoint(stack, path, container_metrics=True, async_inference=queue)
+    endpoint = publish(stack, path, async_inference=queue)
     assert "AllTrafficContainerMetricsMissing" not in endpoint.add_alarms().alarms
-    without = make_endpoint(make_stack(), path, container_metrics=True)
-    assert (
-        "AllTrafficContainerMetricsMissing"
-        not in without.add_alarms(container_metrics_missing_for=None).alarms
-    )
+    without = publish(make_stack(), path)
+    alarms = without.add_alarms(container_metrics_missing_for=None).alarms
+    assert "AllTrafficContainerMetricsMissing" not in alarms
 
 
 def test_the_dashboard_shows_the_models_of_an_endpoint_that_publishes(stack: cdk.Stack, path: Path) -> None:
     """A row has queue and compute time by model; without the option there is none."""
-    make_endpoint(stack, path, container_metrics=True).add_dashboard()
-    make_endpoint(stack, path, "Other").add_dashboard()
+    publish(stack, path).add_dashboard()
+    serve(stack, path, "Other").add_dashboard()
     bodies = [flat(each["DashboardBody"]) for each in properties(stack, "AWS::CloudWatch::Dashboard")]
     assert sorted(body.count("AllTraffic: queue and compute time by model") for body in bodies) == [0, 1]
     assert sum(body.count("scale: queue") for body in bodies) == 1
@@ -274,8 +257,8 @@ def test_an_endpoint_that_runs_can_turn_it_on(path: Path) -> None:
     """In a rehearsal the endpoint answers during the whole update, which adds a policy on queue time too."""
     old, new = make_stack(), make_stack()
     endpoints = (
-        make_endpoint(old, path, verify_update=True),
-        make_endpoint(new, path, verify_update=True, container_metrics=True),
+        serve(old, path, verify_update=True),
+        publish(new, path, verify_update=True),
     )
     for endpoint in endpoints:
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
@@ -288,12 +271,8 @@ def test_an_endpoint_that_runs_can_turn_it_on(path: Path) -> None:
 def test_a_response_cache_has_two_more_metrics_in_the_price(stack: cdk.Stack, tmp_path: Path) -> None:
     """Hits and misses are published only with a cache."""
     write_model(tmp_path, "m")
-    endpoint = TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(stack, tmp_path),
-        instance_type=CPU,
-        environment=TritonEnvironment(additional_args=["--cache-config=local,size=1048576"]),
-        container_metrics=True,
+    environment = TritonEnvironment(additional_args=["--cache-config=local,size=1048576"])
+    endpoint = add_endpoint(
+        stack, tmp_path, model=None, instance_type=CPU, environment=environment, container_metrics=True
     )
     assert "1 model publishes 9 custom metrics, about $2.70" in str([e.data for e in endpoint.node.metadata])

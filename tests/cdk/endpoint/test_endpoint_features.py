@@ -14,13 +14,17 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sns as sns
 from cdk_apps import (
     ENVIRONMENT,
+    add_ensemble,
+    add_many,
     add_repository,
     flat,
     make_app,
     make_stack,
     only,
+    only_variant,
     policies,
     resources,
+    statement_list,
     statements,
     synthesize,
     warnings,
@@ -29,30 +33,12 @@ from cdk_apps import (
 from constructs_triton import (
     AsyncInferenceConfig,
     DataCapture,
-    InstanceType,
     MetricsConfig,
-    TritonEnsembleEndpoint,
     TritonImage,
-    TritonMultiModelEndpoint,
     TritonVariant,
     TritonVpcEndpoints,
 )
 from constructs_triton_core.errors import InvalidValueError
-
-GPU = InstanceType.of("ml.g5.xlarge")
-
-
-def make_endpoint(stack: cdk.Stack, path: Path, id: str = "Endpoint", **props: Any) -> TritonEnsembleEndpoint:
-    repository = add_repository(stack, path, f"{id}Models")
-    return TritonEnsembleEndpoint(
-        stack, id, model_repository=repository, ensemble="pipeline", instance_type=GPU, **props
-    )
-
-
-def make_many(stack: cdk.Stack, path: Path, **props: Any) -> TritonMultiModelEndpoint:
-    return TritonMultiModelEndpoint(
-        stack, "Endpoint", model_repository=add_repository(stack, path), instance_type=GPU, **props
-    )
 
 
 def config(template: dict[str, Any]) -> dict[str, Any]:
@@ -61,12 +47,7 @@ def config(template: dict[str, Any]) -> dict[str, Any]:
 
 def caller_statements(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the statements of the role ``Caller`` by their action."""
-    return {
-        str(each["Action"]): each
-        for name, policy in policies(template).items()
-        if name.startswith("Caller")
-        for each in policy["Properties"]["PolicyDocument"]["Statement"]
-    }
+    return {str(each["Action"]): each for each in statement_list(template, "Caller")}
 
 
 def make_caller(stack: cdk.Stack) -> iam.Role:
@@ -88,7 +69,7 @@ def test_data_capture_with_its_grants(stack: cdk.Stack, path: Path) -> None:
         encryption_key=key,
         csv_content_types=["text/csv"],
     )
-    make_endpoint(stack, path, data_capture=capture)
+    add_ensemble(stack, path, data_capture=capture)
     template = synthesize(stack)
     rendered = config(template)["DataCaptureConfig"]
     assert flat(rendered.pop("DestinationS3Uri")).endswith("/captured")
@@ -107,8 +88,18 @@ def test_data_capture_with_its_grants(stack: cdk.Stack, path: Path) -> None:
     assert len(found["EncryptDataCapture"]["Resource"]) == 2
 
 
+def topics(name: Any) -> Any:
+    """Make the settings of an asynchronous endpoint that name a topic, with the bucket."""
+    return lambda bucket: AsyncInferenceConfig(bucket=bucket, include_inference_response_in=[name])
+
+
 BAD_FEATURES: list[tuple[str, Any, str]] = [
     ("share", lambda b: DataCapture(bucket=b, initial_sampling_percentage=101), "from 0 to 100 percent"),
+    ("misspelt topic", topics("SUCCESS_TOPIC"), "did you mean"),
+    ("unset topic", topics("SUCCESS_NOTIFICATION_TOPIC"), "set success_topic, or"),
+    ("unknown topic", topics("X"), "write one of them"),
+    ("error topic", topics("ERROR_NOTIFICATION_TOPIC"), "set error_topic"),
+    ("topic", topics("SUCCESS_NOTIFICATION_TOPIC"), 'the topic of "SUCCESS_NOTIFICATION_TOPIC" is not set'),
     ("modes", lambda b: DataCapture(bucket=b, capture_modes=[]), "must be some of Input, Output"),
     ("whole bucket", lambda b: DataCapture(bucket=b, prefix=""), "must not be empty"),
     ("slash", lambda b: DataCapture(bucket=b, prefix="/x/"), 'write "x"'),
@@ -121,13 +112,6 @@ BAD_FEATURES: list[tuple[str, Any, str]] = [
         "concurrency",
         lambda b: AsyncInferenceConfig(bucket=b, max_concurrent_invocations_per_instance=0),
         "from 1 to 1000",
-    ),
-    (
-        "topic",
-        lambda b: AsyncInferenceConfig(
-            bucket=b, include_inference_response_in=["SUCCESS_NOTIFICATION_TOPIC"]
-        ),
-        'the topic of "SUCCESS_NOTIFICATION_TOPIC" is not set',
     ),
     (
         "frequency",
@@ -153,7 +137,7 @@ def test_async_inference_with_its_grants(stack: cdk.Stack, path: Path) -> None:
     """The configuration has outputs, topics and concurrency, and the role has permissions for them."""
     bucket = s3.Bucket(stack, "Bucket")
     success, error = sns.Topic(stack, "Success"), sns.Topic(stack, "Error", master_key=kms.Key(stack, "Key"))
-    make_endpoint(
+    add_ensemble(
         stack,
         path,
         async_inference=AsyncInferenceConfig(
@@ -181,26 +165,13 @@ def test_async_inference_with_its_grants(stack: cdk.Stack, path: Path) -> None:
     assert flat(found["WriteAsyncFailure"]["Resource"]).endswith("/async/failure/*")
     assert len(found["TellAsyncTopics"]["Resource"]) == 2
     assert found["EncryptAsyncMessages"]["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
-    (variant,) = config(template)["ProductionVariants"]
-    assert "RoutingConfig" not in variant
-
-
-def test_async_endpoint_scales_to_zero(stack: cdk.Stack, path: Path) -> None:
-    """Zero instances and a minimum of zero are allowed, and both are zero in the template."""
-    endpoint = make_endpoint(
-        stack,
-        path,
-        initial_instance_count=1,
-        async_inference=AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket")),
-    )
-    endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=2)
-    assert only(synthesize(stack), "AWS::ApplicationAutoScaling::ScalableTarget")["MinCapacity"] == 0
+    assert "RoutingConfig" not in only_variant(template)
 
 
 def test_async_callers_write_requests_and_read_results(stack: cdk.Stack, path: Path) -> None:
     """The grant allows the call and its three prefixes; a real-time endpoint raises an error."""
     caller = make_caller(stack)
-    endpoint = make_endpoint(
+    endpoint = add_ensemble(
         stack, path, async_inference=AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket"))
     )
     endpoint.grant_invoke_async(caller)
@@ -209,20 +180,7 @@ def test_async_callers_write_requests_and_read_results(stack: cdk.Stack, path: P
     assert set(granted) == {"sagemaker:InvokeEndpointAsync", upload, "s3:GetObject"}
     assert flat(granted[upload]["Resource"]).endswith("/async/input/*")
     with pytest.raises(InvalidValueError, match="needs an asynchronous endpoint; set async_inference"):
-        make_endpoint(make_stack(), path).grant_invoke_async(caller)
-
-
-def test_topics_of_async_responses_are_checked(stack: cdk.Stack) -> None:
-    """A misspelt topic gets a suggestion, and a topic that is not set names its keyword."""
-    bucket = s3.Bucket(stack, "Bucket")
-    names: Any = (("SUCCESS_TOPIC", "did you mean"), ("SUCCESS_NOTIFICATION_TOPIC", "set success_topic, or"))
-    for name, message in (
-        *names,
-        ("X", "write one of them"),
-        ("ERROR_NOTIFICATION_TOPIC", "set error_topic"),
-    ):
-        with pytest.raises(InvalidValueError, match=message):
-            AsyncInferenceConfig(bucket=bucket, include_inference_response_in=[name])
+        add_ensemble(make_stack(), path).grant_invoke_async(caller)
 
 
 # Features that multi-model endpoints do not support.
@@ -231,7 +189,7 @@ def test_topics_of_async_responses_are_checked(stack: cdk.Stack) -> None:
 def test_multi_model_endpoint_warns_of_what_aws_does_not_list(stack: cdk.Stack, path: Path) -> None:
     """Data capture, asynchronous inference and a routing strategy are each annotated with their code."""
     bucket = s3.Bucket(stack, "Bucket")
-    make_many(
+    add_many(
         stack,
         path,
         data_capture=DataCapture(bucket=bucket),
@@ -246,10 +204,10 @@ def test_multi_model_endpoint_warns_of_what_aws_does_not_list(stack: cdk.Stack, 
 def test_enhanced_metrics_are_not_for_multi_model_endpoints(stack: cdk.Stack, path: Path) -> None:
     """Multi-model endpoints refuse enhanced metrics, but accept a publish frequency."""
     frequency = MetricsConfig(metric_publish_frequency=cdk.Duration.seconds(10))
-    make_many(stack, path, metrics_config=frequency)
+    add_many(stack, path, metrics_config=frequency)
     assert config(synthesize(stack))["MetricsConfig"] == {"MetricPublishFrequencyInSeconds": 10}
     with pytest.raises(InvalidValueError, match="enable_enhanced_metrics: not supported on multi-model"):
-        make_many(make_stack(), path, metrics_config=MetricsConfig(enable_enhanced_metrics=True))
+        add_many(make_stack(), path, metrics_config=MetricsConfig(enable_enhanced_metrics=True))
 
 
 def test_detailed_observability_has_no_metrics_of_triton(path: Path) -> None:
@@ -265,13 +223,13 @@ def test_detailed_observability_has_no_metrics_of_triton(path: Path) -> None:
     ]
     for metrics, more, is_warned in cases:
         stack = make_stack()
-        make_endpoint(stack, path, metrics_config=metrics, **more)
+        add_ensemble(stack, path, metrics_config=metrics, **more)
         assert (code in str(warnings(stack))) is is_warned
 
 
 def test_chosen_ami_is_compared_with_the_image(stack: cdk.Stack, path: Path) -> None:
     """An AMI for CUDA 12 with an image of CUDA 13 is a warning that names the right one."""
-    make_endpoint(stack, path, inference_ami_version="al2-ami-sagemaker-inference-gpu-3-1")
+    add_ensemble(stack, path, inference_ami_version="al2-ami-sagemaker-inference-gpu-3-1")
     assert "or set it to al2023-ami-sagemaker-inference-gpu-4-1" in str(warnings(stack))
 
 
@@ -280,7 +238,7 @@ def test_shadow_tests_are_for_real_time_endpoints(stack: cdk.Stack, path: Path) 
     asynchronous = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket"))
     shadow = TritonVariant(variant_name="next")
     with pytest.raises(InvalidValueError, match="not supported together with async_inference"):
-        make_endpoint(stack, path, async_inference=asynchronous, shadow_variant=shadow)
+        add_ensemble(stack, path, async_inference=asynchronous, shadow_variant=shadow)
 
 
 # Grants.
@@ -289,7 +247,7 @@ def test_shadow_tests_are_for_real_time_endpoints(stack: cdk.Stack, path: Path) 
 def test_tenants_may_call_their_own_models_only(stack: cdk.Stack, path: Path) -> None:
     """A model is allowed with any digest; names and patterns become one condition on the target model."""
     caller = make_caller(stack)
-    endpoint = make_many(stack, path)
+    endpoint = add_many(stack, path)
     endpoint.grant_invoke(caller, target_models=["other", "shared-*", "tenant-a/*"])
     granted = caller_statements(synthesize(stack))["sagemaker:InvokeEndpoint"]
     assert granted["Condition"] == {
@@ -299,7 +257,7 @@ def test_tenants_may_call_their_own_models_only(stack: cdk.Stack, path: Path) ->
 
 def test_any_action_can_be_granted(stack: cdk.Stack, path: Path) -> None:
     """``grant`` allows the given actions on this endpoint only."""
-    caller, endpoint = make_caller(stack), make_endpoint(stack, path)
+    caller, endpoint = make_caller(stack), add_ensemble(stack, path)
     endpoint.grant(caller, "sagemaker:DescribeEndpoint")
     granted = caller_statements(synthesize(stack))["sagemaker:DescribeEndpoint"]
     assert granted["Resource"] == stack.resolve(endpoint.endpoint_arn)
@@ -309,8 +267,8 @@ def test_target_models_need_a_multi_model_endpoint(stack: cdk.Stack, path: Path)
     """A single-model endpoint, an empty list and a string raise errors."""
     caller = make_caller(stack)
     with pytest.raises(InvalidValueError, match="only multi-model endpoints support it"):
-        make_endpoint(stack, path, "One").grant_invoke(caller, target_models=["pipeline"])
-    many = make_many(stack, path)
+        add_ensemble(stack, path, "One").grant_invoke(caller, target_models=["pipeline"])
+    many = add_many(stack, path)
     empty: list[str] = []
     for given in (empty, "other"):
         with pytest.raises(InvalidValueError, match="a list of at least one model"):
@@ -320,11 +278,11 @@ def test_target_models_need_a_multi_model_endpoint(stack: cdk.Stack, path: Path)
 def test_streaming_is_not_granted_on_multi_model_endpoints(stack: cdk.Stack, path: Path) -> None:
     """The streaming call has no TargetModel, so multi-model endpoints raise an error."""
     caller = make_caller(stack)
-    make_endpoint(stack, path, "One").grant_invoke_with_response_stream(caller)
+    add_ensemble(stack, path, "One").grant_invoke_with_response_stream(caller)
     (actions,) = caller_statements(synthesize(stack))
     assert actions == "['sagemaker:InvokeEndpoint', 'sagemaker:InvokeEndpointWithResponseStream']"
     with pytest.raises(InvalidValueError, match="do not support response streaming"):
-        make_many(make_stack(), path).grant_invoke_with_response_stream(caller)
+        add_many(make_stack(), path).grant_invoke_with_response_stream(caller)
 
 
 # The network.
@@ -339,17 +297,12 @@ def test_isolated_subnets_without_a_route_to_s3_warn(path: Path) -> None:
         stack = make_stack()
         subnets = [ec2.SubnetConfiguration(name="own", subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)]
         vpc = ec2.Vpc(
-            stack,
-            "Vpc",
-            max_azs=2,
-            nat_gateways=0,
-            subnet_configuration=subnets,
-            gateway_endpoints=own,
+            stack, "Vpc", max_azs=2, nat_gateways=0, subnet_configuration=subnets, gateway_endpoints=own
         )
         if route:
             TritonVpcEndpoints(stack, "Routes", vpc=vpc, **route)
         selection = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
-        make_endpoint(stack, path, vpc=vpc, vpc_subnets=selection, enable_network_isolation=True)
+        add_ensemble(stack, path, vpc=vpc, vpc_subnets=selection, enable_network_isolation=True)
         template = synthesize(stack)
         made = resources(template, "AWS::EC2::VPCEndpoint").values()
         types = sorted(each["Properties"]["VpcEndpointType"] for each in made)
@@ -371,7 +324,7 @@ def test_role_given_to_two_endpoints(stack: cdk.Stack, path: Path) -> None:
     role = iam.Role(roles, "Own", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     bucket = s3.Bucket(serving, "Bucket")
     for name in ("A", "B"):
-        make_endpoint(serving, path, name, role=role, data_capture=DataCapture(bucket=bucket, prefix=name))
+        add_ensemble(serving, path, name, role=role, data_capture=DataCapture(bucket=bucket, prefix=name))
     assembly = app.synth()
     template = assembly.get_stack_artifact(serving.artifact_id).template
     attached = policies(template)
@@ -385,14 +338,8 @@ def test_key_vpc_and_repository_of_another_stack(path: Path) -> None:
     app = make_app()
     base, serving = cdk.Stack(app, "Base", env=ENVIRONMENT), cdk.Stack(app, "Serving", env=ENVIRONMENT)
     nested = cdk.NestedStack(serving, "Nested")
-    endpoint = TritonMultiModelEndpoint(
-        nested,
-        "Endpoint",
-        model_repository=add_repository(base, path),
-        instance_type=GPU,
-        vpc=ec2.Vpc(base, "Vpc", max_azs=1),
-        encryption_key=kms.Key(base, "Key"),
-    )
+    shared: dict[str, Any] = {"vpc": ec2.Vpc(base, "Vpc", max_azs=1), "encryption_key": kms.Key(base, "Key")}
+    endpoint = add_many(nested, add_repository(base, path), **shared)
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
     assembly = app.synth()
     stack = assembly.get_stack_artifact(serving.artifact_id)
@@ -402,7 +349,7 @@ def test_key_vpc_and_repository_of_another_stack(path: Path) -> None:
 
 def test_tags_are_on_every_resource_that_supports_them(stack: cdk.Stack, path: Path) -> None:
     """Tags of the CDK are on all resources; by default there are none."""
-    endpoint = make_endpoint(stack, path)
+    endpoint = add_ensemble(stack, path)
     cdk.Tags.of(endpoint).add("team", "vision")
     template = synthesize(stack)
     for resource_type in ("Model", "EndpointConfig", "Endpoint"):
@@ -413,7 +360,7 @@ def test_tags_are_on_every_resource_that_supports_them(stack: cdk.Stack, path: P
 
 def test_outputs_are_created_on_request(stack: cdk.Stack, path: Path) -> None:
     """The name and ARN are outputs, exported if a prefix is given."""
-    endpoint = make_endpoint(stack, path)
+    endpoint = add_ensemble(stack, path)
     assert "Outputs" not in stack.resolve(stack.node.try_find_child("Outputs") or {})
     endpoint.export_outputs(export_name_prefix="shop")
     outputs = synthesize(stack)["Outputs"].values()
@@ -423,34 +370,13 @@ def test_outputs_are_created_on_request(stack: cdk.Stack, path: Path) -> None:
     }
 
 
-def test_no_resource_has_a_name_by_default(stack: cdk.Stack, path: Path) -> None:
-    """Two stacks with the same endpoint can be in one account and Region."""
-    bucket = s3.Bucket(stack, "Bucket")
-    asynchronous = AsyncInferenceConfig(bucket=bucket, success_topic=sns.Topic(stack, "Topic"))
-    endpoint = make_endpoint(stack, path, async_inference=asynchronous)
-    endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=2)
-    own_names = {
-        "AWS::IAM::Role": "RoleName",
-        "AWS::S3::Bucket": "BucketName",
-        "AWS::SNS::Topic": "TopicName",
-        "AWS::SageMaker::Endpoint": "EndpointName",
-        "AWS::SageMaker::EndpointConfig": "EndpointConfigName",
-        "AWS::SageMaker::Model": "ModelName",
-    }
-    template = synthesize(stack)
-    for resource_type, name in own_names.items():
-        found = resources(template, resource_type).values()
-        assert found
-        assert not [each for each in found if name in each.get("Properties", {})]
-
-
 def test_features_accept_tokens(path: Path) -> None:
     """Prefixes, shares, counts, durations and settings may be parameters of the template."""
     stack = make_stack(None)
     text = cdk.CfnParameter(stack, "Text").value_as_string
     number = cdk.CfnParameter(stack, "Number", type="Number").value_as_number
     bucket = s3.Bucket.from_bucket_name(stack, "Bucket", text)
-    make_endpoint(
+    add_ensemble(
         stack,
         path,
         data_capture=DataCapture(bucket=bucket, prefix=text, initial_sampling_percentage=number),

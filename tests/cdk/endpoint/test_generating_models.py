@@ -8,9 +8,9 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from cdk_apps import add_repository, make_stack, only, synthesize
+from cdk_apps import add_endpoint, make_stack, only_variant, synthesize
 
-from constructs_triton import InstanceType, TritonEndpoint, TritonImage
+from constructs_triton import TritonImage
 from constructs_triton_core.errors import RepositoryError
 
 IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/triton-vllm:26.05"
@@ -25,23 +25,18 @@ def make_endpoint(directory: Path, arguments: dict[str, Any], **props: Any) -> c
         f"{config}model_transaction_policy {{ decoupled: true }}\n"
     )
     stack = make_stack()
-    TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(stack, directory),
-        model="llm",
-        image=TritonImage.from_registry(IMAGE, triton_version="26.05"),
-        instance_type=InstanceType.of("ml.g5.xlarge"),
-        environment={"SAGEMAKER_TRITON_INFERENCE_TYPE": "generate_stream"},
-        **props,
+    image, environment = (
+        TritonImage.from_registry(IMAGE, triton_version="26.05"),
+        {"SAGEMAKER_TRITON_INFERENCE_TYPE": "generate_stream"},
     )
+    add_endpoint(stack, directory, model="llm", image=image, environment=environment, **props)
     return stack
 
 
 def test_weights_of_a_hub_get_the_longest_startup_timeout(tmp_path: Path) -> None:
     """The size of weights that the container downloads is not known at synth."""
     stack = make_endpoint(tmp_path, {"model": "Qwen/Qwen3-0.6B"})
-    (variant,) = only(synthesize(stack), "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
+    variant = only_variant(synthesize(stack))
     assert variant["ContainerStartupHealthCheckTimeoutInSeconds"] == 3600
     assert variant["ModelDataDownloadTimeoutInSeconds"] == 600
 

@@ -9,8 +9,8 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
-from cdk_apps import add_endpoint, only, resources, synthesize
-from policy_statements import policy_statements
+from cdk_apps import add_endpoint, only, resources, statement_list, synthesize
+from policy_statements import listed, policy_statements
 from test_iam_statements import faults
 
 from constructs_triton import TritonEndpoint
@@ -36,14 +36,8 @@ STACK = {"cloudformation:DescribeStackEvents", "cloudformation:ListStackResource
 
 def actions_of(stack: cdk.Stack) -> set[str]:
     """The actions of the operator's policy."""
-    policies = resources(synthesize(stack), "AWS::IAM::Policy")
-    (policy,) = (each for name, each in policies.items() if name.startswith("Operator"))
-    statements = policy["Properties"]["PolicyDocument"]["Statement"]
-    found: set[str] = set()
-    for statement in statements:
-        actions = statement["Action"]
-        found |= {actions} if isinstance(actions, str) else set(actions)
-    return found
+    granted = statement_list(synthesize(stack), "Operator")
+    return {action for each in granted for action in listed(each["Action"])}
 
 
 def operator(stack: cdk.Stack) -> iam.Role:
@@ -87,9 +81,7 @@ def test_verification_runs_when_configuration_or_requests_change(stack: cdk.Stac
     (config,) = resources(template, "AWS::SageMaker::EndpointConfig")
     assert check["EndpointConfigName"] == {"Fn::GetAtt": [config, "EndpointConfigName"]}
     assert check["Variants"] == ["AllTraffic"]
-    policies = resources(template, "AWS::IAM::Policy")
-    (policy,) = (each for name, each in policies.items() if "VerificationPolicy" in name)
-    actions = [each["Action"] for each in policy["Properties"]["PolicyDocument"]["Statement"]]
+    actions = [each["Action"] for each in statement_list(template, "VerificationPolicy")]
     assert actions == ["sagemaker:InvokeEndpoint", "s3:GetObject", "cloudformation:DescribeStacks"]
 
 

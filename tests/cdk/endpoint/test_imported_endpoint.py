@@ -8,14 +8,9 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_stepfunctions_tasks as tasks
-from cdk_apps import add_repository, flat, only, resources, synthesize, write_model
+from cdk_apps import add_endpoint, flat, only, resources, synthesize
 
-from constructs_triton import (
-    InstanceType,
-    ITritonEndpoint,
-    TritonEndpoint,
-    TritonMultiModelEndpoint,
-)
+from constructs_triton import InstanceType, ITritonEndpoint, TritonEndpoint, TritonMultiModelEndpoint
 from constructs_triton_core.errors import InvalidValueError
 
 ARN = "arn:aws:sagemaker:us-east-1:210987654321:endpoint/digits"
@@ -48,11 +43,9 @@ def test_by_arn(stack: cdk.Stack) -> None:
 
 def test_by_attributes_scaling_works(stack: cdk.Stack) -> None:
     """Variants given by name and instance type can scale; the endpoint itself is not changed."""
+    variants = {"blue": InstanceType.of("ml.g5.12xlarge"), "green": None}
     endpoint = TritonEndpoint.from_endpoint_attributes(
-        stack,
-        "Imported",
-        endpoint_name="digits",
-        variants={"blue": InstanceType.of("ml.g5.12xlarge"), "green": None},
+        stack, "Imported", endpoint_name="digits", variants=variants
     )
     for name, gpus in (("blue", None), ("green", 1)):
         count = endpoint.variant(name).auto_scale_instance_count(min_capacity=1, max_capacity=3)
@@ -112,14 +105,7 @@ def test_arn_may_be_a_token(stack: cdk.Stack) -> None:
 
 def test_step_functions_accept_created_and_imported_endpoints(stack: cdk.Stack, tmp_path: Path) -> None:
     """A state machine in JavaScript accepts created and imported endpoints as IEndpoint."""
-    write_model(tmp_path, "model")
-    made = TritonEndpoint(
-        stack,
-        "Made",
-        model_repository=add_repository(stack, tmp_path),
-        model="model",
-        instance_type=InstanceType.of("ml.c5.xlarge"),
-    )
+    made = add_endpoint(stack, tmp_path, "Made")
     imported = TritonEndpoint.from_endpoint_arn(stack, "Imported", ARN)
     caller = iam.User(stack, "Caller")
     for endpoint in (made, imported):

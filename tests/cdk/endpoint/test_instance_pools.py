@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,17 @@ import pytest
 from aws_cdk import aws_s3 as s3
 from cdk_apps import (
     ENVIRONMENT,
+    add_endpoint,
+    add_ensemble,
+    add_many,
     add_repository,
     make_stack,
     only,
+    only_variant,
     resources,
     statements,
     synthesize,
+    warnings,
     write_model,
 )
 
@@ -25,10 +31,7 @@ from constructs_triton import (
     CapacityReservationConfig,
     InstancePool,
     InstanceType,
-    TritonEndpoint,
-    TritonEnsembleEndpoint,
     TritonImage,
-    TritonMultiModelEndpoint,
     TritonVariant,
 )
 from constructs_triton.testing import assert_endpoint
@@ -64,22 +67,11 @@ def _tensorrt(image_version: str) -> bytes:
     return bytes([*needed, 0, 0, 0, 0][:4])
 
 
-def make_endpoint(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
-    options = {"instance_pools": POOLS, **props}
-    return TritonEndpoint(
-        stack, "Endpoint", model_repository=add_repository(stack, path), model="scale", **options
-    )
+make_endpoint = partial(add_endpoint, model="scale", instance_type=None, instance_pools=POOLS)
 
 
 def variant_of(stack: cdk.Stack) -> dict[str, Any]:
-    config = only(synthesize(stack), "AWS::SageMaker::EndpointConfig")
-    (variant,) = config["ProductionVariants"]
-    return dict(variant)
-
-
-def warnings_of(stack: cdk.Stack) -> list[str]:
-    found = cdk.assertions.Annotations.from_stack(stack).find_warning("*", cdk.assertions.Match.any_value())
-    return [str(each.entry.data) for each in found]
+    return only_variant(synthesize(stack))
 
 
 def test_pools_replace_the_instance_type(stack: cdk.Stack, path: Path) -> None:
@@ -94,7 +86,7 @@ def test_pools_replace_the_instance_type(stack: cdk.Stack, path: Path) -> None:
     assert variant["InferenceAmiVersion"] == AMI
     assert variant["RoutingConfig"] == {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
     assert endpoint.variants[0].instance_types == (L4, A10G)
-    assert warnings_of(stack) == []
+    assert warnings(stack) == []
 
 
 def test_one_pool_is_an_instance_type(path: Path) -> None:
@@ -107,15 +99,8 @@ def test_one_pool_is_an_instance_type(path: Path) -> None:
 
 def test_pools_of_an_ensemble_and_of_an_asynchronous_endpoint(stack: cdk.Stack, path: Path) -> None:
     """Ensembles and asynchronous endpoints have pools too."""
-    repository = add_repository(stack, path)
-    TritonEnsembleEndpoint(
-        stack,
-        "Pipe",
-        model_repository=repository,
-        ensemble="pipeline",
-        instance_pools=POOLS,
-        async_inference=AsyncInferenceConfig(bucket=s3.Bucket(stack, "Results")),
-    )
+    queue = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Results"))
+    add_ensemble(stack, path, instance_type=None, instance_pools=POOLS, async_inference=queue)
     assert [each["Priority"] for each in variant_of(stack)["InstancePools"]] == [1, 2]
 
 
@@ -126,12 +111,8 @@ def test_plan_for_each_type_is_a_model_of_its_own(stack: cdk.Stack, tmp_path: Pa
     (tmp_path / "l4" / "scale" / "1" / "model.plan").write_bytes(
         (tmp_path / "a10g" / "scale" / "1" / "model.plan").read_bytes() + b"another engine"
     )
-    make_endpoint(
-        stack,
-        tmp_path / "l4",
-        instance_pools=[InstancePool(L4), InstancePool(A10G, model_repository=plans)],
-        verify_update=True,
-    )
+    pools = [InstancePool(L4), InstancePool(A10G, model_repository=plans)]
+    make_endpoint(stack, tmp_path / "l4", instance_pools=pools, verify_update=True)
     template = synthesize(stack)
     models = resources(template, "AWS::SageMaker::Model")
     first, second = variant_of(stack)["InstancePools"]
@@ -167,10 +148,7 @@ def test_one_plan_for_two_gpus_is_an_error(stack: cdk.Stack, tmp_path: Path) -> 
         ({"instance_type": L4}, "^instance_type: not supported together with instance_pools, got ml.g6"),
         ({"instance_pools": []}, "^instance_pools: must have 1 to 5 pools, got 0"),
         ({"instance_pools": [*POOLS, *POOLS, InstancePool(T4), InstancePool(T4)]}, "got 6; remove 1"),
-        (
-            {"instance_pools": [L4]},
-            r"^instance_pools: must be of type InstancePool, got .* write",
-        ),
+        ({"instance_pools": [L4]}, r"^instance_pools: must be of type InstancePool, got .* write"),
         ({"instance_pools": [*POOLS, POOLS[0]]}, 'must be unique, got "ml.g6.2xlarge" twice'),
         (
             {"instance_pools": [*POOLS, InstancePool(InstanceType.of("ml.c7i.xlarge"))]},
@@ -200,9 +178,7 @@ def test_pools_that_do_not_go_together(props: dict[str, Any], message: str, path
 def test_pools_are_refused_on_multi_model_endpoints(stack: cdk.Stack, path: Path) -> None:
     """AWS's page does not name them."""
     with pytest.raises(InvalidValueError, match=r"^instance_pools: not supported on multi-model"):
-        TritonMultiModelEndpoint(
-            stack, "Endpoint", model_repository=add_repository(stack, path), instance_pools=POOLS
-        )
+        add_many(stack, path, instance_type=None, instance_pools=POOLS)
 
 
 @pytest.mark.parametrize(
@@ -232,12 +208,7 @@ def test_partitions_and_serverless_have_no_pools(path: Path) -> None:
 
 def test_errors_of_the_models_are_those_of_every_type(tmp_path: Path) -> None:
     """Models that need more GPUs than one of the types has are refused, with all types that have too few."""
-    config = (
-        'name: "scale" backend: "python" max_batch_size: 8 input { name: "x" data_type: TYPE_FP32 dims: 4 }\n'
-        'output { name: "y" data_type: TYPE_FP32 dims: 4 }\n'
-        "instance_group { kind: KIND_GPU gpus: [0, 1, 2, 3] }\n"
-    )
-    write_model(tmp_path, "scale", config=config)
+    write_model(tmp_path, "scale", group="kind: KIND_GPU gpus: [0, 1, 2, 3]")
     pools = [InstancePool(InstanceType.of("ml.g6.12xlarge")), *POOLS]
     with pytest.raises(InvalidValueError, match=r"^instance_pools, ml\.g6\.2xlarge, ml\.g5\.2xlarge: "):
         make_endpoint(make_stack(), tmp_path, instance_pools=pools)
@@ -245,17 +216,12 @@ def test_errors_of_the_models_are_those_of_every_type(tmp_path: Path) -> None:
 
 def test_warning_of_some_types_names_them(stack: cdk.Stack, tmp_path: Path) -> None:
     """Shared memory that is short on the smaller types only is one warning with each of them."""
-    config = (
-        'name: "scale" backend: "python" max_batch_size: 8 input { name: "x" data_type: TYPE_FP32 dims: 4 }\n'
-        'output { name: "y" data_type: TYPE_FP32 dims: 4 }\n'
-        "instance_group { kind: KIND_CPU count: 900 }\n"
-    )
-    write_model(tmp_path, "scale", config=config)
+    write_model(tmp_path, "scale", group="kind: KIND_CPU count: 900")
     types = ("ml.m7i.4xlarge", "ml.m7i.2xlarge", "ml.m7i.xlarge")
     pools = [InstancePool(InstanceType.of(name)) for name in types]
     make_endpoint(stack, tmp_path, instance_pools=pools)
     synthesize(stack)
-    (found,) = [each for each in warnings_of(stack) if "target-shared-memory" in each]
+    (found,) = [each for each in warnings(stack) if "target-shared-memory" in each]
     assert "on ml.m7i.2xlarge: Python models need 14.1 GiB of shared memory, got 16 GiB" not in found
     assert "on ml.m7i.xlarge: Python models need 14.1 GiB of shared memory, got 8 GiB" in found
 
@@ -271,7 +237,7 @@ def test_different_default_amis_need_one_ami(path: Path) -> None:
     default = make_stack()
     make_endpoint(default, path, inference_ami_version=None, **props)
     assert "InferenceAmiVersion" not in variant_of(default)
-    assert any("instance-pools-default-ami" in each for each in warnings_of(default))
+    assert any("instance-pools-default-ami" in each for each in warnings(default))
 
 
 def test_region_that_aws_did_not_name_is_a_warning(path: Path) -> None:
@@ -281,7 +247,7 @@ def test_region_that_aws_did_not_name_is_a_warning(path: Path) -> None:
     )
     make_endpoint(stack, path)
     synthesize(stack)
-    assert any("instance-pools-region" in each for each in warnings_of(stack))
+    assert any("instance-pools-region" in each for each in warnings(stack))
 
 
 def test_type_that_is_a_token_has_a_pool(stack: cdk.Stack, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,26 @@ import pytest
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
-from cdk_apps import add_repository, make_stack, only, resources, synthesize, write_model
+from cdk_apps import (
+    add_endpoint,
+    add_many,
+    make_stack,
+    only_variant,
+    primary_container,
+    resources,
+    synthesize,
+    warnings,
+    write_model,
+)
 
 from constructs_triton import (
     CapacityReservationConfig,
     DataCapture,
     InstanceType,
     ModelSource,
-    TritonEndpoint,
     TritonEnvironment,
     TritonImage,
     TritonModelRepository,
-    TritonMultiModelEndpoint,
     TritonVariant,
     TritonVpcEndpoints,
 )
@@ -29,27 +38,17 @@ from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from triton_model_check.facts.images import published_versions
 
 NEWEST = published_versions()[0]
-CPU = InstanceType.of("ml.c6i.xlarge")
 ARN = "arn:aws:sagemaker:eu-west-1:123456789012:training-plan/plan"
 
 
-def make(stack: cdk.Stack, path: Path, **options: Any) -> TritonEndpoint:
-    options = {"instance_type": CPU, **options}
-    return TritonEndpoint(
-        stack, "One", model_repository=add_repository(stack, path), model="other", **options
-    )
-
-
-def warnings(stack: cdk.Stack) -> list[str]:
-    found = cdk.assertions.Annotations.from_stack(stack).find_warning("*", cdk.assertions.Match.any_value())
-    return [str(each.entry.data) for each in found]
+CPU = InstanceType.of("ml.c6i.xlarge")
+make = partial(add_endpoint, model="other", instance_type=CPU)
 
 
 def test_reservation_reaches_the_variant(stack: cdk.Stack, path: Path) -> None:
     """The variant uses a reservation; a malformed ARN raises an error."""
     make(stack, path, capacity_reservation=CapacityReservationConfig(ml_reservation_arn=ARN))
-    (variant,) = only(synthesize(stack), "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
-    assert variant["CapacityReservationConfig"] == {
+    assert only_variant(synthesize(stack))["CapacityReservationConfig"] == {
         "CapacityReservationPreference": "capacity-reservations-only",
         "MlReservationArn": ARN,
     }
@@ -61,14 +60,12 @@ def test_model_package_contains_image_and_models(stack: cdk.Stack) -> None:
     """Only the package and the user's variables are in the template; ``image`` raises an error."""
     source = ModelSource.from_model_package(f"{ARN.rpartition(':')[0]}:model-package/ranking/3")
     repository = TritonModelRepository(stack, "Models", source=source)
-    properties: dict[str, Any] = {"model_repository": repository, "model": "ranking", "instance_type": CPU}
     with pytest.raises(InvalidValueError, match=r"^image: a model package contains its image"):
-        TritonEndpoint(stack, "Two", image=TritonImage.dlc(), **properties)
+        make(stack, repository, model="ranking", image=TritonImage.dlc())
     with pytest.raises(InvalidValueError, match="a multi-model endpoint"):
-        TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=CPU)
-    TritonEndpoint(stack, "One", **properties)
-    container = only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]
-    assert list(container) == ["ModelPackageName"]
+        add_many(stack, repository, "Many")
+    make(stack, repository, model="ranking")
+    assert list(primary_container(synthesize(stack))) == ["ModelPackageName"]
     with pytest.raises(InvalidValueError, match="must be the ARN of a model package version"):
         ModelSource.from_model_package("-")
 

@@ -9,14 +9,13 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk.assertions import Annotations, Match
-from cdk_apps import add_repository, write_model
+from cdk_apps import add_endpoint, add_many, add_repository, write_model
 
 from constructs_triton import (
     InstanceType,
     TritonComponentEndpoint,
     TritonEndpoint,
     TritonInferenceComponent,
-    TritonMultiModelEndpoint,
     TritonVariant,
 )
 
@@ -41,8 +40,7 @@ def add(stack: cdk.Stack, tmp_path: Path) -> Add:
     """Adds an endpoint of the model."""
 
     def endpoint(*, options: str = "", **props: Any) -> TritonEndpoint:
-        repository = add_repository(stack, models(tmp_path, options))
-        return TritonEndpoint(stack, "Sums", model_repository=repository, instance_type=CPU, **props)
+        return add_endpoint(stack, models(tmp_path, options), model=None, instance_type=CPU, **props)
 
     return endpoint
 
@@ -89,13 +87,7 @@ def test_sequences_that_stay_together_are_not_reported(
 def test_multi_model_endpoints_are_reported(stack: cdk.Stack, tmp_path: Path) -> None:
     """On a multi-model endpoint any of its models may keep sequences."""
     write_model(tmp_path, "other")
-    TritonMultiModelEndpoint(
-        stack,
-        "Many",
-        model_repository=add_repository(stack, models(tmp_path)),
-        instance_type=CPU,
-        initial_instance_count=2,
-    )
+    add_many(stack, models(tmp_path), instance_type=CPU, initial_instance_count=2)
     (text,) = found(stack)
     assert '"sums"' in text
     assert '"other"' not in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,27 +10,26 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_s3 as s3
 from cdk_apps import (
+    CPU,
+    GPU,
+    add_endpoint,
+    add_ensemble,
+    add_many,
     add_repository,
     make_app,
     make_stack,
     only,
-    policies,
+    only_variant,
+    primary_container,
     resources,
+    statement_list,
     statements,
     synthesize,
     warnings,
     write_model,
 )
 
-from constructs_triton import (
-    CoreDump,
-    InstanceType,
-    TritonEndpoint,
-    TritonEnsembleEndpoint,
-    TritonImage,
-    TritonMultiModelEndpoint,
-    TritonVariant,
-)
+from constructs_triton import CoreDump, InstanceType, TritonImage, TritonVariant
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.options.variant_options import ContainerOptions
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
@@ -37,23 +37,10 @@ from constructs_triton.cdk.validation.properties import with_defaults
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.tokens import is_token
 
-GPU = InstanceType.of("ml.g5.xlarge")
-CPU = InstanceType.of("ml.c5.xlarge")
 GB = 10**9
 
 
-def make_endpoint(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
-    options = {"instance_type": GPU, **props}
-    return TritonEndpoint(
-        stack, "Endpoint", model_repository=add_repository(stack, path), model="scale", **options
-    )
-
-
-def make_many(stack: cdk.Stack, path: Path, **props: Any) -> TritonMultiModelEndpoint:
-    options = {"instance_type": GPU, **props}
-    return TritonMultiModelEndpoint(
-        stack, "Endpoint", model_repository=add_repository(stack, path), **options
-    )
+make_endpoint = partial(add_endpoint, model="scale")
 
 
 def variants(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -81,16 +68,9 @@ def test_variants_inherit_from_the_endpoint(stack: cdk.Stack, path: Path) -> Non
     )
     template = synthesize(stack)
     blue, green = variants(template).values()
-    assert (blue["InstanceType"], blue["InitialInstanceCount"], blue["InitialVariantWeight"]) == (
-        "ml.g5.xlarge",
-        3,
-        9,
-    )
-    assert (green["InstanceType"], green["InitialInstanceCount"], green["InitialVariantWeight"]) == (
-        "ml.c5.xlarge",
-        1,
-        0,
-    )
+    names = ("InstanceType", "InitialInstanceCount", "InitialVariantWeight")
+    assert [blue[name] for name in names] == ["ml.g5.xlarge", 3, 9]
+    assert [green[name] for name in names] == ["ml.c5.xlarge", 1, 0]
     models = resources(template, "AWS::SageMaker::Model")
     served = {name: each["Properties"]["PrimaryContainer"] for name, each in models.items()}
     own = served[green["ModelName"]["Fn::GetAtt"][0]]
@@ -122,23 +102,11 @@ def test_role_reads_the_archives_of_all_variants(stack: cdk.Stack, tmp_path: Pat
     for release in ("old", "new"):
         write_model(tmp_path / release, "model")
     (tmp_path / "new" / "model" / "1" / "labels.txt").write_text("a newer release")
-    TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(stack, tmp_path / "old", "Old"),
-        model="model",
-        instance_type=GPU,
-        variants=[
-            TritonVariant(variant_name="old"),
-            TritonVariant(
-                variant_name="new", model_repository=add_repository(stack, tmp_path / "new", "New")
-            ),
-        ],
-    )
+    new = TritonVariant(variant_name="new", model_repository=add_repository(stack, tmp_path / "new", "New"))
+    add_endpoint(stack, tmp_path / "old", variants=[TritonVariant(variant_name="old"), new])
     template = synthesize(stack)
     assert len(statements(template)["LoadModel"]["Resource"]) == 2
-    (policy,) = policies(template).values()
-    ids = [each["Sid"] for each in policy["Properties"]["PolicyDocument"]["Statement"]]
+    ids = [each["Sid"] for each in statement_list(template)]
     assert len(ids) == len(set(ids))
 
 
@@ -151,16 +119,8 @@ def test_two_multi_model_repositories_keep_their_own_conditions(stack: cdk.Stack
         add_repository(stack, tmp_path / name, name, bucket=bucket, prefix=f"{name}/")
         for name in ("one", "two")
     )
-    TritonMultiModelEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=one,
-        instance_type=GPU,
-        variants=[
-            TritonVariant(variant_name="one"),
-            TritonVariant(variant_name="two", model_repository=two),
-        ],
-    )
+    second = TritonVariant(variant_name="two", model_repository=two)
+    add_many(stack, one, variants=[TritonVariant(variant_name="one"), second])
     found = statements(synthesize(stack))
     listed = [found[sid]["Condition"]["StringLike"]["s3:prefix"] for sid in ("ListModels", "ListModels2")]
     assert listed == [["one/*"], ["two/*"]]
@@ -172,22 +132,14 @@ def test_images_built_for_two_variants_do_not_collide(stack: cdk.Stack, path: Pa
     (tmp_path / "image").mkdir()
     (tmp_path / "image" / "Dockerfile").write_text("FROM scratch\n")
     image = TritonImage.from_asset(str(tmp_path / "image"), triton_version="26.05")
-    make_endpoint(
-        stack,
-        path,
-        image=image,
-        variants=[TritonVariant(variant_name="Resource"), TritonVariant(variant_name="Role")],
-    )
+    names = ("Resource", "Role")
+    make_endpoint(stack, path, image=image, variants=[TritonVariant(variant_name=name) for name in names])
     assert len(variants(synthesize(stack))) == 2
 
 
 def test_each_variant_has_metrics_scaling_and_model(stack: cdk.Stack, path: Path) -> None:
     """Each variant has the metrics, scaling and model that an endpoint has for its only variant."""
-    endpoint = make_endpoint(
-        stack,
-        path,
-        variants=[TritonVariant(variant_name="blue"), TritonVariant(variant_name="green")],
-    )
+    endpoint = make_endpoint(stack, path, variants=[BLUE, GREEN])
     green = endpoint.variant("green")
     green.auto_scale_instance_count(min_capacity=1, max_capacity=2)
     assert stack.resolve(green.metric_invocations().dimensions)["VariantName"] == "green"
@@ -201,13 +153,9 @@ def test_each_variant_has_metrics_scaling_and_model(stack: cdk.Stack, path: Path
 
 def test_shadow_variant_is_not_a_production_variant(stack: cdk.Stack, path: Path) -> None:
     """Its weight is the share of requests that are copied to it."""
-    endpoint = make_endpoint(
-        stack,
-        path,
-        shadow_variant=TritonVariant(
-            variant_name="next", image=TritonImage.dlc("25.09"), initial_variant_weight=0.5
-        ),
-    )
+    image = TritonImage.dlc("25.09")
+    shadowing = TritonVariant(variant_name="next", image=image, initial_variant_weight=0.5)
+    endpoint = make_endpoint(stack, path, shadow_variant=shadowing)
     template = synthesize(stack)
     (shadow,) = only(template, "AWS::SageMaker::EndpointConfig")["ShadowProductionVariants"]
     assert (shadow["VariantName"], shadow["InitialVariantWeight"]) == ("next", 0.5)
@@ -287,47 +235,28 @@ def test_variant_checks_its_properties_where_it_is_created(
 
 def test_each_variant_is_checked_with_its_own_instance_type(stack: cdk.Stack, tmp_path: Path) -> None:
     """A model that needs a GPU raises an error for the one variant without a GPU."""
-    config = (
-        'backend: "python" input { name: "x" data_type: TYPE_FP32 dims: 4 } '
-        'output { name: "y" data_type: TYPE_FP32 dims: 4 } instance_group { kind: KIND_GPU }'
-    )
-    write_model(tmp_path, "scale", config=config)
+    write_model(tmp_path, "scale", group="kind: KIND_GPU")
     with pytest.raises(RepositoryError, match="KIND_GPU"):
-        make_endpoint(
-            stack,
-            tmp_path,
-            variants=[BLUE, TritonVariant(variant_name="green", instance_type=CPU)],
-        )
+        make_endpoint(stack, tmp_path, variants=[BLUE, OWN[1]])
     assert stack.node.try_find_child("Endpoint") is None
 
 
 def test_multi_model_variants_have_no_shadow_and_no_model(stack: cdk.Stack, path: Path) -> None:
     """A multi-model endpoint has no shadow variant, and its variants no ``model``."""
     with pytest.raises(InvalidValueError, match="shadow_variant: not supported on multi-model endpoints"):
-        make_many(stack, path, shadow_variant=BLUE)
-    repository = stack.node.find_child("Models")
+        add_many(stack, path, shadow_variant=BLUE)
     with pytest.raises(InvalidValueError, match="serves all models of its repository"):
-        TritonMultiModelEndpoint(
-            stack,
-            "Endpoint",
-            model_repository=repository,  # type: ignore[arg-type] # found again by its id
-            instance_type=GPU,
-            variants=[TritonVariant(variant_name="blue", model="scale")],
-        )
+        add_many(stack, path, "Other", variants=[TritonVariant(variant_name="blue", model="scale")])
 
 
 def test_routing_of_single_model_endpoints(path: Path) -> None:
     """Single-model endpoints route by outstanding requests; multi-model endpoints set no strategy."""
-    one, many, chosen = make_stack(), make_stack(), make_stack()
-    make_endpoint(one, path)
-    make_many(many, path)
-    make_endpoint(chosen, path, routing_strategy="RANDOM")
-    (rendered,) = variants(synthesize(one)).values()
-    assert rendered["RoutingConfig"] == {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
-    (rendered,) = variants(synthesize(many)).values()
-    assert "RoutingConfig" not in rendered
-    (rendered,) = variants(synthesize(chosen)).values()
-    assert rendered["RoutingConfig"] == {"RoutingStrategy": "RANDOM"}
+    strategies = []
+    for add, props in ((make_endpoint, {}), (add_many, {}), (make_endpoint, {"routing_strategy": "RANDOM"})):
+        stack = make_stack()
+        add(stack, path, **props)
+        strategies.append(only_variant(synthesize(stack)).get("RoutingConfig", {}).get("RoutingStrategy"))
+    assert strategies == ["LEAST_OUTSTANDING_REQUESTS", None, "RANDOM"]
 
 
 def test_access_core_dumps_and_provision_timeout(stack: cdk.Stack, path: Path) -> None:
@@ -341,7 +270,7 @@ def test_access_core_dumps_and_provision_timeout(stack: cdk.Stack, path: Path) -
         variant_instance_provision_timeout=cdk.Duration.minutes(20),
     )
     template = synthesize(stack)
-    (rendered,) = variants(template).values()
+    rendered = only_variant(template)
     assert rendered["EnableSSMAccess"] is True
     assert rendered["VariantInstanceProvisionTimeoutInSeconds"] == 1200
     assert "core-dumps" in str(rendered["CoreDumpConfig"]["DestinationS3Uri"])
@@ -350,11 +279,10 @@ def test_access_core_dumps_and_provision_timeout(stack: cdk.Stack, path: Path) -
 
 def test_cache_setting_of_a_multi_model_endpoint(stack: cdk.Stack, path: Path) -> None:
     """The setting is in the container, and a misspelled value raises an error."""
-    make_many(stack, path, model_cache_setting="Disabled")
-    container = only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]
-    assert container["MultiModelConfig"] == {"ModelCacheSetting": "Disabled"}
+    add_many(stack, path, model_cache_setting="Disabled")
+    assert primary_container(synthesize(stack))["MultiModelConfig"] == {"ModelCacheSetting": "Disabled"}
     with pytest.raises(InvalidValueError, match=r'got "disable"; did you mean "Disabled"\?'):
-        make_many(make_stack(), path, model_cache_setting="disable")
+        add_many(make_stack(), path, model_cache_setting="disable")
 
 
 SIZES: list[tuple[int, int, tuple[float | None, float, float]]] = [
@@ -434,14 +362,7 @@ def test_everything_twice_in_one_stack_and_in_a_stage(path: Path) -> None:
         stack = cdk.Stack(scope, "Test")
         repository = add_repository(stack, path)
         for name in ("A", "B"):
-            TritonEnsembleEndpoint(
-                stack,
-                name,
-                model_repository=repository,
-                ensemble="pipeline",
-                instance_type=GPU,
-                variants=[BLUE, GREEN],
-            )
+            add_ensemble(stack, repository, name, variants=[BLUE, GREEN])
     assembly = app.synth()
     nested = assembly.get_nested_assembly("assembly-Stage")
     for found in (*assembly.stacks, *nested.stacks):

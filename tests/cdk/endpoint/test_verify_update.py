@@ -8,14 +8,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
-from cdk_apps import (
-    ENVIRONMENT,
-    add_endpoint,
-    make_app,
-    only,
-    resources,
-    synthesize,
-)
+from cdk_apps import ENVIRONMENT, add_endpoint, make_app, only, resources, synthesize
 
 from constructs_triton import Deployment, TritonEndpoint
 
@@ -32,17 +25,6 @@ def errors(stack: cdk.Stack, endpoint: TritonEndpoint, **props: Any) -> cloudwat
     """An alarm on a metric of the endpoint."""
     metric = endpoint.metric_invocation_5xx_errors()
     return metric.create_alarm(stack, "Errors", threshold=1, evaluation_periods=1, **props)
-
-
-def test_check_compares_the_endpoint_with_its_configuration(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The check refers to both, so it runs after each update that changes the configuration."""
-    add_endpoint(stack, tmp_path, verify_update=True)
-    template = synthesize(stack)
-    (endpoint,) = resources(template, ENDPOINT)
-    (config,) = resources(template, "AWS::SageMaker::EndpointConfig")
-    check = only(template, CHECK)
-    assert check["EndpointName"] == {"Fn::GetAtt": [endpoint, "EndpointName"]}
-    assert check["EndpointConfigName"] == {"Fn::GetAtt": [config, "EndpointConfigName"]}
 
 
 def test_function_may_only_describe_this_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -103,15 +85,19 @@ def test_alarm_of_a_named_endpoint_is_created_first(stack: cdk.Stack, tmp_path: 
     assert {each["AlarmName"]["Ref"] for each in rollback["Alarms"]} == set(alarms)
 
 
-@pytest.mark.parametrize("alarm_name", ["digits-5xx", None])
-def test_alarm_in_another_stack(tmp_path: Path, alarm_name: str | None) -> None:
+@pytest.mark.parametrize(
+    ("endpoint_name", "alarm_name"), [("digits", "digits-5xx"), ("digits", None), (None, "digits-5xx")]
+)
+def test_alarm_in_another_stack(tmp_path: Path, endpoint_name: str | None, alarm_name: str | None) -> None:
     """By its name, the endpoint's stack does not wait for the other one; without a name it does."""
     app = make_app()
     serving, watching = (cdk.Stack(app, name, env=ENVIRONMENT) for name in ("Serving", "Watching"))
-    endpoint = add_endpoint(serving, tmp_path, endpoint_name="digits")
+    endpoint = add_endpoint(serving, tmp_path, endpoint_name=endpoint_name)
     endpoint.add_rollback_alarms(errors(watching, endpoint, alarm_name=alarm_name))
-    app.synth()
+    template = app.synth().get_stack_artifact(serving.artifact_id).template
     assert serving.dependencies == ([] if alarm_name else [watching])
+    (alarm,) = only(template, ENDPOINT)["DeploymentConfig"]["AutoRollbackConfiguration"]["Alarms"]
+    assert alarm_name in (None, alarm["AlarmName"])
 
 
 def test_scaling_waits_for_a_named_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:

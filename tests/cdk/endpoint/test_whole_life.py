@@ -16,6 +16,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk.assertions import Annotations, Match
 from cdk_apps import (
     add_endpoint,
+    add_many,
     add_repository,
     make_app,
     make_stack,
@@ -32,12 +33,9 @@ from cdk_rehearse.permissions.s3_needs import services_of_s3
 from constructs_triton import (
     AsyncInferenceConfig,
     CompressionType,
-    InstanceType,
     ModelSource,
-    TritonEndpoint,
     TritonImage,
     TritonModelRepository,
-    TritonMultiModelEndpoint,
 )
 from constructs_triton_client.recorded_requests import RecordedRequest, RecordedRequests
 from constructs_triton_core.errors import InvalidValueError
@@ -111,14 +109,7 @@ def test_keys_may_be_used_through_every_name_of_s3(deployed_to: str, *, is_agnos
     key = kms.Key.from_key_arn(stack, "Key", f"arn:aws:kms:{deployed_to}:123456789012:key/1")
     bucket = s3.Bucket.from_bucket_attributes(stack, "Bucket", bucket_name="models", encryption_key=key)
     repository = TritonModelRepository(stack, "Models", source=ModelSource.from_bucket(bucket, "m.tar.gz"))
-    TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=repository,
-        model="m",
-        instance_type=InstanceType.of("ml.g4dn.xlarge"),
-        image=TritonImage.dlc("25.04"),
-    )
+    add_endpoint(stack, repository, model="m", image=TritonImage.dlc("25.04"))
     allowed = statements(synthesize(stack))["DecryptModel"]["Condition"]["StringEquals"]["kms:ViaService"]
     suffixes = ["amazonaws.com", "amazonaws.com.cn"] if deployed_to == "cn-north-1" else ["amazonaws.com"]
     needed = {f"s3.{deployed_to}.{suffix}" for suffix in suffixes}
@@ -146,12 +137,9 @@ def test_asset_bucket_belongs_to_the_account(
     requests = tmp_path / "requests.json"
     RecordedRequests([RecordedRequest("one", {}, {})]).save(requests)
     write_repository(tmp_path / "models")
-    options: dict[str, Any] = {
-        "model_repository": add_repository(stack, tmp_path / "models"),
-        "instance_type": InstanceType.of("ml.g5.xlarge"),
-    }
-    TritonEndpoint(stack, "One", model="other", verify_responses=requests, **options)
-    TritonMultiModelEndpoint(stack, "Many", **options)
+    repository = add_repository(stack, tmp_path / "models")
+    add_endpoint(stack, repository, "One", model="other", verify_responses=requests)
+    add_many(stack, repository, "Many")
     condition = {"StringEquals": {"aws:ResourceAccount": {"Ref": "AWS::AccountId"}}}
     found = statements(synthesize(stack))
     for name in ("LoadModel", "ReadArchives", "ReadRequests"):  # of the endpoint, the sync and the check
@@ -169,6 +157,9 @@ def test_kept_endpoint_keeps_its_security_group(stack: cdk.Stack, tmp_path: Path
             item for item in resources(template, f"AWS::{kind}").items() if "Endpoint" in item[0]
         ]
         assert resource["DeletionPolicy"] == "Retain", name
+        if kind.startswith("SageMaker::"):  # an update deletes what it has replaced, but no endpoint
+            replaced = "Retain" if kind == "SageMaker::Endpoint" else "Delete"
+            assert resource["UpdateReplacePolicy"] == replaced, name
 
 
 def test_kept_endpoint_keeps_the_policies_that_come_later(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -193,16 +184,13 @@ def test_kept_endpoint_refuses_models_that_are_deleted(stack: cdk.Stack, tmp_pat
     """A repository that deletes its bucket is refused, unless the endpoint loads an archive elsewhere."""
     write_repository(tmp_path)
     repository = add_repository(stack, tmp_path, removal_policy=cdk.RemovalPolicy.DESTROY)
-    kept: dict[str, Any] = {
-        "model_repository": repository,
-        "instance_type": InstanceType.of("ml.g5.xlarge"),
-        "removal_policy": cdk.RemovalPolicy.RETAIN,
-    }
+    kept: dict[str, Any] = {"removal_policy": cdk.RemovalPolicy.RETAIN}
     with pytest.raises(
         InvalidValueError, match=r"set removal_policy=RemovalPolicy.RETAIN on the TritonModel"
     ):
-        TritonMultiModelEndpoint(stack, "Many", **kept)
+        add_many(stack, repository, "Many", **kept)
+    files = CompressionType.NONE
     with pytest.raises(InvalidValueError, match=r"^removal_policy: RETAIN keeps the instances"):
-        TritonEndpoint(stack, "Files", model="other", compression_type=CompressionType.NONE, **kept)
-    TritonEndpoint(stack, "Archive", model="other", **kept)
+        add_endpoint(stack, repository, "Files", model="other", compression_type=files, **kept)
+    add_endpoint(stack, repository, "Archive", model="other", **kept)
     assert stack.node.try_find_child("Many") is None

@@ -35,15 +35,17 @@ def add_component(
     stack = cdk.Stack.of(endpoint) if scope is None else scope
     if not (path / "pipeline").exists():
         write_repository(path)
+    found = stack.node.try_find_child("Models")
     given = {
         "min_memory": cdk.Size.gibibytes(2),
         "number_of_accelerator_devices": 1 if endpoint.instance_type.has_gpu else None,
         **({} if "model" in options else {"ensemble": "pipeline"}),
         **options,
     }
-    found = stack.node.try_find_child("Models")
-    repository = found if isinstance(found, TritonModelRepository) else add_repository(stack, path)
-    return TritonInferenceComponent(stack, id, endpoint=endpoint, model_repository=repository, **given)
+    if "model_repository" not in given:
+        is_there = isinstance(found, TritonModelRepository)
+        given["model_repository"] = found if is_there else add_repository(stack, path)
+    return TritonInferenceComponent(stack, id, endpoint=endpoint, **given)
 
 
 def warnings_of(stack: cdk.Stack) -> dict[str, str]:

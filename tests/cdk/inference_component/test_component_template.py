@@ -30,22 +30,6 @@ from constructs_triton_core.errors import InvalidValueError
 CONFIG, COMPONENT = "AWS::SageMaker::EndpointConfig", "AWS::SageMaker::InferenceComponent"
 
 
-def test_variant_has_no_model_and_scales_itself(stack: cdk.Stack) -> None:
-    """The configuration has a role, and a variant without model name and weight."""
-    add_endpoint(stack, min_instance_count=0, max_instance_count=3)
-    found = only(synthesize(stack), CONFIG)
-    assert flat(found["ExecutionRoleArn"]).startswith("<SharedRole")
-    (variant,) = found["ProductionVariants"]
-    assert variant == {
-        "VariantName": "AllTraffic",
-        "InstanceType": "ml.g5.12xlarge",
-        "InitialInstanceCount": 1,
-        "InferenceAmiVersion": "al2023-ami-sagemaker-inference-gpu-4-1",
-        "ManagedInstanceScaling": {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 3},
-        "RoutingConfig": {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"},
-    }
-
-
 def test_network_and_key_are_those_of_endpoint_and_models(stack: cdk.Stack, tmp_path: Path) -> None:
     """VPC, isolation and role are on the configuration, and the models have the same."""
     vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
@@ -74,18 +58,6 @@ def test_network_and_key_are_those_of_endpoint_and_models(stack: cdk.Stack, tmp_
     assert {"AttachToVpc", "EncryptVolume"} <= statements(template).keys()
     (kept,) = resources(template, "AWS::SageMaker::Endpoint").values()
     assert kept["DeletionPolicy"] == "Retain"
-
-
-def test_role_covers_the_logs_and_metrics_of_components(stack: cdk.Stack) -> None:
-    """The containers of components have their own log groups and namespace."""
-    add_endpoint(stack)
-    found = statements(synthesize(stack))
-    assert [flat(each).rpartition("log-group:")[2] for each in found["WriteLogs"]["Resource"]] == [
-        "/aws/sagemaker/Endpoints/*",
-        "/aws/sagemaker/InferenceComponents/*",
-    ]
-    namespaces = found["PublishMetrics"]["Condition"]["StringEquals"]["cloudwatch:namespace"]
-    assert "/aws/sagemaker/InferenceComponents" in namespaces
 
 
 def test_component_has_all_that_was_set(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -169,23 +141,6 @@ def test_all_at_once_has_no_deployment_config(stack: cdk.Stack, tmp_path: Path) 
     assert configs["All"] is None
     half = {"Type": "CAPACITY_PERCENT", "Value": 50}
     assert configs["Hal"]["RollingUpdatePolicy"]["MaximumBatchSize"] == half
-
-
-def test_creation_and_deletion_have_the_order_that_sagemaker_needs(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Permissions, endpoint, component, scaling: each refers to the one before, or depends on it."""
-    component = add_component(add_endpoint(stack), tmp_path)
-    component.auto_scale_copy_count(min_capacity=0, max_capacity=1)
-    template = synthesize(stack)
-    (policy,) = resources(template, "AWS::IAM::ManagedPolicy")
-    for resource_type in (CONFIG, "AWS::SageMaker::Model"):
-        (found,) = resources(template, resource_type).values()
-        assert policy in found["DependsOn"]
-    (endpoint,) = resources(template, "AWS::SageMaker::Endpoint")
-    assert only(template, COMPONENT)["EndpointName"] == {"Fn::GetAtt": [endpoint, "EndpointName"]}
-    (name,) = resources(template, COMPONENT)
-    assert f'"{name}"' in json.dumps(
-        only(template, "AWS::ApplicationAutoScaling::ScalableTarget")["ResourceId"]
-    )
 
 
 def logical_id(tmp_path: Path, endpoint: dict[str, Any], component: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
-from cdk_apps import make_app, make_stack, policies, resources, synthesize
+from cdk_apps import make_app, make_stack, policies, resources, statement_list, synthesize
 from component_apps import G5, add_component, add_endpoint
 
 from constructs_triton import TritonComponentDashboard, TritonComponentEndpoint, TritonInferenceComponent
@@ -30,10 +30,9 @@ def test_components_of_an_import_share_its_policies(stack: cdk.Stack, tmp_path: 
     for number in range(8):
         add_component(endpoint, tmp_path, f"C{number}", scope=stack)
     template = synthesize(stack)
-    [policy] = resources(template, "AWS::IAM::ManagedPolicy").values()
-    ids = [each["Sid"] for each in policy["Properties"]["PolicyDocument"]["Statement"]]
+    (logical_id,) = resources(template, "AWS::IAM::ManagedPolicy")
+    ids = [each["Sid"] for each in statement_list(template, logical_id)]
     assert len(ids) == len(set(ids))
-    logical_id = next(iter(resources(template, "AWS::IAM::ManagedPolicy")))
     models = resources(template, "AWS::SageMaker::Model").values()
     assert all(logical_id in each["DependsOn"] for each in models)
 

@@ -12,7 +12,7 @@ from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
-from cdk_apps import flat, make_stack, only, resources, statements, synthesize
+from cdk_apps import flat, make_stack, only, resources, statement_list, statements, synthesize
 from component_apps import CPU, G5, add_component, add_endpoint, warnings_of
 
 from constructs_triton import (
@@ -269,12 +269,7 @@ def test_openai_path_has_two_actions_and_a_base_url(stack: cdk.Stack) -> None:
         "/inference-components/chat/openai/v1"
     )
     for policy in ("NewDefaultPolicy", "OldDefaultPolicy"):
-        (found,) = (
-            each["Properties"]["PolicyDocument"]["Statement"]
-            for name, each in resources(template, "AWS::IAM::Policy").items()
-            if name.startswith(policy)
-        )
-        allowed = {each["Action"]: each["Resource"] for each in found}
+        allowed = {each["Action"]: each["Resource"] for each in statement_list(template, policy)}
         assert allowed["sagemaker:CallWithBearerToken"] == "*"
         assert len(allowed["sagemaker:InvokeEndpoint"]) == 2
 

@@ -8,9 +8,9 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
-from cdk_apps import only, synthesize
+from cdk_apps import import_endpoint, only, synthesize
 
-from constructs_triton import InstanceType, TritonEndpoint
+from constructs_triton import InstanceType
 from constructs_triton.cdk.metrics.metrics import VariantMetrics, variant_metric
 from constructs_triton_core.errors import InvalidValueError
 
@@ -56,7 +56,7 @@ QUEUE = {
 
 @pytest.fixture
 def endpoint(stack: cdk.Stack) -> VariantMetrics:
-    return TritonEndpoint.from_endpoint_name(stack, "Endpoint", "bert")
+    return import_endpoint(stack)
 
 
 def stat(metric: cloudwatch.IMetric) -> cloudwatch.MetricStatConfig:
@@ -90,16 +90,16 @@ def test_metric_is_where_it_is_published(endpoint: VariantMetrics, method: str) 
 @pytest.mark.parametrize("method", PUBLISHED)
 def test_every_method_takes_the_options(endpoint: VariantMetrics, method: str) -> None:
     """Options that are given replace the defaults."""
-    metric = getattr(endpoint, method)(statistic="Minimum", period=cdk.Duration.minutes(5), label="mine")
-    assert (metric.statistic, metric.period.to_minutes(), metric.label) == ("Minimum", 5, "mine")
+    given: Any = {"statistic": "Minimum", "label": "mine", "color": cloudwatch.Color.RED}
+    metric = getattr(endpoint, method)(period=cdk.Duration.minutes(5), **given)
+    assert {name: getattr(metric, name) for name in given} == given
+    assert metric.period.to_minutes() == 5
 
 
 @pytest.mark.parametrize("method", QUEUE)
 def test_queue_belongs_to_the_endpoint(stack: cdk.Stack, method: str) -> None:
     """The backlog has no variant, so an endpoint with several variants has the method too."""
-    several = TritonEndpoint.from_endpoint_attributes(
-        stack, "Several", endpoint_name="bert", variants={"a": None, "b": None}, is_asynchronous=True
-    )
+    several = import_endpoint(stack, variants={"a": None, "b": None}, is_asynchronous=True)
     metric = getattr(several, method)()
     assert (stat(metric).metric_name, stat(metric).statistic) == (camel(method), QUEUE[method])
     assert dimensions(metric) == {"EndpointName": "bert"}
@@ -109,19 +109,6 @@ def test_every_metric_method_is_listed_here() -> None:
     """Every metric method has a row above, or a test of its own."""
     methods = {name for name in vars(VariantMetrics) if name.startswith("metric_")}
     assert methods == {*PUBLISHED, *QUEUE, "metric_instance_count"}
-
-
-def test_options_of_a_metric(endpoint: VariantMetrics) -> None:
-    """Statistic, period, label and colour are the caller's where given."""
-    metric = endpoint.metric(
-        "Invocation5XXErrors",
-        statistic="Average",
-        period=cdk.Duration.minutes(5),
-        label="errors",
-        color=cloudwatch.Color.RED,
-    )
-    assert (metric.statistic, metric.period.to_minutes()) == ("Average", 5)
-    assert (metric.label, metric.color) == ("errors", cloudwatch.Color.RED)
 
 
 def test_unknown_metric_has_defaults(endpoint: VariantMetrics) -> None:
@@ -173,9 +160,7 @@ def test_instance_count_is_a_quotient(
 
 def test_several_variants_have_metrics_of_their_own(stack: cdk.Stack) -> None:
     """With several variants, the metric methods of the endpoint raise an error, those of a variant work."""
-    endpoint = TritonEndpoint.from_endpoint_attributes(
-        stack, "Several", endpoint_name="bert", variants={"a": None, "b": InstanceType.of("ml.g5.xlarge")}
-    )
+    endpoint = import_endpoint(stack, variants={"a": None, "b": InstanceType.of("ml.g5.xlarge")})
     with pytest.raises(
         InvalidValueError,
         match=r"has 2 variants; call this method on one of them, for example endpoint\.variant\(",

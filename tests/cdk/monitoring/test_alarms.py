@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,37 +11,16 @@ import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_sns as sns
-from cdk_apps import (
-    ENVIRONMENT,
-    add_endpoint,
-    flat,
-    make_app,
-    only,
-    resources,
-    synthesize,
-)
+from cdk_apps import ENVIRONMENT, add_endpoint, flat, import_endpoint, make_app, only, resources, synthesize
 
-from constructs_triton import (
-    InstanceType,
-    TritonAlarms,
-    TritonEndpoint,
-    TritonMultiModelEndpoint,
-)
-from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
+from constructs_triton import InstanceType, TritonAlarms, TritonMultiModelEndpoint
 from constructs_triton_core.errors import InvalidValueError
 
 ALARM = "AWS::CloudWatch::Alarm"
 GPU = InstanceType.of("ml.g5.12xlarge")
 
 
-def imported(
-    stack: cdk.Stack, endpoint_class: Any = TritonEndpoint, **attributes: Any
-) -> ImportedTritonEndpoint:
-    given = {"variants": {"blue": GPU}, **attributes}
-    endpoint: ImportedTritonEndpoint = endpoint_class.from_endpoint_attributes(
-        stack, "Endpoint", endpoint_name="bert", **given
-    )
-    return endpoint
+imported = partial(import_endpoint, variants={"blue": GPU})
 
 
 def rendered(alarms: TritonAlarms) -> dict[str, dict[str, Any]]:

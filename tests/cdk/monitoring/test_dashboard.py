@@ -7,7 +7,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from cdk_apps import flat, only, synthesize
+from cdk_apps import flat, import_endpoint, only, synthesize
 
 from constructs_triton import (
     InstanceType,
@@ -41,7 +41,7 @@ def notes(graph: dict[str, Any]) -> dict[str, float]:
 
 def test_two_graphs_fill_a_row(stack: cdk.Stack) -> None:
     """A dashboard has 24 columns, and each graph is 12 columns wide."""
-    TritonEndpoint.from_endpoint_name(stack, "Endpoint", "bert").add_dashboard()
+    import_endpoint(stack).add_dashboard()
     body = json.loads(flat(only(synthesize(stack), "AWS::CloudWatch::Dashboard")["DashboardBody"]))
     widths = [each["width"] for each in body["widgets"] if each["type"] == "metric"]
     assert widths
@@ -50,9 +50,7 @@ def test_two_graphs_fill_a_row(stack: cdk.Stack) -> None:
 
 def test_real_time_endpoint(stack: cdk.Stack) -> None:
     """The dashboard shows traffic, latency in milliseconds, errors, utilization and instances."""
-    TritonEndpoint.from_endpoint_name(stack, "Endpoint", "bert").add_dashboard(
-        model_latency_objective=cdk.Duration.millis(250)
-    )
+    import_endpoint(stack).add_dashboard(model_latency_objective=cdk.Duration.millis(250))
     found = graphs(stack)
     assert list(found) == [
         "Invocations",
@@ -85,7 +83,7 @@ def test_utilization_is_between_0_and_100(
 ) -> None:
     """Each metric, and each target of scaling, is divided by its number of GPUs or vCPUs."""
     types = {"blue": InstanceType.of(instance_type)}
-    endpoint = TritonEndpoint.from_endpoint_attributes(stack, "E", endpoint_name="bert", variants=types)
+    endpoint = import_endpoint(stack, variants=types)
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
     endpoint.add_dashboard()
     graph = graphs(stack)["blue: utilization"]
@@ -97,17 +95,14 @@ def test_utilization_is_between_0_and_100(
 def test_types_without_a_gpu_have_no_gpu_lines(stack: cdk.Stack) -> None:
     """A metric that is never published is not shown."""
     types = {"blue": InstanceType.of("ml.c5.xlarge")}
-    TritonEndpoint.from_endpoint_attributes(stack, "E", endpoint_name="bert", variants=types).add_dashboard()
-    assert set(lines(graphs(stack)["blue: utilization"])) == {
-        "CPUUtilization",
-        "MemoryUtilization",
-        "DiskUtilization",
-    }
+    import_endpoint(stack, variants=types).add_dashboard()
+    shown = set(lines(graphs(stack)["blue: utilization"]))
+    assert shown == {"CPUUtilization", "MemoryUtilization", "DiskUtilization"}
 
 
 def test_unknown_type_has_an_axis_without_a_maximum(stack: cdk.Stack) -> None:
     """A metric that cannot be divided is shown as published."""
-    TritonEndpoint.from_endpoint_name(stack, "E", "bert").add_dashboard()
+    import_endpoint(stack).add_dashboard()
     graph = graphs(stack)["AllTraffic: utilization"]
     assert lines(graph)["GPUUtilization"] == "GPUUtilization"
     assert "max" not in graph["yAxis"]["left"]
@@ -115,9 +110,7 @@ def test_unknown_type_has_an_axis_without_a_maximum(stack: cdk.Stack) -> None:
 
 def test_scaling_is_shown(stack: cdk.Stack) -> None:
     """Graphs show the bounds beside the instances, and each target in their unit, by variant."""
-    endpoint = TritonEndpoint.from_endpoint_attributes(
-        stack, "E", endpoint_name="bert", variants={"blue": None, "green": None}
-    )
+    endpoint = import_endpoint(stack, variants={"blue": None, "green": None})
     blue = endpoint.variants[0].auto_scale_instance_count(min_capacity=2, max_capacity=6)
     blue.scale_on_invocations_per_instance("Calls", target_invocations_per_minute=900)
     blue.scale_on_model_latency("Latency", target_latency=cdk.Duration.millis(80))
@@ -133,7 +126,7 @@ def test_scaling_is_shown(stack: cdk.Stack) -> None:
 
 def test_multi_model_endpoint(stack: cdk.Stack) -> None:
     """The dashboard shows the loaded models, the cache hits in percent, and the loading times."""
-    TritonMultiModelEndpoint.from_endpoint_name(stack, "E", "many").add_dashboard()
+    import_endpoint(stack, TritonMultiModelEndpoint).add_dashboard()
     found = graphs(stack)
     assert lines(found["Loaded models and cache hits"]) == {
         "LoadedModelCount": "LoadedModelCount",
@@ -149,7 +142,7 @@ def test_multi_model_endpoint(stack: cdk.Stack) -> None:
 
 def test_asynchronous_endpoint(stack: cdk.Stack) -> None:
     """The dashboard shows the queue, and no metric that asynchronous endpoints do not publish."""
-    endpoint = TritonEndpoint.from_endpoint_attributes(stack, "E", endpoint_name="bert", is_asynchronous=True)
+    endpoint = import_endpoint(stack, is_asynchronous=True)
     count = endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=2)
     count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
     endpoint.add_dashboard()
@@ -157,13 +150,8 @@ def test_asynchronous_endpoint(stack: cdk.Stack) -> None:
     assert notes(found["Queue"]) == {"ApproximateBacklogSizePerInstance target": 5}
     drawn = json.dumps(found)
     assert "TimeInBacklog" in drawn
-    for absent in (
-        "OverheadLatency",
-        '"Invocations"',
-        "InvocationsPerInstance",
-        "ConcurrentRequestsPerModel",
-    ):
-        assert absent not in drawn
+    absent = ("OverheadLatency", '"Invocations"', "InvocationsPerInstance", "ConcurrentRequestsPerModel")
+    assert not [each for each in absent if each in drawn]
 
 
 def test_several_endpoints_in_one_dashboard(stack: cdk.Stack) -> None:

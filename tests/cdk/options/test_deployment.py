@@ -8,36 +8,10 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
-from cdk_apps import (
-    ENVIRONMENT,
-    add_repository,
-    flat,
-    make_app,
-    make_stack,
-    only,
-    policies,
-    resources,
-    synthesize,
-    write_model,
-)
+from cdk_apps import add_endpoint, flat, only, resources, statement_list, synthesize
 
-from constructs_triton import CapacitySize, Deployment, InstanceType, TritonEndpoint, TritonVariant
+from constructs_triton import CapacitySize, Deployment, TritonEndpoint, TritonVariant
 from constructs_triton_core.errors import InvalidValueError
-
-GPU = InstanceType.of("ml.g5.xlarge")
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    write_model(tmp_path / "models", "model")
-    return tmp_path / "models"
-
-
-def make_endpoint(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
-    options = {"instance_type": GPU, **props}
-    return TritonEndpoint(
-        stack, "Endpoint", model_repository=add_repository(stack, path), model="model", **options
-    )
 
 
 def endpoint_alarm(
@@ -105,9 +79,11 @@ STRATEGIES: list[tuple[Deployment, dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("deployment", "expected"), STRATEGIES, ids=["canary", "linear", "at once", "rolling"]
 )
-def test_strategies(stack: cdk.Stack, path: Path, deployment: Deployment, expected: dict[str, Any]) -> None:
+def test_strategies(
+    stack: cdk.Stack, tmp_path: Path, deployment: Deployment, expected: dict[str, Any]
+) -> None:
     """Each class method gives the deployment policy of SageMaker."""
-    make_endpoint(stack, path, deployment=deployment)
+    add_endpoint(stack, tmp_path, deployment=deployment)
     assert deployment_config(synthesize(stack)) == expected
 
 
@@ -177,11 +153,11 @@ def test_sizes_and_times_out_of_range(make: Any, message: str) -> None:
         make()
 
 
-def test_rolling_is_not_for_several_variants(stack: cdk.Stack, path: Path) -> None:
+def test_rolling_is_not_for_several_variants(stack: cdk.Stack, tmp_path: Path) -> None:
     """AWS does not support it, so an error is raised before anything is added."""
     variants = [TritonVariant(variant_name=name) for name in ("a", "b")]
     with pytest.raises(InvalidValueError, match="rolling deployments support one variant only, got 2"):
-        make_endpoint(stack, path, variants=variants, deployment=Deployment.rolling())
+        add_endpoint(stack, tmp_path, variants=variants, deployment=Deployment.rolling())
     assert stack.node.try_find_child("Endpoint") is None
 
 
@@ -198,17 +174,17 @@ FEW: list[tuple[str, Deployment, float, bool]] = [
     ("deployment", "count", "is_warned"), [row[1:] for row in FEW], ids=[row[0] for row in FEW]
 )
 def test_steps_need_instances_to_split(
-    stack: cdk.Stack, path: Path, deployment: Deployment, count: float, is_warned: bool
+    stack: cdk.Stack, tmp_path: Path, deployment: Deployment, count: float, is_warned: bool
 ) -> None:
     """A step of more than half of the fleet is a warning; a step of half of it is not."""
-    endpoint = make_endpoint(stack, path, deployment=deployment, initial_instance_count=count)
+    endpoint = add_endpoint(stack, tmp_path, deployment=deployment, initial_instance_count=count)
     warned = [str(each.data) for each in endpoint.node.metadata if each.type == "aws:cdk:warning"]
     assert [("deployment-step-exceeds-fleet" in text) for text in warned] == ([True] if is_warned else [])
 
 
-def test_alarm_on_the_endpoint_does_not_make_a_cycle(stack: cdk.Stack, path: Path) -> None:
+def test_alarm_on_the_endpoint_does_not_make_a_cycle(stack: cdk.Stack, tmp_path: Path) -> None:
     """The alarm refers to the endpoint, and the endpoint contains the alarm's name as a string."""
-    endpoint = make_endpoint(stack, path, deployment=Deployment.blue_green_canary())
+    endpoint = add_endpoint(stack, tmp_path, deployment=Deployment.blue_green_canary())
     endpoint.add_rollback_alarms(endpoint_alarm(stack, endpoint))
     template = synthesize(stack)
     config = deployment_config(template)
@@ -216,20 +192,15 @@ def test_alarm_on_the_endpoint_does_not_make_a_cycle(stack: cdk.Stack, path: Pat
     assert config["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]["Type"] == "CANARY"
     assert depends_on(template, "AWS::CloudWatch::Alarm", "AWS::SageMaker::Endpoint")
     assert not depends_on(template, "AWS::SageMaker::Endpoint", "AWS::CloudWatch::Alarm")
-    (seen,) = [
-        each
-        for policy in policies(template).values()
-        for each in policy["Properties"]["PolicyDocument"]["Statement"]
-        if each["Action"] == "cloudwatch:DescribeAlarms"
-    ]
+    (seen,) = [each for each in statement_list(template) if each["Action"] == "cloudwatch:DescribeAlarms"]
     assert flat(seen["Resource"]) == (
         "arn:<AWS::Partition>:cloudwatch:eu-west-1:123456789012:alarm:digits-5xx"
     )
 
 
-def test_nameless_alarm_on_the_endpoint_is_refused(stack: cdk.Stack, path: Path) -> None:
+def test_nameless_alarm_on_the_endpoint_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """CloudFormation rejects the cycle; the error names the alarm that needs a name."""
-    endpoint = make_endpoint(stack, path)
+    endpoint = add_endpoint(stack, tmp_path)
     with pytest.raises(
         InvalidValueError,
         match=r'alarm "Test/Errors" monitors this endpoint, .*; set alarm_name on the alarm',
@@ -238,19 +209,19 @@ def test_nameless_alarm_on_the_endpoint_is_refused(stack: cdk.Stack, path: Path)
     assert "DeploymentConfig" not in only(synthesize(stack), "AWS::SageMaker::Endpoint")
 
 
-def test_alarm_on_another_resource_is_created_first(stack: cdk.Stack, path: Path) -> None:
+def test_alarm_on_another_resource_is_created_first(stack: cdk.Stack, tmp_path: Path) -> None:
     """It needs no name, because the endpoint refers to it."""
     other = cloudwatch.Metric(namespace="Shop", metric_name="Orders").create_alarm(
         stack, "Orders", threshold=1, evaluation_periods=1
     )
-    make_endpoint(stack, path, deployment=Deployment.all_at_once(alarms=[other]))
+    add_endpoint(stack, tmp_path, deployment=Deployment.all_at_once(alarms=[other]))
     template = synthesize(stack)
     assert depends_on(template, "AWS::SageMaker::Endpoint", "AWS::CloudWatch::Alarm")
 
 
-def test_imported_and_composite_alarms(stack: cdk.Stack, path: Path) -> None:
+def test_imported_and_composite_alarms(stack: cdk.Stack, tmp_path: Path) -> None:
     """An imported alarm has a name; a composite alarm may contain the endpoint's alarms and needs a name."""
-    endpoint = make_endpoint(stack, path)
+    endpoint = add_endpoint(stack, tmp_path)
     imported = cloudwatch.Alarm.from_alarm_arn(
         stack, "Imported", "arn:aws:cloudwatch:eu-west-1:123456789012:alarm:shop"
     )
@@ -265,86 +236,26 @@ def test_imported_and_composite_alarms(stack: cdk.Stack, path: Path) -> None:
         endpoint.add_rollback_alarms(nameless)
 
 
-def test_alarm_of_another_stack(path: Path) -> None:
-    """The endpoint has only the name of an alarm in a stack that is deployed later."""
-    app = make_app()
-    serving, watching = (cdk.Stack(app, name, env=ENVIRONMENT) for name in ("Serving", "Watching"))
-    endpoint = make_endpoint(serving, path)
-    endpoint.add_rollback_alarms(endpoint_alarm(watching, endpoint))
-    assembly = app.synth()
-    template = assembly.get_stack_artifact(serving.artifact_id).template
-    assert deployment_config(template)["AutoRollbackConfiguration"]["Alarms"] == [{"AlarmName": "digits-5xx"}]
-    assert [each.id for each in assembly.get_stack_artifact(serving.artifact_id).dependencies] == [
-        f"{serving.artifact_id}.assets"
-    ]
-
-
-def test_at_most_ten_alarms(stack: cdk.Stack, path: Path) -> None:
+def test_at_most_ten_alarms(stack: cdk.Stack, tmp_path: Path) -> None:
     """The limit is for the sum of all calls."""
-    endpoint = make_endpoint(stack, path)
+    endpoint = add_endpoint(stack, tmp_path)
     alarms = [cloudwatch.Alarm.from_alarm_name(stack, f"A{n}", f"alarm-{n}") for n in range(11)]
     endpoint.add_rollback_alarms(*alarms[:10])
     with pytest.raises(InvalidValueError, match="alarms: must be from 1 to 10 alarms, got 11"):
         endpoint.add_rollback_alarms(alarms[10])
 
 
-def test_weight_changes_under_scaling(path: Path) -> None:
-    """With scaling a deployment retains the instance count only, so a new weight is applied."""
-    rendered = []
-    for weight in (1, 5):
-        stack = make_stack()
-        endpoint = make_endpoint(stack, path, initial_variant_weight=weight)
-        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
-        template = synthesize(stack)
-        (variant,) = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
-        rendered.append((variant["InitialVariantWeight"], only(template, "AWS::SageMaker::Endpoint")))
-    assert [weight for weight, _ in rendered] == [1, 5]
-    for _, endpoint_properties in rendered:
-        assert endpoint_properties["RetainAllVariantProperties"] is True
-        assert endpoint_properties["ExcludeRetainedVariantProperties"] == [
-            {"VariantPropertyType": "DesiredWeight"},
-            {"VariantPropertyType": "DataCaptureConfig"},
-        ]
-
-
-def test_scaling_is_deleted_before_the_endpoint(stack: cdk.Stack, path: Path) -> None:
-    """The scalable target refers to the endpoint, so CloudFormation deletes it first."""
-    make_endpoint(stack, path).auto_scale_instance_count(min_capacity=1, max_capacity=4)
-    template = synthesize(stack)
-    assert depends_on(template, "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::SageMaker::Endpoint")
-
-
-def test_retained_endpoint_keeps_its_resources(stack: cdk.Stack, path: Path) -> None:
-    """Model, configuration, role and policy are retained too; replaced ones are deleted."""
-    make_endpoint(stack, path, removal_policy=cdk.RemovalPolicy.RETAIN)
-    template = synthesize(stack)
-    types = (
-        "SageMaker::Endpoint",
-        "SageMaker::EndpointConfig",
-        "SageMaker::Model",
-        "IAM::Role",
-        "IAM::ManagedPolicy",
-    )
-    kept = {
-        resource_type: next(iter(resources(template, f"AWS::{resource_type}").values()))
-        for resource_type in types
-    }
-    assert {each["DeletionPolicy"] for each in kept.values()} == {"Retain"}
-    assert kept["SageMaker::Model"]["UpdateReplacePolicy"] == "Delete"
-    assert kept["SageMaker::Endpoint"]["UpdateReplacePolicy"] == "Retain"
-
-
-def test_destroy_deletes_the_endpoint(stack: cdk.Stack, path: Path) -> None:
+def test_destroy_deletes_the_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
     """``DESTROY`` deletes the endpoint, as is CloudFormation's default."""
-    make_endpoint(stack, path, removal_policy=cdk.RemovalPolicy.DESTROY)
+    add_endpoint(stack, tmp_path, removal_policy=cdk.RemovalPolicy.DESTROY)
     (endpoint,) = resources(synthesize(stack), "AWS::SageMaker::Endpoint").values()
     assert endpoint["DeletionPolicy"] == "Delete"
 
 
-def test_endpoint_has_no_snapshots(stack: cdk.Stack, path: Path) -> None:
+def test_endpoint_has_no_snapshots(stack: cdk.Stack, tmp_path: Path) -> None:
     """A removal policy that CloudFormation does not support for endpoints raises an error."""
     with pytest.raises(InvalidValueError, match="got SNAPSHOT; use RETAIN or DESTROY"):
-        make_endpoint(stack, path, removal_policy=cdk.RemovalPolicy.SNAPSHOT)
+        add_endpoint(stack, tmp_path, removal_policy=cdk.RemovalPolicy.SNAPSHOT)
 
 
 def depends_on(template: dict[str, Any], resource_type: str, on: str) -> bool:

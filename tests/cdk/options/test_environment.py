@@ -92,10 +92,7 @@ def test_every_variable_of_the_table_is_a_keyword() -> None:
         ({"tensorflow_version": 3}, r"tensorflow_version: must be from 1 to 2, got 3"),
         ({"log_verbose": -1}, r"log_verbose: must be at least 0, got -1"),
         ({"thread_count": "8"}, r'thread_count: must be a number, got "8"; write it without quotes$'),
-        (
-            {"thread_count": -1.8881545897087533e289},
-            r"thread_count: a number token cannot be converted",
-        ),
+        ({"thread_count": -1.8881545897087533e289}, r"thread_count: a number token cannot be converted"),
         (
             {"inference_type": "generat"},
             r'must be one of "infer", .* got "generat"; did you mean "generate"\?$',

@@ -9,13 +9,11 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_ecr as ecr
 from aws_cdk.assertions import Annotations, Match
-from cdk_apps import add_repository, flat, make_stack, only, statements, synthesize, write_model
+from cdk_apps import add_endpoint, flat, make_stack, primary_container, statements, synthesize
 
-from constructs_triton import InstanceType, TritonEndpoint, TritonImage
+from constructs_triton import TritonImage
 from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
 from triton_model_check.facts import images
-
-GPU = InstanceType.of("ml.g5.xlarge")
 
 
 def in_region(region: str | None) -> cdk.Stack:
@@ -25,20 +23,11 @@ def in_region(region: str | None) -> cdk.Stack:
 
 
 def make_endpoint(stack: cdk.Stack, path: Path, image: TritonImage | None, id: str = "Endpoint") -> None:
-    if not (path / "model").exists():
-        write_model(path, "model")
-    TritonEndpoint(
-        stack,
-        id,
-        model_repository=add_repository(stack, path, f"{id}Models"),
-        model="model",
-        instance_type=GPU,
-        image=image,
-    )
+    add_endpoint(stack, path, id, image=image)
 
 
 def image_of(template: dict[str, Any]) -> str:
-    return flat(only(template, "AWS::SageMaker::Model")["PrimaryContainer"]["Image"])
+    return flat(primary_container(template)["Image"])
 
 
 @pytest.mark.parametrize(

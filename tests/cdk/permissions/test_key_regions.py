@@ -12,7 +12,16 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sns as sns
-from cdk_apps import add_endpoint, add_repository, flat, make_stack, resources, statements, synthesize
+from cdk_apps import (
+    add_endpoint,
+    add_many,
+    add_repository,
+    flat,
+    make_stack,
+    statement_list,
+    statements,
+    synthesize,
+)
 from cdk_apps import write_repository as write
 
 from constructs_triton import (
@@ -22,8 +31,6 @@ from constructs_triton import (
     InstanceType,
     ModelSource,
     TritonComponentEndpoint,
-    TritonEndpoint,
-    TritonMultiModelEndpoint,
 )
 from constructs_triton.cdk import DeployTimeFunctions
 from constructs_triton_core.errors import InvalidValueError
@@ -53,8 +60,7 @@ def queue(stack: cdk.Stack, **options: Any) -> dict[str, Any]:
 
 def logs(stack: cdk.Stack, path: Path) -> None:
     DeployTimeFunctions.of(stack).configure(log_encryption_key=key(stack))
-    repository = add_repository(stack, path)
-    TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=G5)
+    add_many(stack, path)
 
 
 def endpoint(make: Callable[[cdk.Stack], dict[str, Any]]) -> Callable[[cdk.Stack, Path], Any]:
@@ -155,12 +161,9 @@ def test_roles_may_use_previous_keys_of_a_queue(tmp_path: Path) -> None:
     template = synthesize(stack)
     for sid in ("DecryptAsyncInput", "EncryptAsyncOutput", "EncryptAsyncMessages"):
         assert [flat(each)[1:4] for each in statements(template)[sid]["Resource"]] == ["New", "Old"], sid
-    (policy,) = (
-        each["Properties"]["PolicyDocument"]["Statement"]
-        for name, each in resources(template, "AWS::IAM::Policy").items()
-        if name.startswith("Caller")
-    )
-    encrypted = [each for each in policy if "kms:GenerateDataKey" in each["Action"]]
+    encrypted = [
+        each for each in statement_list(template, "Caller") if "kms:GenerateDataKey" in each["Action"]
+    ]
     assert [flat(arn)[1:4] for each in encrypted for arn in each["Resource"]] == ["New", "Old"]
 
 
@@ -168,13 +171,9 @@ def test_endpoint_of_one_model_reads_archives_with_previous_keys(tmp_path: Path)
     """Objects of the asset bucket keep their key; each statement has an ID of its own."""
     stack = make_stack()
     keys = [kms.Key(stack, name) for name in ("New", "Old", "Elder")]
-    repository = add_repository(
-        stack,
-        write(tmp_path / "models"),
-        asset_encryption_key=keys[0],
-        previous_encryption_keys=keys[1:],
-    )
-    TritonEndpoint(stack, "Endpoint", model_repository=repository, model="other", instance_type=G5)
+    given: dict[str, Any] = {"asset_encryption_key": keys[0], "previous_encryption_keys": keys[1:]}
+    repository = add_repository(stack, write(tmp_path / "models"), **given)
+    add_endpoint(stack, repository, model="other")
     found = statements(synthesize(stack))
     arns = [flat(each["Resource"]) for sid, each in found.items() if sid.startswith("DecryptModel")]
     assert [each[1:4] for each in arns] == ["New", "Old", "Eld"]

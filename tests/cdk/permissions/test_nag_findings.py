@@ -16,7 +16,15 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
-from cdk_apps import ENVIRONMENT, add_repository, make_app, write_repository
+from cdk_apps import (
+    ENVIRONMENT,
+    add_endpoint,
+    add_ensemble,
+    add_many,
+    add_repository,
+    make_app,
+    write_repository,
+)
 from constructs import Construct
 
 from constructs_triton import (
@@ -29,12 +37,9 @@ from constructs_triton import (
     ModelSource,
     ServingImage,
     TritonComponentEndpoint,
-    TritonEndpoint,
-    TritonEnsembleEndpoint,
     TritonImage,
     TritonInferenceComponent,
     TritonModelRepository,
-    TritonMultiModelEndpoint,
     TritonVpcEndpoints,
 )
 from constructs_triton.cdk import DeployTimeFunctions, acknowledge_nag_findings
@@ -78,11 +83,10 @@ class Endpoints(cdk.Stack):
         role.add_to_policy(iam.PolicyStatement(sid="LoadModels", actions=["s3:GetObject"], resources=["*"]))
 
     def add_guarded(self, repository: TritonModelRepository) -> None:
-        endpoint = TritonEnsembleEndpoint(
+        endpoint = add_ensemble(
             self,
+            repository,
             "Guarded",
-            model_repository=repository,
-            ensemble="pipeline",
             vpc=self.base.vpc,
             encryption_key=self.base.key,
             scaling_guard=True,
@@ -98,11 +102,10 @@ class Endpoints(cdk.Stack):
         )
 
     def add_adopted(self, repository: TritonModelRepository) -> None:
-        TritonEnsembleEndpoint(
+        add_ensemble(
             self,
+            repository,
             "Adopted",
-            model_repository=repository,
-            ensemble="pipeline",
             encryption_key=self.base.key,
             endpoint_name="old",
             adopt_existing=True,
@@ -111,26 +114,14 @@ class Endpoints(cdk.Stack):
         )
 
     def add_files(self, repository: TritonModelRepository) -> None:
-        TritonEndpoint(
-            self,
-            "FilesEndpoint",
-            model_repository=repository,
-            model="other",
-            compression_type=CompressionType.NONE,
-            async_inference=AsyncInferenceConfig(bucket=self.base.own_bucket),
-            **self.served,
-        )
+        queue = AsyncInferenceConfig(bucket=self.base.own_bucket)
+        kind = CompressionType.NONE
+        options = {"compression_type": kind, "async_inference": queue, **self.served}
+        add_endpoint(self, repository, "FilesEndpoint", model="other", **options)
 
     def add_many(self, repository: TritonModelRepository) -> None:
         retention = logs.RetentionDays.ONE_WEEK
-        TritonMultiModelEndpoint(
-            self,
-            "Many",
-            model_repository=repository,
-            endpoint_name="many",
-            log_retention=retention,
-            **self.served,
-        )
+        add_many(self, repository, "Many", endpoint_name="many", log_retention=retention, **self.served)
 
     def add_component(self, repository: TritonModelRepository) -> None:
         endpoint = TritonComponentEndpoint(

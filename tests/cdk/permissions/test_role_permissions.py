@@ -13,23 +13,25 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
-from cdk_apps import add_repository, make_app, make_stack, policies, resources, synthesize, write_model
+from cdk_apps import (
+    add_endpoint,
+    add_many,
+    add_repository,
+    make_app,
+    make_stack,
+    resources,
+    statement_list,
+    synthesize,
+    write_model,
+)
 from policy_statements import listed
 from stack_update import before_cleanup, lost_grants
 
-from constructs_triton import (
-    AsyncInferenceConfig,
-    CoreDump,
-    DataCapture,
-    InstanceType,
-    TritonEndpoint,
-    TritonMultiModelEndpoint,
-)
+from constructs_triton import AsyncInferenceConfig, CoreDump, DataCapture
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions
 from constructs_triton.cdk.permissions.statement_size import statement_length
 from constructs_triton_core.errors import InvalidValueError
 
-GPU = InstanceType.of("ml.g5.xlarge")
 # IAM user guide, "IAM and AWS STS quotas".
 INLINE_CHARACTERS, MANAGED_CHARACTERS, MANAGED_POLICIES = 10_240, 6_144, 10
 STACK = "S" * 100
@@ -101,14 +103,8 @@ def long_keys() -> cdk.DefaultStackSynthesizer:
 def large_stack(path: Path) -> cdk.Stack:
     stack = cdk.Stack(make_app(), STACK, synthesizer=long_keys())
     for index in range(12):
-        repository = add_repository(stack, path, f"Models{index}")
-        TritonMultiModelEndpoint(
-            stack,
-            f"Endpoint{index}",
-            model_repository=repository,
-            instance_type=GPU,
-            scaling_guard=True,
-        ).auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
+        endpoint = add_many(stack, path, f"Endpoint{index}", scaling_guard=True)
+        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
     return stack
 
 
@@ -124,9 +120,7 @@ def test_twelve_endpoints_and_repositories_stay_below_the_quotas(tmp_path: Path)
 
 def repository_template(path: Path) -> dict[str, Any]:
     stack = cdk.Stack(make_app(), "Test", synthesizer=long_keys())
-    TritonMultiModelEndpoint(
-        stack, "Endpoint", model_repository=add_repository(stack, path), instance_type=GPU
-    )
+    add_many(stack, path)
     return synthesize(stack)
 
 
@@ -165,12 +159,11 @@ def test_endpoint_whose_permissions_do_not_fit_leaves_nothing_behind(tmp_path: P
     stack = make_stack()
     repository = add_repository(stack, write_models(tmp_path, 1, "a"))
     shared = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
-    given: dict[str, Any] = {"model_repository": repository, "model": "model_0", "instance_type": GPU}
     for index in range(5):
-        TritonEndpoint(stack, f"Endpoint{index}", role=shared, **given)
+        add_endpoint(stack, repository, f"Endpoint{index}", model="model_0", role=shared)
     with pytest.raises(InvalidValueError, match="Endpoint5/ExecutionPolicy: a role can have 10"):
-        TritonEndpoint(stack, "Endpoint5", role=shared, **given)
-    TritonEndpoint(stack, "Endpoint5", **given)
+        add_endpoint(stack, repository, "Endpoint5", model="model_0", role=shared)
+    add_endpoint(stack, repository, "Endpoint5", model="model_0")
     assert len(resources(synthesize(stack), "AWS::SageMaker::Endpoint")) == 6
 
 
@@ -200,14 +193,8 @@ def test_estimated_length_is_not_below_the_real_one(tmp_path: Path) -> None:
 def captured_template(path: Path, bucket_name: str, prefix: str = "captured") -> dict[str, Any]:
     stack = make_stack()
     bucket = s3.Bucket(stack, "Captured", bucket_name=bucket_name)
-    TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(stack, path),
-        model="model_0",
-        instance_type=GPU,
-        data_capture=DataCapture(bucket=bucket, prefix=prefix),
-    )
+    capture = DataCapture(bucket=bucket, prefix=prefix)
+    add_endpoint(stack, path, model="model_0", data_capture=capture)
     return synthesize(stack)
 
 
@@ -239,18 +226,11 @@ def test_replaced_bucket_replaces_the_policy(tmp_path: Path) -> None:
 def test_uploads_in_parts_may_use_the_key(stack: cdk.Stack, tmp_path: Path) -> None:
     """Amazon S3 needs kms:Decrypt for an upload in parts, in addition to kms:GenerateDataKey."""
     bucket = s3.Bucket(stack, "Bucket", encryption=s3.BucketEncryption.KMS)
-    endpoint = TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(stack, write_models(tmp_path, 1, "a")),
-        model="model_0",
-        instance_type=GPU,
-        async_inference=AsyncInferenceConfig(bucket=bucket),
-        core_dump=CoreDump(bucket=bucket),
-    )
+    queue, dump = AsyncInferenceConfig(bucket=bucket), CoreDump(bucket=bucket)
+    endpoint = add_endpoint(stack, tmp_path, async_inference=queue, core_dump=dump)
     caller = iam.User(stack, "Caller")
     endpoint.grant_invoke_async(caller)
-    actions = [set(listed(each["Action"])) for each in all_statements(synthesize(stack))]
+    actions = [set(listed(each["Action"])) for each in statement_list(synthesize(stack))]
     writing = [each for each in actions if "kms:GenerateDataKey" in each]
     assert len(writing) == 3  # core dumps, responses and the caller's requests
     assert all("kms:Decrypt" in each for each in writing)
@@ -260,14 +240,6 @@ def test_uploads_in_parts_may_use_the_key(stack: cdk.Stack, tmp_path: Path) -> N
 def test_tagged_archives_can_be_copied(tmp_path: Path) -> None:
     """CopyObject copies tags, so S3 asks for the permissions to read and write them."""
     template = repository_template(write_models(tmp_path, 1, "a"))
-    found = {each.get("Sid"): listed(each["Action"]) for each in all_statements(template)}
+    found = {each.get("Sid"): listed(each["Action"]) for each in statement_list(template)}
     assert "s3:GetObjectTagging" in found["ReadArchives"]
     assert "s3:PutObjectTagging" in found["PlaceArchives"]
-
-
-def all_statements(template: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        statement
-        for policy in policies(template).values()
-        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
-    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from cdk_apps import (
+    add_endpoint,
+    add_many,
     add_repository,
     flat,
     make_stack,
@@ -23,18 +26,9 @@ from cdk_apps import (
     write_model,
 )
 
-from constructs_triton import (
-    InstanceType,
-    ModelSource,
-    TargetModelNaming,
-    TritonEndpoint,
-    TritonModelRepository,
-    TritonMultiModelEndpoint,
-)
+from constructs_triton import ModelSource, TargetModelNaming, TritonModelRepository
 from constructs_triton.cdk.repository.model_repository import contents_of
 from constructs_triton_core.errors import InvalidValueError
-
-CPU = InstanceType.of("ml.c6i.xlarge")
 
 
 def prefix_repository(stack: cdk.Stack, **properties: Any) -> TritonModelRepository:
@@ -57,7 +51,7 @@ def granted_to(template: dict[str, Any], role: str) -> str:
 def test_prefix_of_other_programs_is_served_without_a_function(stack: cdk.Stack) -> None:
     """The endpoint reads the prefix with its key, and nothing is copied at deployment."""
     repository = prefix_repository(stack)
-    TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=CPU)
+    add_many(stack, repository)
     template = synthesize(stack)
     container = only(template, "AWS::SageMaker::Model")["PrimaryContainer"]
     assert (container["Mode"], container["ModelDataUrl"]) == ("MultiModel", "s3://trained/team/models/")
@@ -117,7 +111,7 @@ def test_prefix_has_no_single_model(stack: cdk.Stack, tmp_path: Path) -> None:
     """A single-model endpoint and ``add_model`` raise errors that name another way."""
     repository = prefix_repository(stack)
     with pytest.raises(InvalidValueError, match=r"use TritonMultiModelEndpoint, or ModelSource\.from_bucket"):
-        TritonEndpoint(stack, "One", model_repository=repository, model="a", instance_type=CPU)
+        add_endpoint(stack, repository, model="a")
     with pytest.raises(InvalidValueError, match=r"operations\.ModelLibrary"):
         repository.add_model("a", ModelSource.from_directory(tmp_path))
 
@@ -129,13 +123,9 @@ def test_archive_that_a_grant_for_another_model_allows_is_refused(tmp_path: Path
     for naming, is_refused in ((TargetModelNaming.PLAIN, True), (TargetModelNaming.CONTENT, False)):
         stack = make_stack()
         repository = add_repository(stack, tmp_path, target_model_naming=naming)
-        if is_refused:
-            with pytest.raises(
-                InvalidValueError, match=r'"scorer-backbone.tar.gz" is also covered by grants'
-            ):
-                TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=CPU)
-        else:
-            TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=CPU)
+        message = r'"scorer-backbone.tar.gz" is also covered by grants'
+        with pytest.raises(InvalidValueError, match=message) if is_refused else nullcontext():
+            add_many(stack, repository)
 
 
 def test_grant_does_not_change_with_the_content(path: Path) -> None:
@@ -145,9 +135,7 @@ def test_grant_does_not_change_with_the_content(path: Path) -> None:
         with (path / "other/1/model.py").open("a") as file:
             file.write(change)
         stack = make_stack()
-        endpoint = TritonMultiModelEndpoint(
-            stack, "Many", model_repository=add_repository(stack, path), instance_type=CPU
-        )
+        endpoint = add_many(stack, path)
         endpoint.grant_invoke(make_role(stack), target_models=["other"])
         found.append(granted_to(synthesize(stack), "Role"))
     assert found[0] == found[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,16 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_s3 as s3
 from cdk_apps import (
+    add_endpoint,
+    add_ensemble,
+    add_many,
     add_repository,
     flat,
     make_app,
     make_stack,
     only,
+    only_variant,
+    primary_container,
     resources,
     statements,
     synthesize,
@@ -26,15 +32,7 @@ from cdk_apps import (
 )
 from stack_update import lost_grants
 
-from constructs_triton import (
-    CompressionType,
-    InstanceType,
-    ModelSource,
-    TritonEndpoint,
-    TritonEnsembleEndpoint,
-    TritonModelRepository,
-    TritonMultiModelEndpoint,
-)
+from constructs_triton import CompressionType, InstanceType, ModelSource, TritonModelRepository
 from constructs_triton.cdk.endpoint.served_models import SingleModel
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
 from constructs_triton_tools.local.server.unpacking import copy_files
@@ -43,7 +41,6 @@ from triton_model_check.model_repository import ModelRepository, pack
 from triton_model_check.model_repository.uncompressed import staging
 
 NONE, GZIP = CompressionType.NONE, CompressionType.GZIP
-INSTANCE_TYPE = InstanceType.of("ml.g5.xlarge")
 
 
 @pytest.fixture(autouse=True)
@@ -52,11 +49,7 @@ def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "LARGE_FILE_BYTES", 1_000)
 
 
-def add(stack: cdk.Stack, path: Path, id: str = "Endpoint", **props: Any) -> TritonEndpoint:
-    """An endpoint of one model; ``props`` are those of the endpoint."""
-    repository = add_repository(stack, path, f"{id}Models")
-    options = {"instance_type": INSTANCE_TYPE, "compression_type": NONE, **props}
-    return TritonEndpoint(stack, id, model_repository=repository, **options)
+add = partial(add_endpoint, model=None, compression_type=NONE)
 
 
 def write_files(path: Path, large: int = 1, small: int = 0) -> Path:
@@ -75,7 +68,7 @@ def test_model_data_are_a_prefix_of_the_content(stack: cdk.Stack, tmp_path: Path
     placed = only(template, "Custom::TritonModelFiles")
     folder = placed["DestinationPrefix"] + placed["DestinationFolder"]
     assert placed["DestinationPrefix"] == "models/files/net/"
-    container = only(template, "AWS::SageMaker::Model")["PrimaryContainer"]
+    container = primary_container(template)
     source = container["ModelDataSource"]["S3DataSource"]
     assert (source["CompressionType"], source["S3DataType"]) == ("None", "S3Prefix")
     assert flat(source["S3Uri"]).endswith(f">/{folder}")
@@ -126,10 +119,8 @@ def test_large_files_are_assets_by_their_content(tmp_path: Path) -> None:
     app.synth()
     assets = json.loads((tmp_path / "out" / "Test.assets.json").read_text())["files"].values()
     names = [Path(each["source"]["path"]) for each in assets]
-    assert sorted(each.suffix for each in names if each.suffix in (".modelfile", ".zip")) == [
-        *(".modelfile", ".modelfile"),
-        ".zip",
-    ]
+    suffixes = sorted(each.suffix for each in names if each.suffix in (".modelfile", ".zip"))
+    assert suffixes == [".modelfile", ".modelfile", ".zip"]
 
 
 @pytest.mark.parametrize("change", ["content", "files to archive", "archive to files"])
@@ -149,15 +140,12 @@ def test_update_takes_no_permission_away(tmp_path: Path, change: str) -> None:
 
 def test_prune_after_and_removal_policy_apply(stack: cdk.Stack, tmp_path: Path) -> None:
     """They have the same meaning as for archives, and the function gets the permissions for them."""
-    repository = add_repository(
-        stack,
-        write_files(tmp_path),
-        prune_after=cdk.Duration.days(2),
-        removal_policy=cdk.RemovalPolicy.DESTROY,
-    )
-    TritonEndpoint(
-        stack, "E", model_repository=repository, instance_type=INSTANCE_TYPE, compression_type=NONE
-    )
+    settings: dict[str, Any] = {
+        "prune_after": cdk.Duration.days(2),
+        "removal_policy": cdk.RemovalPolicy.DESTROY,
+    }
+    repository = add_repository(stack, write_files(tmp_path), **settings)
+    add(stack, repository)
     template = synthesize(stack)
     placed = only(template, "Custom::TritonModelFiles")
     assert (placed["PruneAfterSeconds"], placed["RemoveOnDelete"]) == (str(2 * 24 * 60 * 60), "true")
@@ -168,22 +156,8 @@ def test_two_endpoints_share_the_files(stack: cdk.Stack, tmp_path: Path) -> None
     """Endpoints of the same model have one resource that places it; an ensemble has one with its steps."""
     repository = add_repository(stack, write_repository(tmp_path), prefix="team/")
     for name in ("A", "B"):
-        TritonEndpoint(
-            stack,
-            name,
-            model_repository=repository,
-            model="scale",
-            instance_type=INSTANCE_TYPE,
-            compression_type=NONE,
-        )
-    TritonEnsembleEndpoint(
-        stack,
-        "C",
-        model_repository=repository,
-        ensemble="pipeline",
-        instance_type=INSTANCE_TYPE,
-        compression_type=NONE,
-    )
+        add(stack, repository, name, model="scale")
+    add_ensemble(stack, repository, "C", compression_type=NONE)
     template = synthesize(stack)
     placed = resources(template, "Custom::TritonModelFiles").values()
     assert sorted(each["Properties"]["DestinationPrefix"] for each in placed) == [
@@ -261,44 +235,23 @@ def test_sources_that_cannot_be_changed(tmp_path: Path, source: Any, kind: Any, 
     stack = make_stack()
     repository = TritonModelRepository(stack, "Models", source=source(stack, tmp_path))
     with pytest.raises(InvalidValueError, match=words):
-        TritonEndpoint(
-            stack,
-            "Endpoint",
-            model_repository=repository,
-            model="net",
-            instance_type=INSTANCE_TYPE,
-            compression_type=kind,
-        )
+        add(stack, repository, model="net", compression_type=kind)
     assert stack.node.try_find_child("Endpoint") is None
 
 
 def test_matching_compression_types_of_sources_in_s3_are_accepted(stack: cdk.Stack, tmp_path: Path) -> None:
     """A prefix is NONE and an archive is GZIP, so saying so changes nothing."""
-    for number, (source, kind) in enumerate(
-        [
-            (ModelSource.from_s3_prefix(given_bucket(stack), "llm/"), NONE),
-            (packed(tmp_path), GZIP),
-        ]
-    ):
-        repository = TritonModelRepository(stack, f"Models{number}", source=source)
-        TritonEndpoint(
-            stack,
-            f"Endpoint{number}",
-            model_repository=repository,
-            model="net",
-            instance_type=INSTANCE_TYPE,
-            compression_type=kind,
-        )
+    prefix = ModelSource.from_s3_prefix(given_bucket(stack), "llm/")
+    for source, kind in ((prefix, NONE), (packed(tmp_path), GZIP)):
+        repository = TritonModelRepository(stack, f"{kind.name}Models", source=source)
+        add(stack, repository, kind.name, model="net", compression_type=kind)
     assert resources(synthesize(stack), "Custom::TritonModelFiles") == {}
 
 
 def test_multi_model_endpoint_needs_archives(stack: cdk.Stack, tmp_path: Path) -> None:
     """The message says what to use instead."""
-    repository = add_repository(stack, write_files(tmp_path))
     with pytest.raises(InvalidValueError, match="compression_type: not supported on multi-model endpoints"):
-        TritonMultiModelEndpoint(
-            stack, "Many", model_repository=repository, instance_type=INSTANCE_TYPE, compression_type=NONE
-        )
+        add_many(stack, write_files(tmp_path), compression_type=NONE)
 
 
 def test_repository_in_another_region_is_refused(tmp_path: Path) -> None:
@@ -310,9 +263,7 @@ def test_repository_in_another_region_is_refused(tmp_path: Path) -> None:
     )
     repository = add_repository(first, write_files(tmp_path))
     with pytest.raises(InvalidValueError, match=r"endpoint with CompressionType\.NONE, aws://.*us-east-1"):
-        TritonEndpoint(
-            second, "E", model_repository=repository, instance_type=INSTANCE_TYPE, compression_type=NONE
-        )
+        add(second, repository)
 
 
 def test_given_bucket_in_another_region_is_refused() -> None:
@@ -358,6 +309,6 @@ def test_volume_has_room_for_the_files_once(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(staging._Staging, "run", lambda self: replace(run(self), size_bytes=size))
     stack = make_stack()
     add(stack, write_files(tmp_path), instance_type=InstanceType.of("ml.m5.xlarge"))
-    (variant,) = only(synthesize(stack), "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
+    variant = only_variant(synthesize(stack))
     assert variant["VolumeSizeInGB"] == 45
     assert variant["ModelDataDownloadTimeoutInSeconds"] == 60 * (10 + size // (3 * 10**9))

@@ -7,10 +7,20 @@ from pathlib import Path
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_kms as kms
-from cdk_apps import add_repository, flat, make_app, resources, statements, synthesize, warnings
+from cdk_apps import (
+    add_endpoint,
+    add_many,
+    add_repository,
+    flat,
+    make_app,
+    resources,
+    statements,
+    synthesize,
+    warnings,
+)
 from cdk_apps import write_repository as write
 
-from constructs_triton import CompressionType, InstanceType, TritonEndpoint, TritonMultiModelEndpoint
+from constructs_triton import CompressionType
 from constructs_triton_core.errors import InvalidValueError
 
 KEY_ARN = "arn:aws:kms:us-east-1:123456789012:key/"
@@ -25,9 +35,7 @@ def test_roles_may_decrypt_with_previous_keys(tmp_path: Path) -> None:
     repository = add_repository(
         stack, write(tmp_path / "models"), encryption_key=new, previous_encryption_keys=[old]
     )
-    TritonMultiModelEndpoint(
-        stack, "Endpoint", model_repository=repository, instance_type=InstanceType.of("ml.g5.xlarge")
-    )
+    add_many(stack, repository)
     template = synthesize(stack)
     ((_, sync),) = resources(template, "Custom::TritonModelSync").items()
     assert sync["Properties"]["EncryptionKey"] == NEW
@@ -44,12 +52,7 @@ def test_repository_with_pruning_refuses_endpoints_of_other_stacks(tmp_path: Pat
         cdk.Stack(app, "Vision"), write(tmp_path / "models"), prune_after=cdk.Duration.days(30)
     )
     with pytest.raises(InvalidValueError, match=r"prune_after of .* deletes models when the stack"):
-        TritonMultiModelEndpoint(
-            cdk.Stack(app, "Other"),
-            "Endpoint",
-            model_repository=repository,
-            instance_type=InstanceType.of("ml.g5.xlarge"),
-        )
+        add_many(cdk.Stack(app, "Other"), repository)
 
 
 @pytest.mark.parametrize("compression_type", [CompressionType.GZIP, CompressionType.NONE])
@@ -58,16 +61,8 @@ def test_key_of_a_bucket_that_nothing_uses_is_a_warning(
 ) -> None:
     """An archive stays in the CDK's asset bucket; files, as the hint advises, are copied to the bucket."""
     stack = cdk.Stack(make_app(tmp_path / "cdk.out"), "Vision")
-    TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(
-            stack, write(tmp_path / "models"), encryption_key=kms.Key(stack, "Key")
-        ),
-        model="other",
-        instance_type=InstanceType.of("ml.g5.xlarge"),
-        compression_type=compression_type,
-    )
+    repository = add_repository(stack, write(tmp_path / "models"), encryption_key=kms.Key(stack, "Key"))
+    add_endpoint(stack, repository, model="other", compression_type=compression_type)
     synthesize(stack)
     found = [each for each in warnings(stack) if "constructs-triton:repository-key-unused" in each]
     assert len(found) == (compression_type is CompressionType.GZIP)

@@ -10,22 +10,13 @@ import aws_cdk as cdk
 import numpy as np
 import onnx
 import pytest
-from cdk_apps import make_app, only, synthesize, write_model
+from cdk_apps import add_endpoint, add_many, make_app, only, synthesize, write_model
 from check_examples.onnx_models import relu
 
-from constructs_triton import (
-    InstanceType,
-    ModelSource,
-    RepositoryCheck,
-    TritonEndpoint,
-    TritonModelRepository,
-    TritonMultiModelEndpoint,
-)
+from constructs_triton import ModelSource, RepositoryCheck, TritonModelRepository
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from triton_model_check.model_config import ModelConfig, ModelInstanceGroup
 from triton_model_check.model_repository import ModelRepository, pack
-
-GPU = InstanceType.of("ml.g5.xlarge")
 
 
 @pytest.fixture
@@ -38,12 +29,7 @@ def model_file(tmp_path: Path) -> Path:
 def serve(source: ModelSource, outdir: Path, **props: Any) -> tuple[dict[str, Any], Path]:
     """Synthesize an endpoint in one statement; return the template and the archive."""
     stack = cdk.Stack(make_app(outdir), "Test")
-    TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=TritonModelRepository(stack, "Models", source=source, **props),
-        instance_type=GPU,
-    )
+    add_endpoint(stack, TritonModelRepository(stack, "Models", source=source, **props), model=None)
     template = synthesize(stack)
     (archive,) = outdir.glob("*.tar.gz")
     return template, archive
@@ -130,7 +116,7 @@ def test_models_of_files_share_a_multi_model_endpoint(model_file: Path) -> None:
     repository = TritonModelRepository(stack, "Models")
     for name in ("a", "b"):
         repository.add_model(name, ModelSource.from_model_file(model_file, name=name))
-    TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=GPU)
+    add_many(stack, repository)
     assert sorted(repository.target_models) == ["a", "b"]
 
 
@@ -139,12 +125,7 @@ def test_model_is_required_unless_there_is_one(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_model(tmp_path / "models", name)
     stack = cdk.Stack(make_app(), "Test")
-    repository = TritonModelRepository(
-        stack, "Models", source=ModelSource.from_directory(tmp_path / "models")
-    )
     with pytest.raises(InvalidValueError, match='exactly one model, got "a" and "b"; set model'):
-        TritonEndpoint(stack, "Endpoint", model_repository=repository, instance_type=GPU)
+        add_endpoint(stack, tmp_path / "models", model=None)
     with pytest.raises(InvalidValueError, match="got no names that are known at synth; set model"):
-        TritonEndpoint(
-            stack, "Endpoint", model_repository=TritonModelRepository(stack, "None"), instance_type=GPU
-        )
+        add_endpoint(stack, TritonModelRepository(stack, "None"), model=None)

@@ -15,6 +15,8 @@ from aws_cdk import Annotations, RemovalPolicy
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from cdk_apps import (
+    add_endpoint,
+    add_many,
     add_repository,
     archive_key,
     archived_models,
@@ -22,25 +24,18 @@ from cdk_apps import (
     make_app,
     make_stack,
     only,
-    policies,
+    primary_container,
     resources,
     statements,
     synthesize,
+    warnings,
     write_model,
 )
 from constructs import Construct
 
-from constructs_triton import (
-    InstanceType,
-    ModelSource,
-    TargetModelNaming,
-    TritonEndpoint,
-    TritonModelRepository,
-    TritonMultiModelEndpoint,
-)
+from constructs_triton import TargetModelNaming, TritonModelRepository
 from constructs_triton.cdk.repository.model_repository import contents_of
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
-from constructs_triton_functions import PYTHON_VERSION
 
 
 def test_all_errors_at_once_and_nothing_is_added(stack: cdk.Stack, path: Path) -> None:
@@ -67,17 +62,6 @@ def test_models_are_those_of_the_folder(path: Path) -> None:
     repository = add_repository(make_stack(), path)
     assert list(repository.models.models) == ["other", "pipeline", "scale", "shift"]
     assert repository.models.model("pipeline").is_ensemble
-
-
-def test_models_in_s3_cannot_be_read(stack: cdk.Stack) -> None:
-    """Without a folder, or for an archive in a bucket, ``models`` raises an error that names the source."""
-    empty = TritonModelRepository(stack, "Empty")
-    with pytest.raises(InvalidValueError, match=r"^Test/Empty: .* got no source"):
-        _ = empty.models
-    bucket = s3.Bucket.from_bucket_name(stack, "Bucket", "archives")
-    stored = TritonModelRepository(stack, "Stored", source=ModelSource.from_bucket(bucket, "a.tar.gz"))
-    with pytest.raises(InvalidValueError, match=r"got the archive a\.tar\.gz"):
-        _ = stored.models
 
 
 def test_plain_target_models_warn(path: Path) -> None:
@@ -157,20 +141,13 @@ def test_archives_are_assets_of_the_given_synthesizer(
     root = stacks[0].node.root
     assert isinstance(root, cdk.App)
     for stack in stacks:
-        TritonEndpoint(
-            stack,
-            "Endpoint",
-            model_repository=add_repository(stack, path),
-            model="other",
-            instance_type=InstanceType.of("ml.g4dn.xlarge"),
-        )
+        add_endpoint(stack, path, model="other")
         late = cdk.Stack(root, f"Late{stack.node.id}", synthesizer=stack.synthesizer)
         cdk.CfnWaitConditionHandle(late, "Handle")
     assembly = root.synth()
     for stack in stacks:
         template = assembly.get_stack_by_name(stack.stack_name).template
-        (model,) = resources(template, "AWS::SageMaker::Model").values()
-        url = flat(model["Properties"]["PrimaryContainer"]["ModelDataUrl"])
+        url = flat(primary_container(template)["ModelDataUrl"])
         assert "cdk-own-assets-" in url
         files = json.loads((tmp_path / f"cdk.out/{stack.node.id}.assets.json").read_text())["files"]
         keys = {each["objectKey"] for file in files.values() for each in file["destinations"].values()}
@@ -196,31 +173,10 @@ def test_key_depends_on_content_alone(path: Path, tmp_path: Path) -> None:
     assert archive_key(add_repository(make_stack(), tmp_path / "copy"), "other") != first
 
 
-def test_unknown_model_is_named(path: Path) -> None:
-    """The error suggests the right name."""
-    with pytest.raises(InvalidValueError, match=r'pipelin.*did you mean "pipeline"'):
-        archive_key(add_repository(make_stack(), path), "pipelin")
-
-
-def test_bucket_is_private_and_retained(stack: cdk.Stack, path: Path) -> None:
-    """The bucket is encrypted, private, TLS only, and retained when its stack is deleted."""
-    assert add_repository(stack, path).bucket.bucket_name
-    template = synthesize(stack)
-    ((_, bucket),) = resources(template, "AWS::S3::Bucket").items()
-    assert bucket["DeletionPolicy"] == "Retain"
-    assert set(bucket["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}
-    assert "BucketEncryption" in bucket["Properties"]
-    (deny,) = only(template, "AWS::S3::BucketPolicy")["PolicyDocument"]["Statement"]
-    assert (deny["Effect"], deny["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
-
-
 def make_multi_model(path: Path, **props: Callable[[cdk.Stack], object]) -> cdk.Stack:
     stack = make_stack()
     given: dict[str, Any] = {key: make(stack) for key, make in props.items()}
-    repository = add_repository(stack, path, **given)
-    TritonMultiModelEndpoint(
-        stack, "Endpoint", model_repository=repository, instance_type=InstanceType.of("ml.g4dn.xlarge")
-    )
+    add_many(stack, add_repository(stack, path, **given))
     return stack
 
 
@@ -273,43 +229,11 @@ def test_sync_has_least_privilege(path: Path) -> None:
     assert statements(template)["ContinueItself"]["Resource"] == {"Fn::GetAtt": [function, "Arn"]}
 
 
-def test_sync_waits_for_all_its_permissions(path: Path) -> None:
-    """The custom resource depends on the policies that it needs, and the function on none of them."""
-    template = synthesize(make_multi_model(path))
-    named = {
-        statement["Sid"]: name
-        for name, policy in policies(template).items()
-        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
-        if "Sid" in statement
-    }
-    (sync,) = resources(template, "Custom::TritonModelSync").values()
-    assert {named["PlaceArchives"], named["ContinueItself"]} <= set(sync["DependsOn"])
-    (function,) = resources(template, "AWS::Lambda::Function").values()
-    assert not {named["PlaceArchives"], named["ContinueItself"]} & set(function["DependsOn"])
-
-
 def test_pruning_is_optional(path: Path) -> None:
-    """Deleting unused archives needs a retention of at least a day, and adds a permission."""
+    """Deleting unused archives adds a permission."""
     template = synthesize(make_multi_model(path, prune_after=lambda _: cdk.Duration.days(7)))
     assert only(template, "Custom::TritonModelSync")["PruneAfterSeconds"] == "604800"
     assert flat(statements(template)["PruneArchives"]["Resource"]).endswith("/models/*")
-    with pytest.raises(InvalidValueError, match="prune_after: must be at least 1 day, got 3600 seconds"):
-        add_repository(make_stack(), path, prune_after=cdk.Duration.hours(1))
-    with pytest.raises(InvalidValueError, match=r"prune_after: must be a whole number of seconds, got 0\.5"):
-        add_repository(make_stack(), path, prune_after=cdk.Duration.millis(500))
-    with pytest.raises(InvalidValueError, match='prefix: must be of type str, got None; write "models/"'):
-        add_repository(make_stack(), path, prefix=None)
-    with pytest.raises(InvalidValueError, match="removal_policy: buckets have no snapshots, got SNAPSHOT"):
-        add_repository(make_stack(), path, removal_policy=cdk.RemovalPolicy.SNAPSHOT)
-    with pytest.raises(InvalidValueError, match="got RETAIN_ON_UPDATE_OR_DELETE; use RETAIN or DESTROY"):
-        add_repository(make_stack(), path, removal_policy=cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE)
-
-
-def test_sync_function_has_the_fixed_python(path: Path) -> None:
-    """The runtime does not depend on the CDK's release, and the log group has a retention."""
-    template = synthesize(make_multi_model(path))
-    assert only(template, "AWS::Lambda::Function")["Runtime"] == f"python{PYTHON_VERSION}"
-    assert only(template, "AWS::Logs::LogGroup")["RetentionInDays"] == 30
 
 
 def test_function_asset_contains_only_its_modules(path: Path, tmp_path: Path) -> None:
@@ -321,24 +245,11 @@ def test_function_asset_contains_only_its_modules(path: Path, tmp_path: Path) ->
     app.synth()
     (asset,) = (tmp_path / "cdk.out").glob("asset.*")
     names = {str(file.relative_to(asset)) for file in asset.rglob("*") if file.is_file()}
-    all_share = ("__init__", "continuation", "endpoint_state", "response", "retries", "scaling", "variants")
+    all_share = ("__init__", "continuation", "endpoint_state", "response", "retries", "scaling")
     shared = {f"constructs_triton_functions/{module}.py" for module in all_share}
-    modules = (
-        *(
-            "__init__",
-            "handler",
-            "content",
-            "encryption",
-            "index",
-            "manifest",
-            "next_step",
-            "placement",
-            "properties",
-            "pruning",
-        ),
-        "file_placement",
-    )
-    assert names == shared | {f"constructs_triton_functions/model_sync/{module}.py" for module in modules}
+    modules = "__init__ handler content encryption index manifest placement properties pruning file_placement"
+    own = {f"constructs_triton_functions/model_sync/{module}.py" for module in modules.split()}
+    assert names == shared | own
 
 
 def test_given_bucket_is_used(path: Path) -> None:
@@ -383,13 +294,7 @@ def test_key_of_the_asset_bucket_may_be_used_by_its_readers(path: Path) -> None:
     stack = make_multi_model(path, asset_encryption_key=asset_key)
     repository = stack.node.find_child("Models")
     assert isinstance(repository, TritonModelRepository)
-    TritonEndpoint(
-        stack,
-        "One",
-        model_repository=repository,
-        model="other",
-        instance_type=InstanceType.of("ml.g4dn.xlarge"),
-    )
+    add_endpoint(stack, repository, "One", model="other")
     template = synthesize(stack)
     granted = statements(template)
     for sid in ("DecryptArchives", "DecryptModel"):
@@ -409,17 +314,37 @@ def test_deleted_bucket_is_emptied_first(path: Path) -> None:
     assert flat(statements(gone)["RemoveArchives"]["Resource"]).endswith("/models/*")
 
 
-@pytest.mark.parametrize("prefix", ["", "models", "/models/"])
-def test_prefix_must_end_with_a_slash(path: Path, prefix: str) -> None:
-    """SageMaker appends the target model to the prefix without a separator."""
-    with pytest.raises(InvalidValueError, match="prefix: must end with"):
-        add_repository(make_stack(), path, prefix=prefix)
+@pytest.mark.parametrize(
+    ("props", "message"),
+    [
+        ({"prefix": ""}, "prefix: must end with"),
+        ({"prefix": "models"}, "prefix: must end with"),
+        ({"prefix": "/models/"}, "prefix: must end with"),
+        ({"prefix": None}, 'prefix: must be of type str, got None; write "models/"'),
+        ({"prune_after": cdk.Duration.hours(1)}, "prune_after: must be at least 1 day, got 3600 seconds"),
+        (
+            {"prune_after": cdk.Duration.millis(500)},
+            r"prune_after: must be a whole number of seconds, got 0\.5",
+        ),
+        (
+            {"removal_policy": RemovalPolicy.SNAPSHOT},
+            "removal_policy: buckets have no snapshots, got SNAPSHOT",
+        ),
+        (
+            {"removal_policy": RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE},
+            "got RETAIN_ON_UPDATE_OR_DELETE; use RETAIN or DESTROY",
+        ),
+    ],
+)
+def test_repository_refuses(path: Path, props: dict[str, Any], message: str) -> None:
+    """A prefix that SageMaker could not append to, a short retention, and what no bucket has, are errors."""
+    with pytest.raises(InvalidValueError, match=message):
+        add_repository(make_stack(), path, **props)
 
 
 def acknowledgeable(construct: Construct) -> set[str]:
     """Return the IDs of the warnings of a construct."""
-    warnings = [str(entry.data) for entry in construct.node.metadata if entry.type == "aws:cdk:warning"]
-    return {warning.rsplit("[ack: ", 1)[1].rstrip("]") for warning in warnings}
+    return {warning.rsplit("[ack: ", 1)[1].rstrip("]") for warning in warnings(construct)}
 
 
 def test_warning_can_be_acknowledged(stack: cdk.Stack, path: Path) -> None:
@@ -427,9 +352,7 @@ def test_warning_can_be_acknowledged(stack: cdk.Stack, path: Path) -> None:
     config = (path / "other" / "config.pbtxt").read_text()
     (path / "other" / "config.pbtxt").write_text(config + 'output { name: "y" data_type: TYPE_FP32 dims: 4 }')
     repository = add_repository(stack, path)
-    warnings = [str(entry.data) for entry in repository.node.metadata if entry.type == "aws:cdk:warning"]
-    assert warnings
-    code = warnings[0].rsplit("[ack: ", 1)[1].rstrip("]")
+    (code,) = acknowledgeable(repository)
     assert code.startswith("constructs-triton:")
     Annotations.of(repository).acknowledge_warning(code)
-    assert [entry for entry in repository.node.metadata if entry.type == "aws:cdk:warning"] == []
+    assert acknowledgeable(repository) == set()

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import tarfile
+from functools import partial
 from pathlib import Path
 
 import aws_cdk as cdk
 import pytest
 from aws_cdk.assertions import Annotations, Match
-from cdk_apps import make_stack, resources, synthesize, write_model
+from cdk_apps import add_endpoint, add_many, make_stack, resources, synthesize, write_model
 from check_examples.repositories import ENVIRONMENT
 from handmade_wheels import write_wheels
 
-from constructs_triton import (
-    CompressionType,
-    InstanceType,
-    ModelSource,
-    TritonEndpoint,
-    TritonImage,
-    TritonModelRepository,
-    TritonMultiModelEndpoint,
-)
+from constructs_triton import CompressionType, InstanceType, ModelSource, TritonImage, TritonModelRepository
 from constructs_triton.cdk.repository.downloads import environment_bytes
 from constructs_triton.cli import main
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
@@ -31,6 +24,7 @@ from triton_model_check.model_repository import ModelRepository, ModelRepository
 from triton_model_check.model_repository.temporary_folders import scratch_directory
 
 MACHINE = InstanceType.of("ml.m5.xlarge")
+serve_first = partial(add_endpoint, model="first", instance_type=MACHINE)
 
 
 @pytest.fixture
@@ -75,15 +69,11 @@ def test_each_archive_of_a_multi_model_endpoint_has_a_copy(
     digests = []
     for _ in range(2):
         stack = make_stack()
-        TritonMultiModelEndpoint(
-            stack, "Many", model_repository=repository(stack, models, environment), instance_type=MACHINE
-        )
+        add_many(stack, repository(stack, models, environment), instance_type=MACHINE)
         synthesize(stack)
         found = archives(stack)
-        assert {name: f"{name}/env.tar" in names for name, names in found.items()} == {
-            "first": True,
-            "second": True,
-        }
+        has_copy = {name: f"{name}/env.tar" in names for name, names in found.items()}
+        assert has_copy == {"first": True, "second": True}
         digests.append(sorted(path.name for path in Path(cdk.Stage.of(stack).outdir).glob("*.tar.gz")))  # type: ignore[union-attr]
     assert digests[0] == digests[1]
 
@@ -91,14 +81,7 @@ def test_each_archive_of_a_multi_model_endpoint_has_a_copy(
 def test_uncompressed_models_have_one_file(models: Path, environment: PythonEnvironment) -> None:
     """With CompressionType.NONE the environment is one object too, since a folder would lose its modes."""
     stack = make_stack()
-    TritonEndpoint(
-        stack,
-        "One",
-        model_repository=repository(stack, models, environment),
-        model="first",
-        compression_type=CompressionType.NONE,
-        instance_type=MACHINE,
-    )
+    serve_first(stack, repository(stack, models, environment), compression_type=CompressionType.NONE)
     synthesize(stack)
     directory = Path(cdk.Stage.of(stack).outdir)  # type: ignore[union-attr]
     assert any("first/env.tar" in path.read_text() for path in directory.glob("*.json"))
@@ -110,15 +93,8 @@ def test_warnings_depend_on_the_endpoint(stack: cdk.Stack, models: Path) -> None
     config.write_text(config.read_text() + ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/env")
     (models / "first" / "env" / "bin").mkdir(parents=True)
     (models / "first" / "env" / "bin" / "activate").touch()
-    TritonEndpoint(
-        stack,
-        "One",
-        model_repository=TritonModelRepository(stack, "Models", source=ModelSource.from_directory(models)),
-        model="first",
-        compression_type=CompressionType.NONE,
-        environment={"PYTHONPATH": "/opt/packages"},
-        instance_type=MACHINE,
-    )
+    path = {"PYTHONPATH": "/opt/packages"}
+    serve_first(stack, models, compression_type=CompressionType.NONE, environment=path)
     for text in ("loses its execute bit in S3", 'come before the environment, got "/opt/packages"'):
         Annotations.from_stack(stack).has_warning("*", Match.string_like_regexp(f".*{text}.*"))
 
@@ -146,7 +122,7 @@ def test_a_builder_takes_environments(stack: cdk.Stack, environment: PythonEnvir
     builder = ModelRepositoryBuilder().add_model(config, code)
     source = ModelSource.from_builder(builder, python_environments={"m": environment})
     models = TritonModelRepository(stack, "Models", source=source)
-    TritonEndpoint(stack, "One", model_repository=models, model="m", instance_type=MACHINE)
+    add_endpoint(stack, models, model="m", instance_type=MACHINE)
     assert len(resources(synthesize(stack), "AWS::SageMaker::Endpoint")) == 1
     assert "m/env.tar" in archives(stack)["m"]
 
@@ -183,14 +159,7 @@ def test_an_image_with_another_python_is_refused(models: Path, environment: Pyth
     stack = make_stack()
     models_construct = repository(stack, models, environment)
     with pytest.raises(RepositoryError, match=r"environment has Python 3\.12, the image has Python 3\.10.*"):
-        TritonEndpoint(
-            stack,
-            "Old",
-            model_repository=models_construct,
-            model="first",
-            image=TritonImage.dlc("24.09"),
-            instance_type=MACHINE,
-        )
+        serve_first(stack, models_construct, image=TritonImage.dlc("24.09"))
 
 
 def test_app_reads_the_file_of_the_commands(
@@ -198,13 +167,7 @@ def test_app_reads_the_file_of_the_commands(
 ) -> None:
     """``triton-models.toml`` gives the archive of the same argument in code; another value is an error."""
     given = make_stack()
-    TritonEndpoint(
-        given,
-        "E",
-        model_repository=repository(given, models, environment),
-        model="first",
-        instance_type=MACHINE,
-    )
+    serve_first(given, repository(given, models, environment))
     synthesize(given)
     (models / "wheels").symlink_to(tmp_path / "wheels")
     (models / "requirements.txt").write_text((tmp_path / "requirements.txt").read_text())
@@ -219,6 +182,6 @@ def test_app_reads_the_file_of_the_commands(
     ):
         source = ModelSource.from_directory(models, python_environments=own)
         both = TritonModelRepository(stack, "Models", source=source)
-        TritonEndpoint(stack, "E", model_repository=both, model="first", instance_type=MACHINE)
+        serve_first(stack, both)
         synthesize(stack)
         assert archives(stack) == archives(given)

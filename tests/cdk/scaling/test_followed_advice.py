@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_s3 as s3
-from cdk_apps import ENVIRONMENT, add_repository
+from cdk_apps import ENVIRONMENT, add_endpoint
 
-from constructs_triton import AsyncInferenceConfig, InstanceType, TritonEndpoint
+from constructs_triton import AsyncInferenceConfig, InstanceType
 from constructs_triton.testing import rehearse
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.failures import fix_of
@@ -27,15 +28,10 @@ def version(
     """An endpoint of this size, which scales to zero if it is asynchronous."""
     stack = cdk.Stack(cdk.App(), "Batch", env=ENVIRONMENT)
     queue = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Queue")) if is_async else None
-    endpoint = TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(stack, path),
-        model="other",
-        endpoint_name="batch",
-        instance_type=InstanceType.of(f"ml.c6i.{size}"),
-        async_inference=queue,
-        scaling_guard=has_guard,
+    machine = InstanceType.of(f"ml.c6i.{size}")
+    options: dict[str, Any] = {"async_inference": queue, "scaling_guard": has_guard}
+    endpoint = add_endpoint(
+        stack, path, model="other", endpoint_name="batch", instance_type=machine, **options
     )
     if not is_scaled:
         endpoint.retain_instance_counts()

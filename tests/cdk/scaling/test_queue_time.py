@@ -9,16 +9,9 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk.assertions import Annotations, Match
-from cdk_apps import add_repository, make_stack, resources, synthesize, write_model
-from syrupy.assertion import SnapshotAssertion
+from cdk_apps import add_endpoint, add_ensemble, make_stack, resources, synthesize, write_model
 
-from constructs_triton import (
-    InstanceType,
-    TritonEndpoint,
-    TritonEnsembleEndpoint,
-    TritonScalableInstanceCount,
-)
-from constructs_triton.testing import TritonTemplateExtension, stable_template
+from constructs_triton import InstanceType, TritonScalableInstanceCount
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning import Fleet, Traffic, simulate
 from constructs_triton_tools.planning.scaling import Scaling, TargetTracking
@@ -29,14 +22,7 @@ POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
 
 
 def scaled(stack: cdk.Stack, path: Path, **props: Any) -> TritonScalableInstanceCount:
-    endpoint = TritonEnsembleEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(stack, path),
-        ensemble="pipeline",
-        instance_type=CPU,
-        **{"container_metrics": True, **props},
-    )
+    endpoint = add_ensemble(stack, path, **{"instance_type": CPU, "container_metrics": True, **props})
     return endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=20)
 
 
@@ -72,28 +58,10 @@ def test_policy_only_adds_instances_and_at_most_doubles_them(stack: cdk.Stack, p
     assert dimensions == {"Endpoint": "Test/Endpoint", "Variant": "AllTraffic", "Model": "scale"}
 
 
-def test_template_is_as_recorded(stack: cdk.Stack, path: Path, snapshot: SnapshotAssertion) -> None:
-    """The container that publishes, its scaling target and both policies are as recorded."""
-    count = scaled(stack, path)
-    count.scale_on_concurrent_requests("Load", target_concurrent_requests=4)
-    count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=WAIT)
-    shown = ("AWS::SageMaker::Model", "AWS::ApplicationAutoScaling::")
-    found = stable_template(stack)["Resources"]
-    assert {name: each for name, each in found.items() if each["Type"].startswith(shown)} == snapshot(
-        extension_class=TritonTemplateExtension
-    )
-
-
 def test_only_model_with_a_queue_is_the_default(stack: cdk.Stack, tmp_path: Path) -> None:
     """An endpoint of one model needs no name."""
     write_model(tmp_path, "m")
-    endpoint = TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(stack, tmp_path),
-        instance_type=CPU,
-        container_metrics=True,
-    )
+    endpoint = add_endpoint(stack, tmp_path, model=None, container_metrics=True)
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
     count.scale_out_on_queue_time("Queue", target_queue_time=WAIT)
     (query, *_) = configuration(stack)["CustomizedMetricSpecification"]["Metrics"]

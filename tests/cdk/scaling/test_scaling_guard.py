@@ -12,9 +12,9 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_s3 as s3
 from aws_cdk.assertions import Annotations, Match
-from cdk_apps import add_endpoint, add_repository, flat, make_stack, statements, synthesize, write_model
+from cdk_apps import add_endpoint, flat, make_stack, resources, statements, synthesize
 
-from constructs_triton import AsyncInferenceConfig, InstanceType, TritonEndpoint
+from constructs_triton import AsyncInferenceConfig
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
 from constructs_triton.testing import assert_scales
 from constructs_triton_core.errors import InvalidValueError
@@ -25,37 +25,8 @@ NATIVE = "AWS::ApplicationAutoScaling::"
 
 def by_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
     """The only resource of a type, with its logical id."""
-    ((name, resource),) = [
-        (name, each) for name, each in template["Resources"].items() if each["Type"] == kind
-    ]
+    ((name, resource),) = resources(template, kind).items()
     return {"LogicalId": name, **resource}
-
-
-def test_guard_comes_before_the_endpoint_and_registration_after_it(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The sweeper comes first, then the gate, then the endpoint, then its targets and policies."""
-    endpoint = add_endpoint(stack, tmp_path, scaling_guard=True)
-    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
-    count.scale_on_gpu_utilization("Gpu")
-    template = synthesize(stack)
-    created, sweeper, gate = (
-        by_type(template, kind)
-        for kind in ("AWS::SageMaker::Endpoint", "Custom::TritonScalingSweeper", "Custom::TritonScalingGate")
-    )
-    assert gate["LogicalId"] in created["DependsOn"]
-    assert gate["Properties"]["SweeperId"] == {"Ref": sweeper["LogicalId"]}
-    for each in (sweeper, gate):
-        assert each["Properties"]["EndpointLogicalId"] == created["LogicalId"]
-        assert each["Properties"]["InstanceTypes"] == {"AllTraffic": "ml.g5.xlarge"}
-    target, policy = (
-        by_type(template, kind) for kind in ("Custom::TritonScalableTarget", "Custom::TritonScalingPolicy")
-    )
-    for each in (target, policy):
-        assert each["Properties"]["InstanceType"] == "ml.g5.xlarge"
-        assert each["Properties"]["ServiceTimeout"] == gate["Properties"]["ServiceTimeout"]
-        assert each["Properties"]["ServiceToken"] == gate["Properties"]["ServiceToken"]
-    assert "RoleARN" not in target["Properties"]
-    assert policy["Properties"]["ScalingTargetId"] == {"Ref": target["LogicalId"]}
-    assert not [each for each in template["Resources"].values() if each["Type"].startswith(NATIVE)]
 
 
 def test_without_the_guard_there_is_no_function(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -85,24 +56,6 @@ def test_guarded_scaling_is_asserted_and_simulated_as_any_other(tmp_path: Path) 
     without, guarded = read
     assert guarded == without
     assert (len(guarded.policies), len(guarded.schedules)) == (1, 1)
-
-
-def test_only_variants_of_endpoints_can_be_deregistered(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Each change to Application Auto Scaling is bound to SageMaker's namespace and dimension."""
-    add_endpoint(stack, tmp_path, scaling_guard=True)
-    statements = [
-        statement
-        for each in synthesize(stack)["Resources"].values()
-        if each["Type"] == "AWS::IAM::Policy"
-        for statement in each["Properties"]["PolicyDocument"]["Statement"]
-        if statement.get("Sid") in ("Deregister", "Register")
-    ]
-    assert [each["Sid"] for each in statements] == ["Deregister", "Register"]
-    for each in statements:
-        assert each["Condition"]["StringEquals"] == {
-            "application-autoscaling:service-namespace": "sagemaker",
-            "application-autoscaling:scalable-dimension": "sagemaker:variant:DesiredInstanceCount",
-        }
 
 
 def test_guard_may_do_what_scaling_needs(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -146,10 +99,7 @@ def test_guard_may_do_what_scaling_needs(stack: cdk.Stack, tmp_path: Path) -> No
             ],
         ),
         ("Deregister", ["DeregisterScalableTarget"]),
-        (
-            "LookAtScaling",
-            ["DescribeScalableTargets", "DescribeScalingPolicies", "DescribeScheduledActions"],
-        ),
+        ("LookAtScaling", ["DescribeScalableTargets", "DescribeScalingPolicies", "DescribeScheduledActions"]),
     ],
 )
 def test_guard_may_register_and_deregister(
@@ -193,17 +143,8 @@ def test_policies_of_steps_are_refused(stack: cdk.Stack, tmp_path: Path) -> None
 
 def test_each_endpoint_has_its_own_function(stack: cdk.Stack, tmp_path: Path) -> None:
     """Two guarded endpoints have two guards and two functions, so that no role grows with the stack."""
-    write_model(tmp_path, "model")
-    repository = add_repository(stack, tmp_path)
     for name in ("First", "Second"):
-        TritonEndpoint(
-            stack,
-            name,
-            model_repository=repository,
-            model="model",
-            instance_type=InstanceType.of("ml.g5.xlarge"),
-            scaling_guard=True,
-        )
+        add_endpoint(stack, tmp_path, name, scaling_guard=True)
     template = synthesize(stack)
     kinds = [each["Type"] for each in template["Resources"].values()]
     assert kinds.count("Custom::TritonScalingGate") == 2

@@ -8,10 +8,10 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_applicationautoscaling as appscaling
-from cdk_apps import add_repository, only, resources, synthesize, write_model
+from cdk_apps import add_endpoint, import_endpoint, only, only_variant, resources, synthesize
 from syrupy.assertion import SnapshotAssertion
 
-from constructs_triton import InstanceType, TritonEndpoint
+from constructs_triton import InstanceType
 from constructs_triton.testing import TritonTemplateExtension, stable_template
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning import Measurement, Plan, Requirement, plan_all
@@ -31,17 +31,6 @@ def make_plan(instance_type: str = "ml.g5.xlarge") -> Plan:
     return plan
 
 
-def test_imported_endpoint_scales(stack: cdk.Stack) -> None:
-    """The target is the variant by name, and the GPUs are those of the given instance type."""
-    endpoint = TritonEndpoint.from_endpoint_attributes(
-        stack, "E", endpoint_name="bert", variants={"blue": InstanceType.of("ml.g5.12xlarge")}
-    )
-    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3).scale_on_gpu_utilization("Gpu")
-    template = synthesize(stack)
-    assert only(template, TARGET)["ResourceId"] == "endpoint/bert/variant/blue"
-    assert only(template, POLICY)["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 240
-
-
 def test_plan_for_streams_scales_on_concurrent_requests(stack: cdk.Stack) -> None:
     """Invocations per minute say little where streams hold their places for long."""
     measured = Measurement(
@@ -53,9 +42,7 @@ def test_plan_for_streams_scales_on_concurrent_requests(stack: cdk.Stack) -> Non
         concurrency=8,
     )
     (plan,) = plan_all([measured], Requirement(concurrent_streams=30))
-    endpoint = TritonEndpoint.from_endpoint_attributes(
-        stack, "E", endpoint_name="story", variants={"blue": InstanceType.of("ml.g5.xlarge")}
-    )
+    endpoint = import_endpoint(stack, variants={"blue": InstanceType.of("ml.g5.xlarge")})
     endpoint.apply_plan(plan)
     template = synthesize(stack)
     assert only(template, TARGET)["MaxCapacity"] == 8
@@ -67,40 +54,27 @@ def test_plan_for_streams_scales_on_concurrent_requests(stack: cdk.Stack) -> Non
 
 def test_endpoint_accepts_a_plan(stack: cdk.Stack, tmp_path: Path) -> None:
     """Count, bounds and target are those of a plan for 50 requests a second."""
-    write_model(tmp_path, "model")
     plan = make_plan()
-    endpoint = TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(stack, tmp_path),
-        model="model",
-        instance_type=InstanceType.of(plan.instance_type),
-        initial_instance_count=plan.initial_instance_count,
-    )
+    endpoint = add_endpoint(stack, tmp_path, initial_instance_count=plan.initial_instance_count)
     endpoint.apply_plan(plan).scale_on_gpu_utilization("Gpu")
     template = synthesize(stack)
-    (variant,) = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
     target = only(template, TARGET)
     policies = [each["Properties"] for each in resources(template, POLICY).values()]
-    assert variant["InitialInstanceCount"] == 3
+    assert only_variant(template)["InitialInstanceCount"] == 3
     assert (target["MinCapacity"], target["MaxCapacity"]) == (1, 5)
     assert policies[0]["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 600
 
 
 def test_plan_of_another_type_is_refused(stack: cdk.Stack) -> None:
     """A plan for one instance type does not apply to another."""
-    endpoint = TritonEndpoint.from_endpoint_attributes(
-        stack, "E", endpoint_name="bert", variants={"blue": InstanceType.of("ml.g5.xlarge")}
-    )
+    endpoint = import_endpoint(stack, variants={"blue": InstanceType.of("ml.g5.xlarge")})
     with pytest.raises(InvalidValueError, match=r'the plan is for "ml\.g5\.2xlarge", got "ml\.g5\.xlarge"'):
         endpoint.apply_plan(make_plan("ml.g5.2xlarge"))
 
 
 def test_all_policies_of_a_real_time_endpoint(stack: cdk.Stack, snapshot: SnapshotAssertion) -> None:
     """The scaling resources of a real-time endpoint with every policy are as recorded."""
-    endpoint = TritonEndpoint.from_endpoint_attributes(
-        stack, "E", endpoint_name="bert", variants={"blue": InstanceType.of("ml.g5.12xlarge")}
-    )
+    endpoint = import_endpoint(stack, id="E", variants={"blue": InstanceType.of("ml.g5.12xlarge")})
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=8)
     count.scale_on_gpu_utilization("Gpu")
     count.scale_on_gpu_memory_utilization("GpuMemory", target_utilization_percent=80)
@@ -114,7 +88,7 @@ def test_all_policies_of_a_real_time_endpoint(stack: cdk.Stack, snapshot: Snapsh
 
 def test_all_policies_of_an_asynchronous_endpoint(stack: cdk.Stack, snapshot: SnapshotAssertion) -> None:
     """The scaling resources of an endpoint that scales to zero instances are as recorded."""
-    endpoint = TritonEndpoint.from_endpoint_attributes(stack, "E", endpoint_name="bert", is_asynchronous=True)
+    endpoint = import_endpoint(stack, id="E", is_asynchronous=True)
     count = endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=4)
     count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
     assert shown(stable_template(stack)) == snapshot(extension_class=TritonTemplateExtension)

@@ -45,38 +45,12 @@ def customized(metric_name: str, namespace: str, **others: str) -> dict[str, Any
     return {"MetricName": metric_name, "Namespace": namespace, "Dimensions": DIMENSIONS, **others}
 
 
-@pytest.mark.parametrize(
-    ("instance_type", "gpus"), [("ml.g5.xlarge", 1), ("ml.g5.12xlarge", 4), ("ml.p4d.24xlarge", 8)]
-)
-@pytest.mark.parametrize("metric", ["GPUUtilization", "GPUMemoryUtilization"])
-def test_gpu_targets_count_the_gpus(stack: cdk.Stack, instance_type: str, gpus: int, metric: str) -> None:
-    """The maximum of both metrics is 100 times the GPUs: 70 percent of four GPUs is 280."""
-    count = make_count(stack, instance_type)
-    add = (
-        count.scale_on_gpu_utilization
-        if metric == "GPUUtilization"
-        else count.scale_on_gpu_memory_utilization
-    )
-    add("Gpu", target_utilization_percent=70)
-    assert tracking(stack) == {
-        "TargetValue": 70 * gpus,
-        "CustomizedMetricSpecification": customized(
-            metric, "/aws/sagemaker/Endpoints", Statistic="Average", Unit="Percent"
-        ),
-        "ScaleInCooldown": 600,
-        "ScaleOutCooldown": 200,
-    }
-
-
-def test_cpu_target_counts_the_vcpus(stack: cdk.Stack) -> None:
-    """The maximum of CPU utilization is 100 times the vCPUs, of which this type has 16."""
-    make_count(stack, "ml.c5.4xlarge").scale_on_cpu_utilization("Cpu", target_utilization_percent=50)
-    assert tracking(stack) == {
-        "TargetValue": 800,
-        "CustomizedMetricSpecification": customized(
-            "CPUUtilization", "/aws/sagemaker/Endpoints", Statistic="Average", Unit="Percent"
-        ),
-    }
+@pytest.mark.parametrize(("instance_type", "gpus"), [("ml.g5.xlarge", 1), ("ml.p4d.24xlarge", 8)])
+@pytest.mark.parametrize("method", ["scale_on_gpu_utilization", "scale_on_gpu_memory_utilization"])
+def test_gpu_targets_count_the_gpus(stack: cdk.Stack, instance_type: str, gpus: int, method: str) -> None:
+    """The maximum of both metrics is 100 times the GPUs: 70 percent of eight GPUs is 560."""
+    getattr(make_count(stack, instance_type), method)("Gpu", target_utilization_percent=70)
+    assert tracking(stack)["TargetValue"] == 70 * gpus
 
 
 def test_unknown_type_needs_vcpu_count(stack: cdk.Stack) -> None:
@@ -86,17 +60,6 @@ def test_unknown_type_needs_vcpu_count(stack: cdk.Stack) -> None:
         count.scale_on_cpu_utilization("Cpu")
     count.scale_on_cpu_utilization("Cpu", vcpu_count=2)
     assert tracking(stack)["TargetValue"] == 120
-
-
-def test_concurrent_requests(stack: cdk.Stack) -> None:
-    """Application Auto Scaling has a predefined metric for it, published every 10 s."""
-    make_count(stack).scale_on_concurrent_requests("Busy", target_concurrent_requests=5)
-    assert tracking(stack) == {
-        "TargetValue": 5,
-        "PredefinedMetricSpecification": {
-            "PredefinedMetricType": "SageMakerVariantConcurrentRequestsPerModelHighResolution"
-        },
-    }
 
 
 @pytest.mark.parametrize("endpoint", [TritonEndpoint, TritonMultiModelEndpoint])
@@ -119,26 +82,6 @@ def test_model_latency_is_in_microseconds(stack: cdk.Stack) -> None:
         "CustomizedMetricSpecification": customized(
             "ModelLatency", "AWS/SageMaker", Statistic="Average", Unit="Microseconds"
         ),
-    }
-
-
-def test_percentile_of_the_latency(stack: cdk.Stack) -> None:
-    """The short form has no percentiles, so a percentile becomes a query."""
-    count = make_count(stack)
-    count.scale_on_model_latency("Latency", target_latency=cdk.Duration.millis(250), statistic="p99")
-    (query,) = tracking(stack)["CustomizedMetricSpecification"]["Metrics"]
-    assert query == {
-        "Id": "result",
-        "ReturnData": True,
-        "MetricStat": {
-            "Metric": {
-                "MetricName": "ModelLatency",
-                "Namespace": "AWS/SageMaker",
-                "Dimensions": DIMENSIONS,
-            },
-            "Stat": "p99",
-            "Unit": "Microseconds",
-        },
     }
 
 
@@ -171,54 +114,12 @@ def test_two_metrics_with_one_id_are_refused(stack: cdk.Stack) -> None:
         make_count(stack).scale_to_track_metric("Custom", metric=expression, target_value=55)
 
 
-def test_backlog_has_no_variant(stack: cdk.Stack) -> None:
-    """The queue is published by EndpointName only; a policy with a variant would never act."""
+def test_backlog_of_a_running_fleet_needs_no_alarm(stack: cdk.Stack) -> None:
+    """The alarm that starts the first instance is for a minimum of zero only."""
     count = make_count(stack, is_asynchronous=True)
     count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
-    assert tracking(stack) == {
-        "TargetValue": 5,
-        "CustomizedMetricSpecification": {
-            "MetricName": "ApproximateBacklogSizePerInstance",
-            "Namespace": "AWS/SageMaker",
-            "Dimensions": [{"Name": "EndpointName", "Value": "bert"}],
-            "Statistic": "Average",
-        },
-    }
+    assert tracking(stack)["TargetValue"] == 5
     assert not resources(synthesize(stack), "AWS::CloudWatch::Alarm")
-
-
-def test_asynchronous_endpoint_returns_from_zero(stack: cdk.Stack) -> None:
-    """With a minimum of zero, a step policy starts the first instance, as AWS documents."""
-    count = make_count(stack, min_capacity=0, is_asynchronous=True)
-    count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
-    template = synthesize(stack)
-    (step,) = (
-        (name, each["Properties"])
-        for name, each in resources(template, POLICY).items()
-        if each["Properties"]["PolicyType"] == "StepScaling"
-    )
-    assert step[1]["StepScalingPolicyConfiguration"] == {
-        "AdjustmentType": "ChangeInCapacity",
-        "MetricAggregationType": "Average",
-        "Cooldown": 300,
-        "StepAdjustments": [{"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}],
-    }
-    alarm = only(template, "AWS::CloudWatch::Alarm")
-    assert alarm.pop("AlarmDescription")
-    assert alarm == {
-        "MetricName": "HasBacklogWithoutCapacity",
-        "Namespace": "AWS/SageMaker",
-        "Dimensions": [{"Name": "EndpointName", "Value": "bert"}],
-        "Statistic": "Average",
-        "Period": 60,
-        "EvaluationPeriods": 2,
-        "DatapointsToAlarm": 2,
-        "Threshold": 1,
-        "ComparisonOperator": "GreaterThanOrEqualToThreshold",
-        "TreatMissingData": "missing",
-        "AlarmActions": [{"Ref": step[0]}],
-    }
-    assert only(template, TARGET)["MinCapacity"] == 0
 
 
 def test_asynchronous_endpoints_do_not_publish_invocations(stack: cdk.Stack) -> None:
@@ -324,21 +225,6 @@ def test_hint_for_a_single_step_can_be_followed(
     count.scale_on_metric("Steps", metric=metric, scaling_steps=steps)
     with pytest.raises(InvalidValueError, match=r"such as ScalingInterval\(upper=10, change=0\)$"):
         count.scale_on_metric("None", metric=metric, scaling_steps=[])
-
-
-@pytest.mark.parametrize(
-    ("method", "target"),
-    [
-        ("scale_on_gpu_utilization", {}),
-        ("scale_on_cpu_utilization", {}),
-        ("scale_on_concurrent_requests", {"target_concurrent_requests": 5}),
-        ("scale_on_invocations_per_instance", {"target_invocations_per_minute": 100}),
-    ],
-)
-def test_misspelled_option_of_a_policy(method: str, target: dict[str, Any], stack: cdk.Stack) -> None:
-    """The error names the method and the option that was meant."""
-    with pytest.raises(TypeError, match=rf'{method}.*did you mean "policy_name"'):
-        getattr(make_count(stack), method)("Policy", **target, polcy_name="gpu")
 
 
 def test_options_of_a_policy(stack: cdk.Stack) -> None:

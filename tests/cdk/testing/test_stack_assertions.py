@@ -12,7 +12,7 @@ import pytest
 from aws_cdk import aws_ecr_assets as ecr_assets
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sagemaker as sagemaker
-from cdk_apps import add_repository, make_app, make_stack, write_repository
+from cdk_apps import add_ensemble, add_many, make_app, make_stack, write_repository
 
 from constructs_triton import (
     CompressionType,
@@ -20,7 +20,6 @@ from constructs_triton import (
     TritonEnsembleEndpoint,
     TritonEnvironment,
     TritonImage,
-    TritonMultiModelEndpoint,
 )
 from constructs_triton.testing import (
     assert_endpoint,
@@ -37,9 +36,7 @@ G5, ROLE = "ml.g5.xlarge", "arn:aws:iam::123456789012:role/triton"
 def add_pipeline(
     stack: cdk.Stack, path: Path, id: str = "Pipeline", **options: Any
 ) -> TritonEnsembleEndpoint:
-    models = add_repository(stack, path, f"{id}Models")
-    options = {"instance_type": InstanceType.of(G5), "image": TritonImage.dlc("26.05"), **options}
-    return TritonEnsembleEndpoint(stack, id, model_repository=models, ensemble="pipeline", **options)
+    return add_ensemble(stack, path, id, **{"image": TritonImage.dlc("26.05"), **options})
 
 
 def add_component(stack: cdk.Stack, path: Path) -> None:
@@ -51,15 +48,10 @@ def add_component(stack: cdk.Stack, path: Path) -> None:
     endpoint = sagemaker.CfnEndpoint(
         stack, "HostsEndpoint", endpoint_config_name=config.attr_endpoint_config_name, endpoint_name="hosts"
     )
-    environment = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "shift"}
-    model = sagemaker.CfnModel(
-        stack,
-        "ShiftModel",
-        execution_role_arn=ROLE,
-        primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
-            image="example.com/triton:26.05-py3", environment=environment
-        ),
+    container = sagemaker.CfnModel.ContainerDefinitionProperty(
+        image="example.com/triton:26.05-py3", environment={"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "shift"}
     )
+    model = sagemaker.CfnModel(stack, "ShiftModel", execution_role_arn=ROLE, primary_container=container)
     sagemaker.CfnInferenceComponent(
         stack,
         "Shift",
@@ -81,14 +73,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> cdk.Stack:
     scaling = pipeline.auto_scale_instance_count(min_capacity=1, max_capacity=5)
     scaling.scale_on_gpu_utilization("Gpu", target_utilization_percent=60)
     scaling.scale_on_invocations_per_instance("Calls", max_requests_per_second=10)
-    TritonMultiModelEndpoint(
-        stack,
-        "Catalog",
-        model_repository=add_repository(stack, path, "CatalogModels"),
-        instance_type=InstanceType.of("ml.g5.2xlarge"),
-        environment=TritonEnvironment(log_verbose=True),
-        endpoint_name="catalog",
-    )
+    machine, environment = InstanceType.of("ml.g5.2xlarge"), TritonEnvironment(log_verbose=True)
+    add_many(stack, path, "Catalog", instance_type=machine, environment=environment, endpoint_name="catalog")
     add_component(stack, path)
     return stack
 
