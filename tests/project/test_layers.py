@@ -31,10 +31,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "program",
     ),
     "constructs_triton_core.cloud_assembly": (
-        "custom_types",
         "shapes",
         "template",
-        "evaluation_budget",
         "intrinsics",
         "placeholders",
         "synthesized_stack",

@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from constructs_triton_core.cloud_assembly.evaluation_budget import EvaluationBudget
+from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget
 from constructs_triton_core.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT, PLACEHOLDER_REGION
-from constructs_triton_core.cloud_assembly.shapes import MANIFEST, METADATA, check_shape
+from constructs_triton_core.cloud_assembly.shapes import MANIFEST, METADATA
 from constructs_triton_core.cloud_assembly.synthesized_stack import AssetManifest, SynthesizedStack
-from constructs_triton_core.cloud_assembly.template import Template, read_json_object
+from constructs_triton_core.cloud_assembly.template import Template, check_shape, read_checked
 from constructs_triton_core.errors import TemplateError
 
 __all__ = ["MOST_STACKS", "Assembly"]
@@ -130,8 +130,9 @@ class Assembly:
         where = self.directory / (found.get("additionalMetadataFile") or "manifest.json")
         metadata = found.get("metadata") or {}  # where the CDK wrote it before it had the file
         if "additionalMetadataFile" in found:
-            metadata = read_json_object(where, _HINT) if where.is_file() else {}
-        check_shape(metadata, METADATA, str(where), _HINT)
+            metadata = read_checked(where, METADATA, _HINT) if where.is_file() else {}
+        else:
+            check_shape(metadata, METADATA, str(where), _HINT)
         return {
             str(entry["data"]): path.removeprefix("/")
             for path, entries in metadata.items()
@@ -174,10 +175,7 @@ class Assembly:
 
     @cached_property
     def _artifacts(self) -> Mapping[str, Any]:
-        path = self.directory / "manifest.json"
-        manifest = read_json_object(path, _HINT)
-        check_shape(manifest, MANIFEST, str(path), _HINT)
-        return manifest.get("artifacts") or {}
+        return read_checked(self.directory / "manifest.json", MANIFEST, _HINT).get("artifacts") or {}
 
     def _property(self, artifact: str, name: str, default: str | None = None) -> str:
         found = (self._artifacts[artifact].get("properties") or {}).get(name) or default

@@ -11,10 +11,11 @@ from constructs_triton_core.cloud_assembly.endpoints import (
     DeclaredEndpoint,
     DeclaredVariant,
     declared_endpoints,
+    scalable_targets,
 )
 from constructs_triton_core.cloud_assembly.intrinsics import text_of
 from constructs_triton_core.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT
-from constructs_triton_core.cloud_assembly.scaling import DeclaredPolicy, scalable_targets, scaling_policies
+from constructs_triton_core.cloud_assembly.scaling import DeclaredPolicy, scaling_policies
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_functions.model_sync import RESOURCE_TYPE

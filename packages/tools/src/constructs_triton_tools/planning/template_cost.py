@@ -11,9 +11,9 @@ from constructs_triton_core.cloud_assembly.endpoints import (
     DeclaredEndpoint,
     DeclaredVariant,
     declared_endpoints,
+    scalable_targets,
 )
 from constructs_triton_core.cloud_assembly.intrinsics import number_of
-from constructs_triton_core.cloud_assembly.scaling import scalable_targets
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 
 _VARIANTS = "ProductionVariants", "ShadowProductionVariants"

@@ -16,9 +16,9 @@ from constructs_triton_core.cloud_assembly.endpoints import (
     declared_endpoints,
     endpoint_names,
     hosts_components,
+    scalable_targets,
 )
 from constructs_triton_core.cloud_assembly.s3_permissions import role_permissions
-from constructs_triton_core.cloud_assembly.scaling import scalable_targets
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.errors import LocalEndpointError, TemplateError
 from constructs_triton_core.untrusted.regular_files import read_regular
