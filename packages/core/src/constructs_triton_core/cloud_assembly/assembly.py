@@ -6,7 +6,7 @@ Source of the layout: the cloud assembly schema of aws-cdk (manifest.json, ``*.a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,9 +17,10 @@ from constructs_triton_core.cloud_assembly.placeholders import PLACEHOLDER_ACCOU
 from constructs_triton_core.cloud_assembly.shapes import MANIFEST, METADATA
 from constructs_triton_core.cloud_assembly.synthesized_stack import AssetManifest, SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template, check_shape, read_checked
-from constructs_triton_core.errors import TemplateError
+from constructs_triton_core.errors import InvalidValueError, TemplateError
+from constructs_triton_core.spelling import did_you_mean, quoted
 
-__all__ = ["MOST_STACKS", "Assembly"]
+__all__ = ["MOST_STACKS", "Assembly", "read_stacks"]
 
 _ASSETS, _STAGE, _STACK = "cdk:asset-manifest", "cdk:cloud-assembly", "aws:cloudformation:stack"
 _LOGICAL_ID = "aws:cdk:logicalId"
@@ -192,3 +193,19 @@ class Assembly:
             waiting += direct - found
             found |= direct
         return found
+
+
+def read_stacks(path: Path, wanted: Sequence[str] | None) -> list[SynthesizedStack]:
+    """Return the stacks of an assembly's folder, or of one template: those with the wanted names, or all.
+
+    Raises:
+        InvalidValueError: there is no stack with a name.
+        TemplateError: the folder or the template cannot be read.
+    """
+    stacks = list(Assembly(path).all_stacks()) if path.is_dir() else [SynthesizedStack.read(path)]
+    known = {name: each for each in stacks for name in (*each.names, each.name)}
+    for name in wanted or ():
+        if name not in known:
+            hint = did_you_mean(name, known, f"use one of {quoted(sorted(known))}")
+            raise InvalidValueError(f'--stack: no stack "{name}" in {path}; {hint}')
+    return [known[name] for name in wanted] if wanted else stacks

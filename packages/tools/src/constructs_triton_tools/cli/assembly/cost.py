@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
-from constructs_triton_core.aws.aws_reader import AwsError
+from constructs_triton_core.aws.aws_reader import AwsError, make_session
+from constructs_triton_core.cloud_assembly.assembly import read_stacks
+from constructs_triton_core.cloud_assembly.endpoints import (
+    DeclaredEndpoint,
+    DeclaredVariant,
+    declared_endpoints,
+    scalable_targets,
+)
+from constructs_triton_core.cloud_assembly.intrinsics import number_of
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common, pair_argument
 from constructs_triton_core.spelling import did_you_mean, quoted
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
-from constructs_triton_tools.cli.assembly.stacks import add_template_arguments, read_stacks
-from constructs_triton_tools.cli.deployed.aws_arguments import open_session
-from constructs_triton_tools.cli.plan.price_arguments import (
-    add_price_arguments,
-    decimal_argument,
-    fetch_known_prices,
-    given_prices,
-)
-from constructs_triton_tools.planning.prices import HOURS_PER_MONTH
-from constructs_triton_tools.planning.template_cost import CostRange, VariantFleet, fleets_of
+from constructs_triton_tools.cli.assembly import add_template_arguments
+from constructs_triton_tools.cli.prices import add_price_arguments, decimal_argument
+from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, fetch_known_prices, given_prices
 
 NOT_COUNTED = (
     "Not counted: storage of instances and archives, data transfer, CloudWatch metrics, alarms and logs, "
@@ -30,6 +32,8 @@ NOT_COUNTED = (
     "up to twice the instances run."
 )
 _HOUR_SECONDS, _MILLION = 3600, 1_000_000
+_VARIANTS = "ProductionVariants", "ShadowProductionVariants"
+_BOUNDS = "MinCapacity", "MaxCapacity"
 _COLUMNS = (
     "endpoint",
     "variant",
@@ -61,6 +65,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="mean rate of an endpoint, for its cost per million calls",
     )
     add_common(parser, "--region", "--profile", "--json")
+
+
+@dataclass(frozen=True, slots=True)
+class CostRange:
+    """Cost per hour of the fewest instances, of those of the first deployment, and of the most."""
+
+    least: Decimal
+    initial: Decimal
+    most: Decimal
+
+    def times(self, factor: Decimal | int) -> CostRange:
+        """Return the cost of a longer time, or of more calls."""
+        return CostRange(self.least * factor, self.initial * factor, self.most * factor)
+
+    @classmethod
+    def sum(cls, ranges: Iterable[CostRange]) -> CostRange:
+        """Return the cost of all together."""
+        every = list(ranges)
+        zero = Decimal(0)
+        return cls(
+            sum((each.least for each in every), zero),
+            sum((each.initial for each in every), zero),
+            sum((each.most for each in every), zero),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class VariantFleet:
+    """The instances of a variant: their types in order of priority, and how many of them may run.
+
+    A count is ``None`` if only the deployment knows it. A serverless variant has no types.
+    """
+
+    stack: str
+    endpoint: str
+    variant: str
+    instance_types: Sequence[str]
+    least: int | None
+    initial: int | None
+    most: int | None
+
+    def cost_per_hour(self, prices: Mapping[str, Decimal]) -> CostRange | None:
+        """Return the cost; ``None`` if a count, or the price of a type, is not known.
+
+        Of several types, the cheapest counts for the fewest instances and the dearest for the most.
+        """
+        known = [prices[name] for name in self.instance_types if name in prices]
+        counts = self.least, self.initial, self.most
+        if not known or len(known) < len(self.instance_types) or None in counts:
+            return None
+        least, initial, most = (Decimal(each or 0) for each in counts)
+        return CostRange(least * min(known), initial * known[0], most * max(known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +172,51 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def fleets_of(stack: SynthesizedStack) -> Iterator[VariantFleet]:
+    """Yield the fleet of each production and shadow variant of a stack."""
+    bounds = {each.resource_id: _bounds(each.properties) for each in scalable_targets(stack)}
+    for endpoint in declared_endpoints(stack, is_complete=False):
+        variants = [each for kind in _VARIANTS for each in endpoint.config.get(kind, ())]
+        declared = {str(each["VariantName"]): each for each in variants}
+        for variant in (*endpoint.variants, *endpoint.shadow_variants):
+            yield _fleet(stack.name, endpoint, variant, declared[variant.name], bounds)
+
+
+def _fleet(
+    stack: str,
+    endpoint: DeclaredEndpoint,
+    variant: DeclaredVariant,
+    declared: Mapping[str, Any],
+    bounds: Mapping[str, Sequence[int | None]],
+) -> VariantFleet:
+    initial = _count(declared.get("InitialInstanceCount", 1))
+    managed = declared.get("ManagedInstanceScaling") or {}
+    if managed.get("Status") == "ENABLED":
+        found = [_count(managed.get(f"{each}InstanceCount", initial)) for each in ("Min", "Max")]
+    else:
+        found = [*bounds.get(f"endpoint/{endpoint.name}/variant/{variant.name}", [initial, initial])]
+    types = [str(each) for each in variant.instance_types]
+    return VariantFleet(stack, endpoint.name, variant.name, types, found[0], initial, found[1])
+
+
+def _bounds(target: Mapping[str, Any]) -> Sequence[int | None]:
+    """Return the fewest and the most instances of a target, also of those that a schedule sets."""
+    scheduled = [each.get("ScalableTargetAction") or {} for each in target.get("ScheduledActions") or ()]
+    return [
+        _extreme(choose, [_count(each[name]) for each in (target, *scheduled) if each.get(name) is not None])
+        for name, choose in zip(_BOUNDS, (min, max), strict=True)
+    ]
+
+
+def _extreme(choose: Any, counts: Sequence[int | None]) -> int | None:
+    return None if None in counts or not counts else int(choose(counts))
+
+
+def _count(declared: Any) -> int | None:
+    value = number_of(declared)
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
 def _rates(given: Sequence[tuple[str, str]], fleets: Sequence[VariantFleet]) -> dict[str, Decimal]:
     known = {each.endpoint for each in fleets}
     for name, _ in given:
@@ -139,11 +240,12 @@ def _prices(
     arguments: argparse.Namespace, fleets: Sequence[VariantFleet]
 ) -> tuple[dict[str, Decimal], list[str]]:
     """Return the prices and what has none. AWS is asked only if no price was given."""
-    prices, unknown = given_prices(arguments), list[str]()
+    prices, unknown = given_prices(arguments.price, arguments.prices), list[str]()
     types = {name for each in fleets for name in each.instance_types}
     if not prices:
         try:
-            return fetch_known_prices(open_session(arguments), sorted(types), unknown), unknown
+            session = make_session(arguments.region, arguments.profile)
+            return fetch_known_prices(session, sorted(types), unknown), unknown
         except AwsError as error:
             example = f"--price {min(types, default='TYPE')}=PRICE"
             raise InvalidValueError(f"{error}, or give prices, such as {example}") from None
