@@ -56,11 +56,7 @@ class ServiceGraph:
 
     @classmethod
     def of(cls, stack: SynthesizedStack) -> ServiceGraph:
-        """Read the graph of a stack; it has no nodes if the stack has no endpoint.
-
-        Raises:
-            TemplateError: a resource has another form than in a template.
-        """
+        """Read the graph of a stack; it has no nodes if the stack has no endpoint."""
         parts = list(_Reader(stack).parts())
         nodes = {each.key: each for each in parts if isinstance(each, Node)}
         edges = dict.fromkeys(each for each in parts if isinstance(each, Edge))

@@ -31,12 +31,7 @@ class BundledServers:
     def find(
         cls, options: RunOptions, specs: Sequence[EndpointSpec], report: Callable[[str], None], folder: Path
     ) -> BundledServers:
-        """Find the server, the Python and the features of this machine that all endpoints share.
-
-        Raises:
-            InvalidValueError: a stand-in is for a model that does not exist.
-            MissingDependencyError: the server or the Python is not installed.
-        """
+        """Find the server, the Python and the features of this machine that all endpoints share."""
         check_replaced_names(options.stand_ins, specs)
         installation = find_installation(options.tritonserver)
         python = inspect_python(options.python, PACKAGES if options.uses_stand_ins else None)

@@ -63,12 +63,6 @@ def copy_models(
 
     Returns:
         The models, each with a note of what was changed or replaced; the note may be empty.
-
-    Raises:
-        InvalidValueError: a Python environment was not built, or cannot be built for the server's Python.
-        MissingDependencyError: the Python of this process cannot run models, or uv is missing, which an
-            environment needs.
-        LocalEndpointError: an empty backend needs a C compiler and there is none.
     """
     python = inspect_python(packages=PACKAGES)
     make_backends(directory / "backends", installation, python)

@@ -88,12 +88,7 @@ class RunningContainer(ABC):
 
     @abstractmethod
     def prepare_target_model(self, model: Path, target_model: str) -> None:
-        """Fit a model of a multi-model container, which is unpacked in ``model``, to this machine.
-
-        Raises:
-            LocalEndpointError: the model cannot run on this machine.
-            MissingDependencyError: a package that the model needs is not installed.
-        """
+        """Fit a model of a multi-model container, which is unpacked in ``model``, to this machine."""
 
     @abstractmethod
     def load_url(self, directory: Path) -> str:
@@ -105,11 +100,7 @@ class RunningContainer(ABC):
 
     @abstractmethod
     async def statistics(self) -> tuple[ModelStatistics, ...]:
-        """Return what the server has counted of each model since the model was loaded.
-
-        Raises:
-            LocalEndpointError: the server does not answer, or its statistics cannot be reached.
-        """
+        """Return what the server has counted of each model since the model was loaded."""
 
     async def start(self) -> None:
         """Unpack the models, start the container, and wait until ``/ping`` answers 200.

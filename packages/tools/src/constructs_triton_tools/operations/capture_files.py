@@ -34,17 +34,7 @@ def read_capture_files(
     variant: str | None = None,
     since: datetime | None = None,
 ) -> Iterator[CapturedRequest]:
-    """Read all captured requests, in the order of the files' names.
-
-    Args:
-        source: ``s3://bucket/prefix``, a folder, or a file.
-        open_session: Returns the boto3 session for S3.
-        variant: Only requests of this variant. Default: all.
-        since: Only requests from this time on. Default: all.
-
-    Raises:
-        InvalidValueError: there is no file, or a file cannot be read.
-    """
+    """Read all captured requests, in the order of the files' names."""
     if source.startswith("s3://"):
         files = _objects(AwsReader(open_session()), source, since)
     else:

@@ -26,13 +26,7 @@ _SERVING = ("InService", "Updating", "SystemUpdating", "RollingBack", "UpdateRol
 
 @dataclass(frozen=True, slots=True)
 class IdleComponent:
-    """An inference component without calls. It shares its instances, so it has no cost of its own.
-
-    Args:
-        name: Name of the component.
-        endpoint: Name of its endpoint.
-        calls: Invocations in the period.
-    """
+    """An inference component without calls. It shares its instances, so it has no cost of its own."""
 
     name: str
     endpoint: str
@@ -92,17 +86,7 @@ class IdleReport:
 def find_idle(
     session: boto3.Session, *, now: datetime, period: timedelta = timedelta(days=14), below: int = 1
 ) -> IdleReport:
-    """Count the calls of every endpoint of a Region.
-
-    Args:
-        session: boto3 session with the Region and credentials.
-        now: End of the period.
-        period: Time to look back. A younger endpoint is listed apart.
-        below: A variant or component with fewer calls is idle.
-
-    Raises:
-        InvalidValueError: AWS cannot be reached, or the endpoints or their calls cannot be read.
-    """
+    """Count the calls of every endpoint of a Region."""
     reader = NotingReader(session)
     survey = _Survey(start=now - period)
     for each in reader.members("sagemaker", "list_endpoints", "Endpoints"):

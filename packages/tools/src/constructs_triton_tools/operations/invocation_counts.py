@@ -17,12 +17,7 @@ _PERIOD = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A metric whose data points of a period are added up.
-
-    Args:
-        metric: Name of the metric in the namespace ``AWS/SageMaker``, such as ``Invocations``.
-        dimensions: Pairs of name and value.
-    """
+    """A metric whose data points of a period are added up."""
 
     metric: str
     dimensions: tuple[tuple[str, str], ...]

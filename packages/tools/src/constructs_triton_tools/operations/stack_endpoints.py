@@ -89,15 +89,7 @@ class StackDiagnosis:
 
 
 def diagnose_stack(session: boto3.Session, stack: str) -> StackDiagnosis:
-    """Read the events of a stack without an endpoint and return what failed.
-
-    Args:
-        session: boto3 session with the Region and credentials.
-        stack: Name or id of the stack.
-
-    Raises:
-        InvalidValueError: AWS cannot be reached.
-    """
+    """Read the events of a stack without an endpoint and return what failed."""
     reader = NotingReader(session)
     events = list(reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack))
     of_stack = (each for each in events if each["PhysicalResourceId"] == each["StackId"])

@@ -61,11 +61,7 @@ def read_prices(path: str | PathLike[str]) -> dict[str, Decimal]:
 
 
 def given_prices(given: Iterable[tuple[str, Decimal]], path: str | None) -> dict[str, Decimal]:
-    """Return the prices of a file, replaced by those of ``--price``.
-
-    Raises:
-        InvalidValueError: a type has two prices, or the file cannot be read.
-    """
+    """Return the prices of a file, replaced by those of ``--price``."""
     prices: dict[str, Decimal] = {}
     for name, price in given:
         if prices.setdefault(name, price) != price:
@@ -77,11 +73,7 @@ def given_prices(given: Iterable[tuple[str, Decimal]], path: str | None) -> dict
 
 
 def price_all(measurements: Iterable[Measurement], prices: Mapping[str, Number]) -> list[Decimal]:
-    """Return the price per instance hour of each measurement, from ``prices`` or its own.
-
-    Raises:
-        InvalidValueError: instance types have no price; the message lists them.
-    """
+    """Return the price per instance hour of each measurement, from ``prices`` or its own."""
     rows = list(measurements)
     found = {row: prices.get(row.instance_type, row.price_per_hour) for row in rows}
     missing = dict.fromkeys(row.instance_type for row, price in found.items() if price is None)
@@ -122,18 +114,7 @@ def cost_per_hour(session: boto3.Session, instances: Mapping[str, int]) -> str:
 
 
 def price_of(reader: AwsReader, region: str, instance_type: str, usage: str = "Host") -> Decimal:
-    """Ask the AWS Price List API for the price of an instance hour, in US dollars.
-
-    Args:
-        reader: Calls the API, with the permission ``pricing:GetProducts``.
-        region: Region of the instance.
-        instance_type: Type, such as ``ml.g5.xlarge``.
-        usage: What it is for: ``Host``, or ``Processing`` or ``Train`` of a job.
-
-    Raises:
-        AwsError: the list cannot be read.
-        InvalidValueError: the list has no price for the type in the Region, or several.
-    """
+    """Ask the AWS Price List API for the price of an instance hour, in US dollars."""
     filters = [
         {"Type": "TERM_MATCH", "Field": "regionCode", "Value": region},
         {"Type": "TERM_MATCH", "Field": "instanceName", "Value": instance_type},
@@ -175,11 +156,7 @@ def _hourly_prices(product: Mapping[str, Any]) -> Iterator[Decimal]:
 
 
 def write_prices(path: str | PathLike[str], prices: Mapping[str, Decimal], region: str, today: date) -> None:
-    """Write prices as the CSV file that ``read_prices`` reads, with currency, Region and date.
-
-    Raises:
-        InvalidValueError: the file cannot be written.
-    """
+    """Write prices as the CSV file that ``read_prices`` reads, with currency, Region and date."""
     rows = [[name, f"{price:f}", "USD", region, today.isoformat()] for name, price in prices.items()]
     headings = ["instance_type", "price_per_hour", "currency", "region", "fetched"]
     try:

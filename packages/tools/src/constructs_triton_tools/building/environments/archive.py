@@ -48,11 +48,7 @@ def _add(tar: tarfile.TarFile, name: str, path: Path, link: str | None) -> None:
 
 
 def write_file(archive: Path, output: Path) -> None:
-    """Write an environment to the user's file: ``.tar``, or compressed for ``.tar.gz`` and ``.tgz``.
-
-    Raises:
-        InvalidValueError: the name has another ending, or the file cannot be written.
-    """
+    """Write an environment to the user's file: ``.tar``, or compressed for ``.tar.gz`` and ``.tgz``."""
     is_compressed = output.name.endswith((".tar.gz", ".tgz"))
     if not is_compressed and output.suffix != ".tar":
         raise InvalidValueError(f"--output: must end with .tar or .tar.gz, got {str(output)!r}; rename it")

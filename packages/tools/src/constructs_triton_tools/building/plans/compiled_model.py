@@ -14,11 +14,7 @@ from triton_model_check.model_repository.temporary_folders import partial_folder
 
 
 def check_destination(folder: Path) -> None:
-    """Refuse to replace a folder that this command has not written.
-
-    Raises:
-        InvalidValueError: it is another model.
-    """
+    """Refuse to replace a folder that this command has not written."""
     if os.path.lexists(folder) and not (folder / MANIFEST_FILE).is_file():
         raise InvalidValueError(
             f"{folder}: already exists and was not compiled; choose another folder with --output, or "
@@ -27,11 +23,7 @@ def check_destination(folder: Path) -> None:
 
 
 def write_compiled(output: Path, gpu_folder: str, config_text: str, name: str, built: BuiltPlan) -> Path:
-    """Write the model's folder into the repository of the GPU; it is there complete or not at all.
-
-    Raises:
-        InvalidValueError: it cannot be written.
-    """
+    """Write the model's folder into the repository of the GPU; it is there complete or not at all."""
     repository = output / gpu_folder
     target = repository / name
     try:

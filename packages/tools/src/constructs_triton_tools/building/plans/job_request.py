@@ -26,11 +26,7 @@ _NAME_LENGTH = 63
 
 
 def chosen_kind(build: PlanBuild, region: str, given: JobKind | None) -> JobKind:
-    """Return the kind of the job: as given, or what has the GPU.
-
-    Raises:
-        InvalidValueError: processing jobs do not have the GPU, or not in the Region.
-    """
+    """Return the kind of the job: as given, or what has the GPU."""
     possible = job_kind_of(build.gpu)
     if given == "processing" and possible == "training":
         raise InvalidValueError(

@@ -41,9 +41,6 @@ class BuildOptions:
 
         ``tensorrt`` is the beginning of the version of the image's TensorRT; ``None`` if it is not known.
         ``gpu`` is a type with the GPU, and ``image`` is for messages.
-
-        Raises:
-            InvalidValueError: this TensorRT or GPU does not have an option.
         """
         major = int(tensorrt.split(".")[0]) if tensorrt else None
         yield from self._precision(major, gpu, image)

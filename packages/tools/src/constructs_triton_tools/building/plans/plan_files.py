@@ -49,11 +49,7 @@ class PlanCache:
         self._directory = self._root / _FOLDER
 
     def find(self, key: str) -> BuiltPlan | None:
-        """Return the plan of a key. A plan that is not complete, or was changed, counts as missing.
-
-        Raises:
-            InvalidValueError: the cache belongs to another user, or others may write it.
-        """
+        """Return the plan of a key. A plan that is not complete, or was changed, counts as missing."""
         folder = self._directory / key
         if not folder.is_dir():
             return None
@@ -72,11 +68,7 @@ class PlanCache:
 
     @contextmanager
     def draft(self) -> Iterator[Path]:
-        """Create a folder to fill; it is deleted unless ``keep`` has moved it.
-
-        Raises:
-            InvalidValueError: the cache cannot be written.
-        """
+        """Create a folder to fill; it is deleted unless ``keep`` has moved it."""
         with self._explained():
             own_folder(self._root, _FOLDER, create=True, is_optional=False)
             remove_abandoned(self._directory)
@@ -110,11 +102,7 @@ class PlanCache:
 
 
 def describe_built_plan(plan: Path) -> tuple[str, int, str]:
-    """Return the TensorRT of a plan's header, the size and the SHA-256 of a plan.
-
-    Raises:
-        InvalidValueError: it is not a plan.
-    """
+    """Return the TensorRT of a plan's header, the size and the SHA-256 of a plan."""
     described = describe(plan, model_format="tensorrt_plan")
     if described.faults:
         fault = described.faults[0]

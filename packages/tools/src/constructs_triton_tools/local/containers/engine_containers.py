@@ -20,13 +20,7 @@ _STARTUP_TIMEOUT_SECONDS = 480.0
 
 
 class EngineContainers:
-    """Creates containers of the engine in ``options``. ``run_folder`` is deleted if the gateway is killed.
-
-    Raises:
-        InvalidValueError: a name in ``options.images`` is not in ``specs``.
-        LocalEndpointError: the engine does not answer.
-        MissingDependencyError: the engine is not installed.
-    """
+    """Creates containers of the engine in ``options``. ``run_folder`` is deleted if the gateway is killed."""
 
     def __init__(
         self,
@@ -44,11 +38,7 @@ class EngineContainers:
         self._settings = EngineSettings(engine, report, timeout, options.is_exact, (run_folder,))
 
     def create(self, endpoint: EndpointSpec, variant: VariantSpec) -> TritonContainer:
-        """Return the container of a variant, which is not started.
-
-        Raises:
-            LocalEndpointError: the variant has no image.
-        """
+        """Return the container of a variant, which is not started."""
         timeout = self._options.startup_timeout_seconds or variant.startup_timeout_seconds
         return TritonContainer(
             label_of(endpoint, variant),

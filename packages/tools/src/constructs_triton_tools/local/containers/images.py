@@ -12,11 +12,7 @@ _ECR = re.compile(r"(?P<registry>\d{12}\.dkr\.ecr(-fips)?\.(?P<region>[a-z0-9-]+
 
 
 def image_of(endpoint: EndpointSpec, variant: VariantSpec, images: Mapping[str, str]) -> str:
-    """Return the image of the template, or the one that ``images`` has for the variant or the endpoint.
-
-    Raises:
-        LocalEndpointError: there is no image.
-    """
+    """Return the image of the template, or the one that ``images`` has for the variant or the endpoint."""
     names = _names(endpoint, variant)
     image = next((images[name] for name in names if name in images), variant.container.image)
     if not image:
@@ -29,11 +25,7 @@ def image_of(endpoint: EndpointSpec, variant: VariantSpec, images: Mapping[str, 
 
 
 def refuse_unused(images: Mapping[str, str], specs: Sequence[EndpointSpec]) -> None:
-    """Check that each name of ``images`` is an endpoint, a variant or an image of the run.
-
-    Raises:
-        InvalidValueError: a name is none of these.
-    """
+    """Check that each name of ``images`` is an endpoint, a variant or an image of the run."""
     known = {name: None for pair in variants_of(specs) for name in _names(*pair) if name}
     for name in images:
         if name not in known:

@@ -25,11 +25,7 @@ _MOST_DIGITS = 9
 
 
 def check_headers(operation: str, headers: Mapping[str, str]) -> None:
-    """Check the headers of a request.
-
-    Raises:
-        RuntimeApiError: a value is not what the API accepts.
-    """
+    """Check the headers of a request."""
     wrong = [
         f"Value {'' if shape.metadata.get('sensitive') else repr(value[:_SHOWN]) + ' '}at '{name}' failed to "
         f"satisfy constraint: Member must {constraint}"

@@ -51,11 +51,7 @@ class AsyncInvocations:
         self._running: set[asyncio.Task[None]] = set()
 
     async def accept(self, request: web.Request) -> web.Response:
-        """Queue a request and answer where its output will be written.
-
-        Raises:
-            RuntimeApiError: a header is wrong, or there is not exactly one of location and body.
-        """
+        """Queue a request and answer where its output will be written."""
         check_headers(_OPERATION, request.headers)
         read = await self._reader(request)
         timeout = int(request.headers.get(_TIMEOUT, _DEFAULT_TIMEOUT_SECONDS))

@@ -30,11 +30,7 @@ class BucketFolder:
         self._root = root.resolve()
 
     def path_of(self, location: str) -> Path:
-        """Return the file for ``s3://bucket/key``.
-
-        Raises:
-            RuntimeApiError: the location has another form, or is outside the bucket's folder.
-        """
+        """Return the file for ``s3://bucket/key``."""
         scheme, _, rest = location.partition("://")
         bucket, _, key = rest.partition("/")
         if scheme != "s3" or not key:
@@ -53,21 +49,13 @@ class BucketFolder:
         return path
 
     def bucket(self, name: str) -> Path:
-        """Return the folder of a bucket, which may not exist.
-
-        Raises:
-            RuntimeApiError: no bucket can have this name.
-        """
+        """Return the folder of a bucket, which may not exist."""
         if _BUCKET.fullmatch(name) is None:
             raise RuntimeApiError(400, "InvalidBucketName", "The specified bucket is not valid.")
         return self._root / name
 
     def read(self, location: str) -> bytes:
-        """Return the content of an object.
-
-        Raises:
-            RuntimeApiError: there is no such object.
-        """
+        """Return the content of an object."""
         path = self.path_of(location)
         try:
             if path.stat().st_size > _MOST_READ_BYTES:
@@ -115,11 +103,7 @@ class BucketFolder:
             path.unlink(missing_ok=True)
 
     def expect_room(self, size: int) -> None:
-        """Refuse an upload that leaves too little of the disk: every user of the machine can upload.
-
-        Raises:
-            RuntimeApiError: there is no room for it.
-        """
+        """Refuse an upload that leaves too little of the disk: every user of the machine can upload."""
         place = next(each for each in (self._root, *self._root.parents) if each.exists())
         if shutil.disk_usage(place).free - size < FREE_BYTES:
             raise RuntimeApiError(
@@ -133,11 +117,7 @@ class BucketFolder:
         return folder
 
     def upload(self, name: str) -> Path:
-        """Return the folder of an upload.
-
-        Raises:
-            RuntimeApiError: there is no such upload.
-        """
+        """Return the folder of an upload."""
         folder = self._root / _PARTIAL / name
         if not name.isalnum() or not folder.is_dir():
             raise RuntimeApiError(404, "NoSuchUpload", f"The specified upload does not exist: {name[:64]!r}")

@@ -38,11 +38,7 @@ class _Listing:
 
 
 def list_page(bucket: Path, query: Mapping[str, str]) -> str:
-    """Return the content of a ``ListBucketResult``.
-
-    Raises:
-        RuntimeApiError: a parameter has another form than in S3.
-    """
+    """Return the content of a ``ListBucketResult``."""
     is_encoded = query.get("encoding-type") == "url"
     encode: _Encode = quote if is_encoded else escape
     listing = _Listing(

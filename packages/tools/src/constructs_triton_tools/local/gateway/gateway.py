@@ -226,11 +226,7 @@ class _Gateway:
     async def _call(
         self, call: _Invocation, variant: LocalVariant, timeout: aiohttp.ClientTimeout | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request and yield the container's response.
-
-        Raises:
-            RuntimeApiError: the container failed, timed out or answered with another status than 200.
-        """
+        """Send a request and yield the container's response."""
         spec = call.endpoint.spec
         try:
             async with (

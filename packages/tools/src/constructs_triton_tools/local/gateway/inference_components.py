@@ -84,11 +84,7 @@ def choose_component(
     target_variant: str | None,
     not_run: Sequence[str] = (),
 ) -> LocalComponent:
-    """Return the component for a request. ``not_run`` are those that do not run on this machine.
-
-    Raises:
-        RuntimeApiError: the request names none, an unknown one, or a variant too.
-    """
+    """Return the component for a request. ``not_run`` are those that do not run on this machine."""
     if name is None:
         raise RuntimeApiError(
             400, "ValidationError", HEADER_REQUIRED, ErrorCode="INFERENCE_COMPONENT_NAME_MISSING"
@@ -114,10 +110,6 @@ def choose_component(
 
 
 def refuse_component(name: str | None) -> None:
-    """Reject a component's name on an endpoint whose variants have models.
-
-    Raises:
-        RuntimeApiError: there is a name.
-    """
+    """Reject a component's name on an endpoint whose variants have models."""
     if name is not None:
         raise validation_error(HEADER_NOT_ALLOWED)

@@ -59,11 +59,7 @@ class LocalVariant:
 
     @asynccontextmanager
     async def use(self, target_model: str | None) -> AsyncIterator[Destination]:
-        """Yield where the server receives a request, and keep its model loaded inside the block.
-
-        Raises:
-            RuntimeApiError: the container is starting, or ``target_model`` cannot be used.
-        """
+        """Yield where the server receives a request, and keep its model loaded inside the block."""
         self._requests += 1
         try:
             async with self._destination(target_model) as destination:

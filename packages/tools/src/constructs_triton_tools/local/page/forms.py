@@ -28,12 +28,7 @@ _MOST_STEPS = 200
 
 
 def model_form(running: LocalVariant, target_model: str | None) -> dict[str, object]:
-    """Return the form of a variant or component, or of one target model.
-
-    Raises:
-        ArchiveError: the archive of the target model cannot be read.
-        InvalidValueError: its files are no model repository.
-    """
+    """Return the form of a variant or component, or of one target model."""
     container = running.server.container
     repository = _repository(running, target_model)
     folder = _called_model(repository, container.environment.get(DEFAULT_MODEL, ""))

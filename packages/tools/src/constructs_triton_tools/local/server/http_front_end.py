@@ -77,11 +77,7 @@ class HttpFrontEnd:
         return "http://localhost/v2" if self._port is None else f"http://127.0.0.1:{self._port}/v2"
 
     async def statistics(self) -> tuple[ModelStatistics, ...]:
-        """Return what the server has counted of each model since the model was loaded.
-
-        Raises:
-            LocalEndpointError: the server does not answer, or has no statistics.
-        """
+        """Return what the server has counted of each model since the model was loaded."""
         return await read_statistics(self._session, self._url)
 
     async def generate_destination(self, model: str, report: Callable[[str], None]) -> Destination | None:

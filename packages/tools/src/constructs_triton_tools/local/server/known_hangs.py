@@ -26,13 +26,7 @@ _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 def make_loadable(
     repository: Path, target: Target, python: ModelPython, report: Callable[[str], None]
 ) -> None:
-    """Build environments of ``constructs-triton env build`` for this Python, and refuse what would hang.
-
-    Raises:
-        InvalidValueError: an environment cannot be built for this Python.
-        ContainerExitError: models would hang the server; the message contains each of them with its fix.
-        MissingDependencyError: uv is not installed, and an environment has to be built.
-    """
+    """Build environments of ``constructs-triton env build`` for this Python, and refuse what would hang."""
     replace_environments(repository, python.executable, report)
     refuse_known_hangs(repository, target, python.version)
 
@@ -41,9 +35,6 @@ def refuse_known_hangs(repository: Path, target: Target, python: tuple[int, int]
     """Check a repository for models that would hang the server.
 
     ``python`` is the version that the stub embeds. A packed environment must have the same version.
-
-    Raises:
-        ContainerExitError: there are such models; the message contains each of them with its fix.
     """
     report = ModelRepository.from_directory(repository).check(target, is_packed=False)
     found = [finding.one_line for finding in report.findings if finding.code in _HANGS]

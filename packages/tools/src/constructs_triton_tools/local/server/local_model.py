@@ -33,9 +33,6 @@ def prepare_models(
 
     A ``config.pbtxt`` at the root, which a multi-model archive may have, is named ``""``. ``report`` prints
     which models were changed and how. On a machine with a GPU, GPU instance groups stay unchanged.
-
-    Raises:
-        LocalEndpointError: a model would be changed although ``is_exact`` is set.
     """
     configs = dict(_read_configs(repository))
     cpus = os.cpu_count() or 1
@@ -83,11 +80,6 @@ def fit_models(
     """Fit unpacked models to this machine; return how many processes Python models and stand-ins have.
 
     ``installed`` are the backends of the server.
-
-    Raises:
-        LocalEndpointError: a backend is not installed and has no stand-in, or a model would be changed
-            although ``is_exact`` is set.
-        MissingDependencyError: a stand-in's package is not installed.
     """
     if stand_ins is not None:
         stand_ins.put_in_place(models_to_load(repository, default_model), report)

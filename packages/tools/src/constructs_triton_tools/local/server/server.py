@@ -193,12 +193,7 @@ class TritonServer(RunningContainer):
         report_inference_type(self.container, self.container.image, model, self._note)
 
     def prepare_models(self, repository: Path, default_model: str, target_model: str = "") -> None:
-        """Fit unpacked models to this machine and to the backends of the server.
-
-        Raises:
-            LocalEndpointError: a backend is not installed and has no stand-in.
-            MissingDependencyError: a stand-in's package is not installed.
-        """
+        """Fit unpacked models to this machine and to the backends of the server."""
         settings = self.settings
         stand_ins = settings.stand_ins and settings.stand_ins.for_archive(
             target_model, self.container.image, used=self.stand_ins

@@ -19,11 +19,7 @@ from triton_model_check.untrusted.tar_reader import ArchiveMember, UnpackLimits,
 
 
 def provide_models(container: ContainerSpec, directory: Path) -> None:
-    """Put the models of a single-model container into ``directory``, which must not exist yet.
-
-    Raises:
-        ArchiveError: the archive or a file cannot be read, or the folder cannot be written.
-    """
+    """Put the models of a single-model container into ``directory``, which must not exist yet."""
     if container.archive is not None:
         unpack(container.archive, directory)
     else:
@@ -31,11 +27,7 @@ def provide_models(container: ContainerSpec, directory: Path) -> None:
 
 
 def copy_files(files: Mapping[str, FileContent], directory: Path) -> None:
-    """Copy files into ``directory``, which must not exist yet; the server may write to the copies only.
-
-    Raises:
-        ArchiveError: a file cannot be read or written. Nothing is left.
-    """
+    """Copy files into ``directory``, which must not exist yet; the server may write to the copies only."""
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         with partial_folder(directory.parent) as folder:

@@ -44,9 +44,6 @@ def read_endpoints(
     """Read the endpoints of a cloud assembly, including nested stacks and stages.
 
     ``stack`` and ``endpoint`` select by name (default: all). Other endpoints need not be able to run locally.
-
-    Raises:
-        LocalEndpointError: there is no assembly or no such endpoint, or an archive is missing.
     """
     try:
         stacks = list(Assembly(Path(directory)).all_stacks())

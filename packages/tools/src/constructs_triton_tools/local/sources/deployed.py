@@ -36,9 +36,6 @@ def read_deployed_endpoints(
 
     The models of a single-model container are downloaded immediately. Those of a multi-model container are
     downloaded on their first call, so that archives added later can be called too.
-
-    Raises:
-        LocalEndpointError: there is no such endpoint, or the API returns an error.
     """
     try:
         specs = tuple(_Account(endpoint_url, directory).endpoints(endpoint))

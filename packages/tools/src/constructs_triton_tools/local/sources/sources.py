@@ -134,11 +134,7 @@ def _archives_below(path: Path) -> dict[str, Path]:
 
 
 def _checked(path: Path, calls: Mapping[str, Sequence[str]]) -> ModelRepository:
-    """Return the repository as it is packed.
-
-    Raises:
-        RepositoryError: it has errors that packing does not fix.
-    """
+    """Return the repository as it is packed."""
     repository = ModelRepository.from_directory(path)
     if not repository.models and any(path.rglob(f"*{_SUFFIX}")):
         raise LocalEndpointError(

@@ -32,11 +32,7 @@ def file_content(file: ListedFile, manifest: FileManifest, find_asset: FindAsset
 
 
 def check_names(url: str, paths: Mapping[str, object]) -> None:
-    """Check the paths of files below a prefix by SageMaker's rules.
-
-    Raises:
-        LocalEndpointError: SageMaker could not place a file.
-    """
+    """Check the paths of files below a prefix by SageMaker's rules."""
     problems = name_problems(paths)
     if problems:
         raise LocalEndpointError("\n".join(f"{url}: {problem}" for problem in problems))

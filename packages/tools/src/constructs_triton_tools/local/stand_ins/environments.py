@@ -35,13 +35,7 @@ print(json.dumps([sys.version_info[:2], folders, packages]))
 
 
 def replace_environments(repository: Path, python: Path, report: Callable[[str], None]) -> None:
-    """Replace the environments of unpacked models that ``constructs-triton env build`` has built.
-
-    Raises:
-        InvalidValueError: packages cannot be resolved for this Python, or downloaded.
-        LocalEndpointError: ``python`` does not run.
-        MissingDependencyError: uv is not installed.
-    """
+    """Replace the environments of unpacked models that ``constructs-triton env build`` has built."""
     found = {path: lock_of_archive(path) for path in sorted(set(_archives(repository)))}
     locks = {path: lock for path, lock in found.items() if lock is not None}
     if not locks:

@@ -22,11 +22,7 @@ _ONNX_FILE, _PYTHON_FILE = "stand_in.onnx", "model.py"
 
 
 def find_stand_ins(given: Mapping[str, str]) -> dict[str, Path]:
-    """Return the absolute paths of stand-ins, by the name of the model.
-
-    Raises:
-        InvalidValueError: a path is neither an ONNX file nor a Python model.
-    """
+    """Return the absolute paths of stand-ins, by the name of the model."""
     return {name: _checked(name, Path(path)) for name, path in given.items()}
 
 
@@ -40,11 +36,7 @@ def _checked(name: str, path: Path) -> Path:
 
 
 def put_in_place(models: Iterable[ModelFolder], stand_ins: Mapping[str, Path]) -> dict[str, Path]:
-    """Replace the models that have a stand-in; return those stand-ins by the name of the model.
-
-    Raises:
-        LocalEndpointError: a stand-in cannot be read.
-    """
+    """Replace the models that have a stand-in; return those stand-ins by the name of the model."""
     used = {}
     for model in models:
         if model.name in stand_ins:

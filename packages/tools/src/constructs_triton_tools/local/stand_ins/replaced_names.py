@@ -22,9 +22,6 @@ def check_replaced_names(given: Iterable[str], specs: Sequence[EndpointSpec]) ->
 
     Nothing is checked if a multi-model endpoint gets its archives later. Archives are read only until all
     names are found.
-
-    Raises:
-        InvalidValueError: no model of the run has the name.
     """
     missing, known = set(given), set[str]()
     containers = [variant.container for _, variant in variants_of(specs)]

@@ -69,11 +69,7 @@ class StandIns:
         )
 
     def put_in_place(self, models: Iterable[ModelFolder], report: Callable[[str], None]) -> None:
-        """Put the stand-ins of these unpacked models in their place, and report them.
-
-        Raises:
-            LocalEndpointError: a stand-in cannot be read.
-        """
+        """Put the stand-ins of these unpacked models in their place, and report them."""
         for name, path in put_in_place(models, self.models).items():
             self.used[name] = path.name
             report(f"{name}: {path} runs in its place (--stand-in)")
@@ -110,11 +106,7 @@ class StandIns:
         return f"{package} {self.packages[package]}"
 
     def require(self, model: ModelFolder, backend: str, report: Callable[[str], None]) -> None:
-        """Check that a stand-in can run this model, and report which one does.
-
-        Raises:
-            MissingDependencyError: a package is missing, or the stand-in cannot do what the model needs.
-        """
+        """Check that a stand-in can run this model, and report which one does."""
         reason = why_unsupported(model.config)
         if reason is not None:
             raise MissingDependencyError(

@@ -35,11 +35,7 @@ class Signer:
 
     @classmethod
     def of_default_session(cls) -> Signer:
-        """Create a signer with the credentials that boto3 finds.
-
-        Raises:
-            InvalidValueError: boto3 finds none.
-        """
+        """Create a signer with the credentials that boto3 finds."""
         credentials = make_session().get_credentials()
         if credentials is None:
             raise InvalidValueError("AWS: there are no credentials; log in, or set AWS_PROFILE")
@@ -149,11 +145,7 @@ def _certificates() -> ssl.SSLContext | bool:
 
 
 def import_aiohttp() -> Any:
-    """Return the module.
-
-    Raises:
-        MissingDependencyError: aiohttp is not installed.
-    """
+    """Return the module."""
     try:
         import aiohttp
     except ImportError:

@@ -52,10 +52,6 @@ def prepare(
     request is signed.
 
     Nothing is sent over ``transport``.
-
-    Raises:
-        InvalidValueError: an option is not a parameter of InvokeEndpoint, or ``weight`` is not positive.
-        InvocationError: boto3 has no Region or no credentials.
     """
     if not weight > 0:
         raise InvalidValueError(f"weight: must be above 0, got {weight}; raise it, or remove the request")

@@ -41,11 +41,6 @@ class StepRunner:
     ``is_decided``
         Called before each request with what was recorded; the step ends when it returns ``True``. Not called
         with several processes. Default: steps do not end early.
-
-    Raises:
-        InvalidValueError: there are no requests, ``processes`` is below 1, or there are no credentials to
-            sign the requests with.
-        MissingDependencyError: aiohttp is not installed.
     """
 
     def __init__(

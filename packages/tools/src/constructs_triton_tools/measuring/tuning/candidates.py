@@ -39,22 +39,13 @@ class ModelSettings:
         return self.instances, self.delay_microseconds, self.batch
 
     def with_parameter(self, name: str, value: str) -> ModelSettings:
-        """Return the settings with another value of a parameter.
-
-        Args:
-            name: Name of the parameter.
-            value: Its value.
-        """
+        """Return the settings with another value of a parameter."""
         return replace(self, parameters=tuple(sorted({**dict(self.parameters), name: value}.items())))
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A configuration: the settings of each model that is searched, by the names of the models.
-
-    Args:
-        models: Name and settings of each model.
-    """
+    """A configuration: the settings of each model that is searched, by the names of the models."""
 
     models: tuple[tuple[str, ModelSettings], ...]
 
@@ -72,20 +63,11 @@ class Candidate:
         return dict(self.models)[model]
 
     def with_settings(self, model: str, settings: ModelSettings) -> Candidate:
-        """Return the candidate with other settings of one model.
-
-        Args:
-            model: Name of the model.
-            settings: Its settings.
-        """
+        """Return the candidate with other settings of one model."""
         return Candidate(tuple((name, settings if name == model else old) for name, old in self.models))
 
     def describe(self, present: Candidate) -> str:
-        """Describe the candidate; of several models only those that differ from the present ones.
-
-        Args:
-            present: The present configuration.
-        """
+        """Describe the candidate; of several models only those that differ from the present ones."""
         if len(self.models) == 1 or self == present:
             return str(self)
         changed = [(name, settings) for name, settings in self.models if settings != present[name]]

@@ -76,11 +76,7 @@ def describe_server(local: LocalRunOptions) -> str:
 
 
 def check_backends(repository: TunedRepository, local: LocalRunOptions, *, accept_stand_in: bool) -> str:
-    """Return a sentence about the backends that a stand-in replaces; empty if there is none.
-
-    Raises:
-        InvalidValueError: there is one, and it was not accepted.
-    """
+    """Return a sentence about the backends that a stand-in replaces; empty if there is none."""
     if local.get("engine"):
         return ""
     server = local.get("tritonserver")

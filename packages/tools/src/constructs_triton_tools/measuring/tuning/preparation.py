@@ -27,11 +27,7 @@ Inputs = Mapping[str, "NDArray[Any]"]
 
 
 def find_only_model(repository: ModelRepository) -> str:
-    """Return the name of the only top-level model.
-
-    Raises:
-        InvalidValueError: there is none, or there are several.
-    """
+    """Return the name of the only top-level model."""
     names = repository.top_level_models()
     if len(names) != 1:
         raise InvalidValueError(
@@ -49,11 +45,7 @@ def find_spaces(
     latency_ms: float,
     parameters: Mapping[str, Sequence[str]],
 ) -> tuple[TunedRepository, dict[str, SearchSpace]]:
-    """Return the model with its present settings and those of all models that it needs, and their limits.
-
-    Raises:
-        InvalidValueError: a search cannot tune one of the models.
-    """
+    """Return the model with its present settings and those of all models that it needs, and their limits."""
     found.model(model)
     gpus = len(machine.gpus)
     folders = [found.models[name] for name in found.closure(model)]
@@ -84,11 +76,7 @@ def _batches_of_ensembles(folders: Sequence[ModelFolder]) -> dict[str, int]:
 def draw_requests(
     repository: ModelRepository, model: str, seed: int, shapes: Mapping[str, Sequence[int]]
 ) -> Iterator[Invocation]:
-    """Yield requests with random values for every input of a model.
-
-    Raises:
-        InvalidValueError: the inputs of the model are not known.
-    """
+    """Yield requests with random values for every input of a model."""
     for number in range(REQUESTS):
         samples = sample_model(repository.model(model), shapes, is_random=True, seed=seed + number)
         datatypes = {name: "BF16" for name, (_, datatype) in samples.items() if datatype == "BF16"}

@@ -33,11 +33,7 @@ _SHARES_CPUS = "The load generator and the model shared the CPUs: compare the ra
 
 
 def write_tuning(result: TuneResult, repository: TunedRepository) -> None:
-    """Write all files to the folder of the result.
-
-    Raises:
-        InvalidValueError: a file cannot be written.
-    """
+    """Write all files to the folder of the result."""
     try:
         _write_configs(result, repository)
         _write_report(result, repository, result.folder / REPORT)

@@ -90,11 +90,6 @@ class Tuning:
     """A search that is prepared: nothing is measured or written before ``run``.
 
     The parameters are those of ``tune``.
-
-    Raises:
-        InvalidValueError: an argument is out of range, the model cannot be tuned, or needs a stand-in that is
-            not accepted.
-        RepositoryError: a configuration has errors.
     """
 
     def __init__(
@@ -154,12 +149,7 @@ class Tuning:
         }
 
     def run(self, listener: TuneListener | None = None) -> TuneResult:
-        """Search, compare and write the results, and stop the candidates, also after Ctrl-C and SIGTERM.
-
-        Raises:
-            InvalidValueError: the folder of the results belongs to a search with other inputs.
-            LocalEndpointError: the present configuration does not start.
-        """
+        """Search, compare and write the results, and stop the candidates, also after Ctrl-C and SIGTERM."""
         watcher = listener or TuneListener()
         self._started = time.monotonic()
         self.folder.mkdir(parents=True, exist_ok=True)

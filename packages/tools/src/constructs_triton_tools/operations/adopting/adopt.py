@@ -45,15 +45,6 @@ def adopt_endpoint(
 
     Nothing is written if there are problems that are not accepted.
 
-    Args:
-        session: boto3 session with the Region and credentials.
-        name: Name of the endpoint.
-        directory: Folder that does not exist, or is empty.
-        files: Further files of the app, by their path.
-        accepted: Codes of problems that are accepted.
-        switch: How the app takes the place of the endpoint.
-        max_download_bytes: Bytes of model archives that may be downloaded.
-
     Raises:
         InvalidValueError: the folder has content, the endpoint cannot be read, or AWS cannot be reached.
     """

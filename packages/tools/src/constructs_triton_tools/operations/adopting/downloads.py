@@ -22,13 +22,7 @@ _HINT = "add --max-download with more MiB"
 
 
 class Downloads:
-    """Objects that were downloaded.
-
-    Args:
-        reader: Calls S3. What its credentials may not read is noted there.
-        directory: Temporary folder.
-        max_bytes: Bytes that may be downloaded in all.
-    """
+    """Objects that were downloaded."""
 
     def __init__(self, reader: RecordingReader, directory: Path, max_bytes: int) -> None:
         self._reader = reader
@@ -56,19 +50,11 @@ class Downloads:
         return found
 
     def head(self, bucket: str, key: str) -> dict[str, Any] | None:
-        """Return the properties of an object; ``None`` if the credentials may not read them.
-
-        Raises:
-            ArchiveError: the object does not exist.
-        """
+        """Return the properties of an object; ``None`` if the credentials may not read them."""
         return self._read("head_object", bucket, key)
 
     def fetch(self, bucket: str, key: str, size: int) -> Path | None:
-        """Download an object into a folder of its own; ``None`` if it is too large or may not be read.
-
-        Raises:
-            ArchiveError: the object does not exist, or its KMS key cannot decrypt it.
-        """
+        """Download an object into a folder of its own; ``None`` if it is too large or may not be read."""
         if self.budget.is_spent:
             self.skip(bucket, key)
             return None

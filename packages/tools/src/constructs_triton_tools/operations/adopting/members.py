@@ -26,13 +26,7 @@ def code_of(member: str) -> str:
 
 
 def options_of(answer: Answer, *members: str, with_zero: bool = False) -> Options:
-    """Return the keyword arguments for the members that are set, for example ``volume_size``.
-
-    Args:
-        answer: A part of an answer.
-        members: Names of its members, for example ``VolumeSizeInGB``.
-        with_zero: Whether 0 and ``False`` are written too.
-    """
+    """Return the keyword arguments for the members that are set, or ``with_zero`` also 0 and ``False``."""
     given = {each: answer.get(each) for each in members}
     return {
         "_".join(words_of(_ENDING.sub("", member))): _value(member, value)

@@ -63,13 +63,7 @@ class AdoptedModels:
 
 @dataclass(slots=True)
 class ModelReader:
-    """Reads the models of containers.
-
-    Args:
-        downloads: What is downloaded, within bounds.
-        directory: Folder of the app.
-        adoption: Where findings are noted.
-    """
+    """Reads the models of containers."""
 
     downloads: Downloads
     directory: Path
@@ -78,14 +72,7 @@ class ModelReader:
     def read(
         self, name: str, container: Answer, instance_type: str | None, folder: str
     ) -> AdoptedModels | None:
-        """Return the models of a container; ``None`` if they cannot be carried over, which is noted.
-
-        Args:
-            name: Name of the SageMaker model.
-            container: Its container.
-            instance_type: Instance type that the models are checked for; ``None`` if there is none.
-            folder: Folder for them, relative to that of the app.
-        """
+        """Return the models of a container; ``None`` if they cannot be carried over, which is noted."""
         if container.get("ModelPackageName"):
             return AdoptedModels("package", str(container["ModelPackageName"]))
         source = container.get("ModelDataSource", {}).get("S3DataSource", {})

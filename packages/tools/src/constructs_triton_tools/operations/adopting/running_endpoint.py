@@ -112,11 +112,7 @@ def _variants(answer: Answer) -> list[Answer]:
 
 
 def read_running_endpoint(reader: RecordingReader, name: str) -> RunningEndpoint:
-    """Read an endpoint and everything that belongs to it.
-
-    Raises:
-        InvalidValueError: it does not exist, AWS cannot be reached, or its configuration was deleted.
-    """
+    """Read an endpoint and everything that belongs to it."""
     endpoint = describe_endpoint(reader, name)
     config = _read_config(reader, name, endpoint["EndpointConfigName"])
     components = _read_components(reader, name)

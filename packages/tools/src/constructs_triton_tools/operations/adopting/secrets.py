@@ -32,12 +32,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def masked(value: Any, name: str = "") -> Any:
-    """Return an answer of AWS in which secrets are ``***``, with times as strings.
-
-    Args:
-        value: The answer, or a part of it.
-        name: Name of the member that it is.
-    """
+    """Return an answer of AWS in which secrets are ``***``, with times as strings."""
     if isinstance(value, Mapping):
         return _masked_mapping(value, name)
     if isinstance(value, list | tuple):

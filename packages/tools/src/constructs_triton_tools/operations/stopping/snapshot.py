@@ -46,12 +46,6 @@ def read_endpoint(
 ) -> SavedEndpoint:
     """Read an endpoint, its configuration, its tags and its scaling.
 
-    Args:
-        aws: Calls of AWS.
-        name: Name of the endpoint.
-        stack: Stack of the endpoint, if its tags do not have it any more.
-        force: Accept an endpoint of a CloudFormation stack.
-
     Raises:
         InvalidValueError: the endpoint cannot be read, or cannot be created again as it is.
     """

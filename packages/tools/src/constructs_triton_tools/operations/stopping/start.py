@@ -31,12 +31,6 @@ def start_endpoint(aws: AwsCalls, name: str, path: Path, *, now: datetime) -> li
 
     After a failure, the same call continues. An endpoint that failed in an earlier start is deleted first.
 
-    Args:
-        aws: Calls of AWS.
-        name: Name of the endpoint.
-        path: File that ``stop_endpoint`` wrote.
-        now: The present time.
-
     Returns:
         What is left to do by hand, one sentence each.
 

@@ -22,9 +22,6 @@ def prepare_stop(aws: AwsCalls, name: str, path: Path, *, force: bool = False) -
     """Return what the file will hold. A stop or start that failed goes on with its own file.
 
     After a failure, AWS may have only a part of the scaling. So the file is not read again from AWS.
-
-    Raises:
-        InvalidValueError: the endpoint cannot be stopped, or the file is that of another endpoint.
     """
     if not path.exists():
         return read_endpoint(aws, name, force=force)
@@ -44,11 +41,7 @@ def prepare_stop(aws: AwsCalls, name: str, path: Path, *, force: bool = False) -
 
 
 def check_endpoint_config(saved: SavedEndpoint, running: str, path: Path) -> None:
-    """Check that the endpoint still has the configuration of the file.
-
-    Raises:
-        InvalidValueError: the endpoint has another configuration.
-    """
+    """Check that the endpoint still has the configuration of the file."""
     if running != saved.endpoint_config:
         raise InvalidValueError(
             f"endpoint {saved.name}: has configuration {running}, and {path} has {saved.endpoint_config}; "

@@ -14,12 +14,7 @@ _IN_BUCKET = {"bucket": "from_bucket", "files": "from_s3_prefix", "prefix": "fro
 
 @dataclass(slots=True)
 class Repositories:
-    """The repositories that were added to a stack.
-
-    Args:
-        code: The stack.
-        reader: Reads the models.
-    """
+    """The repositories that were added to a stack."""
 
     code: StackCode
     reader: ModelReader

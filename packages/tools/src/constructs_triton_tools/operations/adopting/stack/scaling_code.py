@@ -30,14 +30,7 @@ _COOLDOWNS = {"ScaleInCooldown": 300, "ScaleOutCooldown": 300}
 
 
 def add_scaling(code: StackCode, scaled: str, resource_id: str, instance_type: str | None) -> None:
-    """Add the scaling of a variant or a component; nothing if it does not scale.
-
-    Args:
-        code: The stack.
-        scaled: Variable of the endpoint, of the variant or of the component.
-        resource_id: Its name in Application Auto Scaling.
-        instance_type: Type of its instances; ``None`` for a component.
-    """
+    """Add the scaling of a variant, or of a component, which has no ``instance_type``, if it scales."""
     running = code.running
     target = next((each for each in running.targets if each["ResourceId"] == resource_id), None)
     if target is None:

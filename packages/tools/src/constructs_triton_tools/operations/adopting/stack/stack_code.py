@@ -74,14 +74,7 @@ class StackCode:
         return {name.partition(".")[0] for _, value in self.statements for name in called(value)}
 
     def reference(self, variable: str, function: str, /, *given: Expression, **keywords: Expression) -> str:
-        """Return the variable of a resource that exists. A statement defines it before its first use.
-
-        Args:
-            variable: The name, from which the construct id is derived: ``ModelBucket`` for ``model_bucket``.
-            function: The function that refers to the resource.
-            given: Arguments after the scope and the id.
-            keywords: Keyword arguments.
-        """
+        """Return the variable of a resource that exists. A statement defines it before its first use."""
         key = render(call(function, *given, **keywords), "")
         if key not in self._references:
             construct_id = self.new_id(variable.title())
