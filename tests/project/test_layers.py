@@ -127,7 +127,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "gateway",
         "page",
         "call_example",
-        "watch",
         "run",
         "endpoint",
         "checked_models",

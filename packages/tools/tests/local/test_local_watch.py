@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from constructs_triton_tools.local.watch import changes
+from constructs_triton_tools.local.run import changes
 
 
 def test_a_change_is_yielded_once_it_is_complete(tmp_path: Path) -> None:

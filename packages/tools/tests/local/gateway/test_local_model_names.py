@@ -12,7 +12,7 @@ from fake_container import FakeLoader, fake_server, in_loop, running_container
 from constructs_triton_client import ModelIndex, TritonClient
 from constructs_triton_core.errors import InvalidValueError, InvocationError
 from constructs_triton_tools.local.gateway.gateway import gateway_application
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.inference_components import LocalVariant
 from constructs_triton_tools.local.gateway.model_names import hint_for, read_index
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec

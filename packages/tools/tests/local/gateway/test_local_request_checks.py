@@ -24,7 +24,7 @@ from test_local_gateway import (
 
 from constructs_triton_tools.local.gateway import listener as gateway_listener
 from constructs_triton_tools.local.gateway.gateway import gateway_application
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.inference_components import LocalVariant
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.sources.specs import AsyncInferenceSpec, EndpointSpec, VariantSpec
 

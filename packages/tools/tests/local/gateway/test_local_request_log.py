@@ -12,8 +12,8 @@ from fake_container import connected, fake_server, in_loop, running_server
 from test_local_gateway import CONTAINER, INVOCATIONS, echo
 
 from constructs_triton_tools.local.gateway.gateway import gateway_application
+from constructs_triton_tools.local.gateway.inference_components import LocalVariant
 from constructs_triton_tools.local.gateway.listener import listen, serving
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.sources.specs import EndpointSpec, VariantSpec
 

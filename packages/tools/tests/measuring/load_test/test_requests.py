@@ -17,7 +17,7 @@ from null_server import NullServer, run_null_server
 
 from constructs_triton_client import HttpTransport, Invocation, SageMakerTransport
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
-from constructs_triton_tools.local.gateway.event_stream import payload_part
+from constructs_triton_tools.local.gateway.relay import payload_part
 from constructs_triton_tools.measuring.load_test import http_sender
 from constructs_triton_tools.measuring.load_test.http_sender import HttpSender, Signer
 from constructs_triton_tools.measuring.load_test.prepared_requests import (

@@ -99,7 +99,7 @@ def existing_config(path: Path, name: str | None) -> Any:
 
 
 def usual_batch(config: Any, given: int | None) -> int:
-    """Return the batch size for which the plan is fastest: as given, the preferred one, or half the largest."""
+    """Return the batch size of the fastest plan: as given, the preferred one, or half the largest."""
     most = int(config.max_batch_size)
     preferred = list(config.dynamic_batching.preferred_batch_size)
     usual = given or (max(preferred) if preferred else max(1, most // 2))

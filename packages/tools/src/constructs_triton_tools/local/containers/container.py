@@ -16,8 +16,12 @@ from constructs_triton_core.processes.children import PIPE, STDOUT, python_comma
 from constructs_triton_core.processes.environments import own_environment
 from constructs_triton_tools.local.containers.engine import ContainerEngine
 from constructs_triton_tools.local.containers.exec_relay import ExecRelay
-from constructs_triton_tools.local.containers.images import missing_image
-from constructs_triton_tools.local.containers.run_arguments import CONTAINER_PORT, HTTP_PORT, run_arguments
+from constructs_triton_tools.local.containers.run_arguments import (
+    CONTAINER_PORT,
+    HTTP_PORT,
+    missing_image,
+    run_arguments,
+)
 from constructs_triton_tools.local.http_session import open_session, read_statistics
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.model_statistics import ModelStatistics

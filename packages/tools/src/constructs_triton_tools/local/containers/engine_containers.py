@@ -8,8 +8,11 @@ from pathlib import Path
 
 from constructs_triton_tools.local.containers.container import EngineSettings, TritonContainer
 from constructs_triton_tools.local.containers.engine import ContainerEngine
-from constructs_triton_tools.local.containers.images import image_of, refuse_unused
-from constructs_triton_tools.local.containers.run_arguments import shared_memory_bytes
+from constructs_triton_tools.local.containers.run_arguments import (
+    image_of,
+    refuse_unused,
+    shared_memory_bytes,
+)
 from constructs_triton_tools.local.options import RunOptions
 from constructs_triton_tools.local.server.memory import available_bytes
 from constructs_triton_tools.local.sources.specs import EndpointSpec, VariantSpec, label_of

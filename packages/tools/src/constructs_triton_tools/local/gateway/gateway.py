@@ -31,7 +31,7 @@ from constructs_triton_tools.local.gateway.async_inference import AsyncInvocatio
 from constructs_triton_tools.local.gateway.bucket_api import add_bucket_routes
 from constructs_triton_tools.local.gateway.bucket_folder import BucketFolder
 from constructs_triton_tools.local.gateway.freed_memory import keep_freed_memory
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.inference_components import LocalVariant
 from constructs_triton_tools.local.gateway.multi_model import TARGET_MODEL_HEADER
 from constructs_triton_tools.local.gateway.relay import (
     body_of,

@@ -8,8 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from constructs_triton_tools.local.page.call_faults import Fault, fault_of, original_message
-from constructs_triton_tools.local.page.call_record import Call, CallRecord
+from constructs_triton_tools.local.page.call_record import Call, CallRecord, Fault, fault_of, original_message
 
 #: Seconds that the charts show.
 HISTORY_SECONDS = 300

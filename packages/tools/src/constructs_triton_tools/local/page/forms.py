@@ -21,7 +21,7 @@ from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.archive_outline import outline_archive
 
 if TYPE_CHECKING:
-    from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+    from constructs_triton_tools.local.gateway.inference_components import LocalVariant
 
 _MOST_LABELS = 10_000
 _MOST_STEPS = 200

@@ -26,8 +26,7 @@ from constructs_triton_tools.local.server.front_end_ports import (
 )
 from constructs_triton_tools.local.server.http_front_end import HttpFrontEnd
 from constructs_triton_tools.local.server.installation import ModelPython, TritonInstallation, make_backends
-from constructs_triton_tools.local.server.known_hangs import make_loadable
-from constructs_triton_tools.local.server.local_model import fit_models
+from constructs_triton_tools.local.server.local_model import fit_models, make_loadable
 from constructs_triton_tools.local.server.memory import fitted_environment, session_bytes
 from constructs_triton_tools.local.server.namespaces import CONTAINER_FOLDER
 from constructs_triton_tools.local.server.serve_script import fit_caches, server_command

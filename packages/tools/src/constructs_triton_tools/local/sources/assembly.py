@@ -30,9 +30,11 @@ from constructs_triton_tools.local.sources.specs import (
     ComponentSpec,
     ContainerSpec,
     EndpointSpec,
+    FileContent,
     VariantSpec,
+    check_names,
+    file_content,
 )
-from constructs_triton_tools.local.sources.uncompressed import FileContent, check_names, file_content
 
 ManifestT = TypeVar("ManifestT", Manifest, FileManifest)
 _COPIES = "sagemaker:inference-component:DesiredCopyCount"

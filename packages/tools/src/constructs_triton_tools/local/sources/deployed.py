@@ -24,9 +24,10 @@ from constructs_triton_tools.local.sources.specs import (
     ComponentSpec,
     ContainerSpec,
     EndpointSpec,
+    FileContent,
     VariantSpec,
+    check_names,
 )
-from constructs_triton_tools.local.sources.uncompressed import FileContent, check_names
 
 
 def read_deployed_endpoints(

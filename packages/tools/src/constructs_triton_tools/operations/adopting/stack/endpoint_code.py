@@ -10,9 +10,8 @@ from constructs_triton_tools.operations.adopting.members import Answer, Options,
 from constructs_triton_tools.operations.adopting.models import AdoptedModels
 from constructs_triton_tools.operations.adopting.python_text import Call, Items, call, literal
 from constructs_triton_tools.operations.adopting.stack.endpoint_options import endpoint_options, host_options
-from constructs_triton_tools.operations.adopting.stack.repositories import Repositories
 from constructs_triton_tools.operations.adopting.stack.scaling_code import add_scaling
-from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
+from constructs_triton_tools.operations.adopting.stack.stack_code import Repositories, StackCode
 from constructs_triton_tools.operations.adopting.stack.variant_code import (
     ami_options,
     container_options,

@@ -12,8 +12,7 @@ from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_tools.operations.adopting.members import Answer, Options, options_of
 from constructs_triton_tools.operations.adopting.models import AdoptedModels
 from constructs_triton_tools.operations.adopting.python_text import Items, call, literal, quoted
-from constructs_triton_tools.operations.adopting.stack.repositories import Repositories
-from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
+from constructs_triton_tools.operations.adopting.stack.stack_code import Repositories, StackCode
 from triton_model_check.facts import images
 from triton_model_check.facts.environment import variables
 from triton_model_check.facts.inference_ami import default_inference_ami
