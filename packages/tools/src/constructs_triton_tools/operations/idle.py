@@ -312,14 +312,11 @@ def _idle_for_compute_optimizer(reader: NotingReader) -> set[str] | None:
             answer = reader.read("compute-optimizer", "get_idle_recommendations", **request)
             if len(reader.not_read) > known:
                 return None
-            found |= {_endpoint_name(each) for each in answer["idleRecommendations"]}
+            arns = (str(each["resourceArn"]) for each in answer["idleRecommendations"])
+            found |= {arn.rpartition("/")[2] for arn in arns}
             if not answer.get("nextToken"):
                 return found
             request["nextToken"] = answer["nextToken"]
     except InvalidValueError as error:  # not every Region has the service
         reader.not_read.append(f"compute-optimizer:GetIdleRecommendations: {error}")
         return None
-
-
-def _endpoint_name(recommendation: Mapping[str, Any]) -> str:
-    return str(recommendation["resourceArn"]).rpartition("/")[2]

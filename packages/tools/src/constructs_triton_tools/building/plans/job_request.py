@@ -140,14 +140,12 @@ class JobRequest:
     @property
     def operation(self) -> str:
         """The operation of SageMaker's API."""
-        return {"processing": "CreateProcessingJob", "training": "CreateTrainingJob"}[self.kind]
+        return f"Create{self.kind.capitalize()}Job"
 
     @property
     def log_group(self) -> str:
         """The log group of the job; the names of its streams begin with that of the job."""
-        return {"processing": "/aws/sagemaker/ProcessingJobs", "training": "/aws/sagemaker/TrainingJobs"}[
-            self.kind
-        ]
+        return f"/aws/sagemaker/{self.kind.capitalize()}Jobs"
 
     @property
     def job_prefix(self) -> str:
@@ -206,20 +204,7 @@ class JobRequest:
         folder = "/opt/ml/processing"
         job, model, output = f"{folder}/input/job", f"{folder}/input/model", f"{folder}/output"
         settings = self.settings
-        outputs: dict[str, Any] = {
-            "Outputs": [
-                {
-                    "OutputName": "plan",
-                    "S3Output": {
-                        "S3Uri": settings.url(self.output_prefix).removesuffix("/"),
-                        "LocalPath": output,
-                        "S3UploadMode": "EndOfJob",
-                    },
-                }
-            ]
-        }
-        if settings.kms_key:
-            outputs["KmsKeyId"] = settings.kms_key
+        uploaded = {"S3Uri": self._uri(self.output_prefix), "LocalPath": output, "S3UploadMode": "EndOfJob"}
         return {
             "ProcessingJobName": self.name,
             "ProcessingResources": {"ClusterConfig": self._cluster()},
@@ -229,7 +214,7 @@ class JobRequest:
                 {
                     "InputName": name,
                     "S3Input": {
-                        "S3Uri": settings.url(prefix).removesuffix("/"),
+                        "S3Uri": self._uri(prefix),
                         "LocalPath": path,
                         "S3DataType": "S3Prefix",
                         "S3InputMode": "File",
@@ -237,7 +222,10 @@ class JobRequest:
                 }
                 for name, prefix, path in (("job", self.job_prefix, job), ("model", self.model_prefix, model))
             ],
-            "ProcessingOutputConfig": outputs,
+            "ProcessingOutputConfig": {
+                "Outputs": [{"OutputName": "plan", "S3Output": uploaded}],
+                **self._key(),
+            },
             "NetworkConfig": {"EnableNetworkIsolation": settings.is_isolated, **self._vpc()},
             "RoleArn": settings.role,
             "Tags": settings.all_tags,
@@ -246,12 +234,6 @@ class JobRequest:
     def _training(self) -> dict[str, Any]:
         folder = "/opt/ml/input/data"
         settings = self.settings
-        output: dict[str, Any] = {
-            "S3OutputPath": settings.url(self.output_prefix).removesuffix("/"),
-            "CompressionType": "NONE",
-        }
-        if settings.kms_key:
-            output["KmsKeyId"] = settings.kms_key
         return {
             "TrainingJobName": self.name,
             "AlgorithmSpecification": {
@@ -266,20 +248,30 @@ class JobRequest:
                     "DataSource": {
                         "S3DataSource": {
                             "S3DataType": "S3Prefix",
-                            "S3Uri": settings.url(prefix).removesuffix("/"),
+                            "S3Uri": self._uri(prefix),
                             "S3DataDistributionType": "FullyReplicated",
                         }
                     },
                 }
                 for name, prefix in (("job", self.job_prefix), ("model", self.model_prefix))
             ],
-            "OutputDataConfig": output,
+            "OutputDataConfig": {
+                "S3OutputPath": self._uri(self.output_prefix),
+                "CompressionType": "NONE",
+                **self._key(),
+            },
             "ResourceConfig": self._cluster(),
             "StoppingCondition": {"MaxRuntimeInSeconds": settings.max_seconds},
             "EnableNetworkIsolation": settings.is_isolated,
             **self._vpc(),
             "Tags": settings.all_tags,
         }
+
+    def _uri(self, prefix: str) -> str:
+        return self.settings.url(prefix).removesuffix("/")
+
+    def _key(self) -> dict[str, str]:
+        return {"KmsKeyId": self.settings.kms_key} if self.settings.kms_key else {}
 
     def _cluster(self) -> dict[str, Any]:
         """The instance. SageMaker refuses a disk larger than the local NVMe, and a KMS key for that."""

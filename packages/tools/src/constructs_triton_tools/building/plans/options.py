@@ -72,7 +72,7 @@ class BuildOptions:
                 "first, "
                 "for example with NVIDIA ModelOpt AutoCast, and use --precision file"
             )
-        if self.precision == "bf16" and _capability(gpu)[0] < _FIRST_WITH_BF16:
+        if self.precision == "bf16" and int((gpu.compute_capability or "0").split(".")[0]) < _FIRST_WITH_BF16:
             raise InvalidValueError(
                 f"{where}: the {gpu.gpu_model} of {gpu} (compute capability {gpu.compute_capability}) has no "
                 "bfloat16; use --precision fp16"
@@ -97,7 +97,3 @@ class BuildOptions:
                     f"--trtexec-argument: TensorRT {major} of {image} has no {option}; remove it"
                 )
             yield argument
-
-
-def _capability(gpu: InstanceType) -> tuple[int, ...]:
-    return tuple(int(each) for each in (gpu.compute_capability or "0").split("."))

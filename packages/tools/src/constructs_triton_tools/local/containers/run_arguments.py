@@ -8,7 +8,7 @@ an instance's memory is available as shared memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
@@ -38,7 +38,8 @@ def run_arguments(
     The port is published on 127.0.0.1 only. An isolated container has no network at all.
     """
     target = "/opt/ml/models" if container.is_multi_model else "/opt/ml/model"
-    network = ("--network", "none") if container.is_isolated else _publication()
+    published = ("--publish", f"127.0.0.1::{CONTAINER_PORT}")
+    network = ("--network", "none") if container.is_isolated else published
     return [
         *("run", "--detach", "--pull", "never", "--name", name, "--label", LABEL),
         *network,
@@ -47,7 +48,7 @@ def run_arguments(
         *("--security-opt", "label=disable"),
         *("--shm-size", str(shm_bytes)),
         *gpus,
-        *_environment_arguments(_environment(container)),
+        *(word for pair in _environment(container).items() for word in ("--env", "=".join(pair))),
         *(image, "serve"),
     ]
 
@@ -66,10 +67,6 @@ def _memory_bytes(instance_type: str) -> int | None:
     return None if memory is None else int(memory * 2**30)
 
 
-def _publication() -> tuple[str, str]:
-    return ("--publish", f"127.0.0.1::{CONTAINER_PORT}")
-
-
 def _environment(container: ContainerSpec) -> Mapping[str, str]:
     environment = dict(container.environment)
     given = environment.get(_ADDITIONAL, "")
@@ -78,11 +75,6 @@ def _environment(container: ContainerSpec) -> Mapping[str, str]:
     if container.is_multi_model:
         environment["SAGEMAKER_MULTI_MODEL"] = "true"
     return environment
-
-
-def _environment_arguments(environment: Mapping[str, str]) -> Iterator[str]:
-    for name, value in environment.items():
-        yield from ("--env", f"{name}={value}")
 
 
 _ECR = re.compile(r"(?P<registry>\d{12}\.dkr\.ecr(-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?)/.+")

@@ -139,7 +139,8 @@ class BucketFolder:
     def join(self, upload: Path) -> Path:
         """Return a file with the parts of an upload, in the order of their numbers; delete the parts."""
         whole = self.partial_file()
-        parts = sorted((each for each in upload.iterdir() if each.name.isdecimal()), key=_number)
+        numbered = (each for each in upload.iterdir() if each.name.isdecimal())
+        parts = sorted(numbered, key=lambda each: int(each.name))
         self.expect_room(sum(each.stat().st_size for each in parts))
         with whole.open("wb") as file:
             for part in parts:
@@ -165,10 +166,6 @@ def no_such_key(location: str) -> RuntimeApiError:
 
 def _wrong(location: str) -> RuntimeApiError:
     return validation_error(f"a location must be s3://bucket/key, got {location!r}")
-
-
-def _number(path: Path) -> int:
-    return int(path.name)
 
 
 _PAGE_KEYS = 1000
@@ -218,7 +215,8 @@ def _page(bucket: Path, listing: _Listing) -> tuple[list[str], str, bool]:
                 return rows, last, bool(rows)
             end = key.find(delimiter, len(listing.prefix)) if delimiter else -1
             group = key[: end + len(delimiter)] if end >= 0 else ""
-            rows.append(_group_row(group, listing) if group else _row(key, path, listing))
+            common = f"<CommonPrefixes><Prefix>{listing.encode(group)}</Prefix></CommonPrefixes>"
+            rows.append(common if group else _row(key, path, listing))
         last = key
     return rows, last, False
 
@@ -230,10 +228,6 @@ def _row(key: str, path: Path, listing: _Listing) -> str:
         f"<Contents><Key>{listing.encode(key)}</Key><LastModified>{modified}</LastModified>"
         f"<ETag>{escape(etag_of(path))}</ETag><Size>{status.st_size}</Size></Contents>"
     )
-
-
-def _group_row(group: str, listing: _Listing) -> str:
-    return f"<CommonPrefixes><Prefix>{listing.encode(group)}</Prefix></CommonPrefixes>"
 
 
 def _objects(bucket: Path, listing: _Listing) -> Iterator[tuple[str, Path]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -50,7 +50,11 @@ def read_endpoints(
     try:
         stacks = list(Assembly(Path(directory)).all_stacks())
         chosen = _keep_named(stacks, stack, directory)
-        specs = [spec for each in chosen for spec in _endpoints(each, endpoint, stacks)]
+        specs = [
+            _Specs(each, stacks).endpoint(declared)
+            for each in chosen
+            for declared in declared_endpoints(each, endpoint, is_complete=True)
+        ]
     except TemplateError as error:
         raise LocalEndpointError(str(error)) from error
     if not specs:
@@ -87,13 +91,6 @@ def _refuse_duplicates(specs: Sequence[EndpointSpec]) -> None:
             raise LocalEndpointError(
                 f"{spec.stack}: two endpoints are called {spec.name!r}; choose one with --stack"
             )
-
-
-def _endpoints(
-    stack: SynthesizedStack, name: str | None, app: Sequence[SynthesizedStack]
-) -> Iterator[EndpointSpec]:
-    for endpoint in declared_endpoints(stack, name, is_complete=True):
-        yield _Specs(stack, app).endpoint(endpoint)
 
 
 @dataclass(frozen=True, slots=True)

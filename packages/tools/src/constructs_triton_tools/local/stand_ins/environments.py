@@ -47,7 +47,8 @@ def replace_environments(repository: Path, python: Path, report: Callable[[str],
         path.unlink()
         copy_file(archive, path)  # a link would change the times of a file that may be packed now
         report(
-            f"{name}: built for {target.description}, in place of {_description(lock)}{_changed(lock, local)}"
+            f"{name}: built for {target.description}, in place of Python {lock.python} of the image"
+            f"{_changed(lock, local)}"
         )
 
 
@@ -91,10 +92,6 @@ def _build(
         report(f"{name}: building the environment for {target.description}")
         archive = build_locked(local, target, folder, name)
     return archive, local
-
-
-def _description(lock: EnvironmentLock) -> str:
-    return f"Python {lock.python} of the image"
 
 
 def _changed(image: EnvironmentLock, local: EnvironmentLock) -> str:

@@ -116,14 +116,12 @@ def _names(container: ContainerSpec, wanted: Iterable[str]) -> Iterator[str]:
         yield from _models_of(container.files)
     if container.archive is not None:
         yield from _models_in(container.archive)
-    for target_model in sorted(container.archives, key=lambda key: not _is_named(key, wanted)):
+    for target_model in sorted(
+        container.archives, key=lambda key: not any(name.startswith(f"{key}/") for name in wanted)
+    ):
         for model in _models_in(container.archives[target_model]):
             yield model
             yield f"{target_model}/{model}"
-
-
-def _is_named(target_model: str, wanted: Iterable[str]) -> bool:
-    return any(name.startswith(f"{target_model}/") for name in wanted)
 
 
 def _models_in(archive: Path) -> Iterator[str]:

@@ -107,7 +107,8 @@ def is_secret(name: str, value: str) -> bool:
     """Return whether the value of a variable or a tag looks like a secret, by its name or its form."""
     if not value:
         return False
-    return _has_secret_name(name) or has_secret_form(value) or looks_random(value)
+    has_secret_name = any(map(_NAMES.fullmatch, words_of(name))) or name.lower().endswith(_ENDINGS)
+    return has_secret_name or has_secret_form(value) or looks_random(value)
 
 
 def masked(value: Any, name: str = "") -> Any:
@@ -130,7 +131,3 @@ def _masked_mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
     if name == "Environment":
         return {each: MASK if is_secret(each, text) else text for each, text in value.items()}
     return {each: masked(part, each) for each, part in value.items()}
-
-
-def _has_secret_name(name: str) -> bool:
-    return any(map(_NAMES.fullmatch, words_of(name))) or name.lower().endswith(_ENDINGS)

@@ -12,15 +12,8 @@ from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
 from constructs_triton_tools.operations.stopping.saved_endpoint import STOPPING, SavedEndpoint
 
 _STACK_TAG = "aws:cloudformation:stack-name"
-_TARGET = (
-    "ServiceNamespace",
-    "ResourceId",
-    "ScalableDimension",
-    "MinCapacity",
-    "MaxCapacity",
-    "SuspendedState",
-)
 _KEY = ("ServiceNamespace", "ResourceId", "ScalableDimension")
+_TARGET = (*_KEY, "MinCapacity", "MaxCapacity", "SuspendedState")
 _POLICY = (
     *_KEY,
     "PolicyName",
