@@ -116,7 +116,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "model_statistics",
         "gateway_query",
         "sources",
-        "readiness",
         "running_container",
         "http_session",
         "interruptible",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.errors import ConstructsTritonError, LocalEndpointError
-from constructs_triton_tools.local.containers.engine_containers import EngineContainers
+from constructs_triton_tools.local.containers.container import EngineContainers
 from constructs_triton_tools.local.gateway.gateway import gateway_application
 from constructs_triton_tools.local.gateway.inference_components import LocalComponent, LocalVariant
 from constructs_triton_tools.local.gateway.listener import HOST, listen, serving

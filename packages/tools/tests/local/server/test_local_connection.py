@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from constructs_triton_tools.local.server.connection import ServerConnection
+from constructs_triton_tools.local.server.http_front_end import ServerConnection
 from constructs_triton_tools.local.server.private_address import SOCKET_NAME
 from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
 

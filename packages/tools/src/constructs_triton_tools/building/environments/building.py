@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from constructs_triton_tools.building.environments.archive import write_tar
-from constructs_triton_tools.building.environments.layout import arrange, site_packages
+from constructs_triton_tools.building.environments.archive import arrange, site_packages, write_tar
 from constructs_triton_tools.building.environments.uv import export_uv_lock, install, resolve
 from triton_model_check.artifacts.environments.cache import cached_archive, writing
 from triton_model_check.artifacts.environments.line_checks import check_exported, check_lines, check_pins

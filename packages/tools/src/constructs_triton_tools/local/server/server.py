@@ -16,15 +16,18 @@ from constructs_triton_core.errors import ContainerExitError
 from constructs_triton_core.facts.limits import INVOCATION_TIMEOUT_SECONDS
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.model_statistics import ModelStatistics
-from constructs_triton_tools.local.readiness import wait_for_ping, wait_until_ready
-from constructs_triton_tools.local.running_container import Destination, RunningContainer
-from constructs_triton_tools.local.server.connection import ServerConnection
+from constructs_triton_tools.local.running_container import (
+    Destination,
+    RunningContainer,
+    wait_for_ping,
+    wait_until_ready,
+)
 from constructs_triton_tools.local.server.front_end_ports import (
     FrontEndPorts,
     private_addresses,
     reserve_port,
 )
-from constructs_triton_tools.local.server.http_front_end import HttpFrontEnd
+from constructs_triton_tools.local.server.http_front_end import HttpFrontEnd, ServerConnection
 from constructs_triton_tools.local.server.installation import ModelPython, TritonInstallation, make_backends
 from constructs_triton_tools.local.server.local_model import fit_models, make_loadable
 from constructs_triton_tools.local.server.memory import fitted_environment, session_bytes

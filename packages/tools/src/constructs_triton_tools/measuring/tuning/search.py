@@ -22,7 +22,6 @@ from constructs_triton_tools.measuring.load_test.step import Limits
 from constructs_triton_tools.measuring.tuning.axes import count_candidates, search
 from constructs_triton_tools.measuring.tuning.bench import Bench
 from constructs_triton_tools.measuring.tuning.journal import Journal
-from constructs_triton_tools.measuring.tuning.machine import check_backends, describe_server, read_machine
 from constructs_triton_tools.measuring.tuning.options import TuneOptions
 from constructs_triton_tools.measuring.tuning.outcome import (
     Facts,
@@ -33,10 +32,13 @@ from constructs_triton_tools.measuring.tuning.outcome import (
 )
 from constructs_triton_tools.measuring.tuning.preparation import (
     Inputs,
+    check_backends,
+    describe_server,
     draw_requests,
     encode_inputs,
     find_only_model,
     find_spaces,
+    read_machine,
 )
 from constructs_triton_tools.measuring.tuning.racing import (
     CandidateRefusedError,

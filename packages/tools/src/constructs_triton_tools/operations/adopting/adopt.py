@@ -13,9 +13,8 @@ from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.operations.adopting.downloads import Downloads
 from constructs_triton_tools.operations.adopting.findings import Adoption
-from constructs_triton_tools.operations.adopting.members import Options
 from constructs_triton_tools.operations.adopting.models import ModelReader
-from constructs_triton_tools.operations.adopting.python_text import literal
+from constructs_triton_tools.operations.adopting.python_text import Options, literal
 from constructs_triton_tools.operations.adopting.reading import RecordingReader
 from constructs_triton_tools.operations.adopting.refusals import Switch, obstacles, refuse_unknown_members
 from constructs_triton_tools.operations.adopting.report_text import report_text

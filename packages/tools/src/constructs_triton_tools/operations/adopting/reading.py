@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.aws.aws_reader import permission_of
 from constructs_triton_tools.aws.noting_reader import NotingReader
-from constructs_triton_tools.operations.adopting.members import Answer
-from constructs_triton_tools.operations.adopting.python_text import free_name
+from constructs_triton_tools.operations.adopting.python_text import Answer, free_name
 from constructs_triton_tools.operations.adopting.secrets import masked
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from constructs_triton_tools.operations.adopting.members import words_of
+from constructs_triton_tools.operations.adopting.python_text import words_of
 
 #: Beginnings that their issuers publish, so that scanners find a token by them. A name may begin with one of
 #: the second group, such as hf_transfer, so only letters and digits may follow there.

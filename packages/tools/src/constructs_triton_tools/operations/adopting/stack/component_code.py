@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from constructs_triton_core.cloud_assembly.endpoints import DeclaredContainer, instance_types_of
-from constructs_triton_tools.operations.adopting.members import Answer, Options, options_of
 from constructs_triton_tools.operations.adopting.models import AdoptedModels
-from constructs_triton_tools.operations.adopting.python_text import call, literal
+from constructs_triton_tools.operations.adopting.python_text import Answer, Options, call, literal, options_of
 from constructs_triton_tools.operations.adopting.stack.endpoint_options import host_options
 from constructs_triton_tools.operations.adopting.stack.scaling_code import add_scaling
 from constructs_triton_tools.operations.adopting.stack.stack_code import Repositories, StackCode

@@ -6,9 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
-from constructs_triton_tools.operations.adopting.members import Answer, Options, options_of
 from constructs_triton_tools.operations.adopting.models import AdoptedModels
-from constructs_triton_tools.operations.adopting.python_text import Call, Items, call, literal
+from constructs_triton_tools.operations.adopting.python_text import (
+    Answer,
+    Call,
+    Items,
+    Options,
+    call,
+    literal,
+    options_of,
+)
 from constructs_triton_tools.operations.adopting.stack.endpoint_options import endpoint_options, host_options
 from constructs_triton_tools.operations.adopting.stack.scaling_code import add_scaling
 from constructs_triton_tools.operations.adopting.stack.stack_code import Repositories, StackCode

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from constructs_triton_tools.operations.adopting.members import Answer, Options, options_of
-from constructs_triton_tools.operations.adopting.python_text import Items, call, literal
+from constructs_triton_tools.operations.adopting.python_text import (
+    Answer,
+    Items,
+    Options,
+    call,
+    literal,
+    options_of,
+)
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
 
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_tools.operations.adopting.members import Answer, Options, options_of
-from constructs_triton_tools.operations.adopting.python_text import Call, Items, call, literal, quoted
+from constructs_triton_tools.operations.adopting.python_text import (
+    Answer,
+    Call,
+    Items,
+    Options,
+    call,
+    literal,
+    options_of,
+    quoted,
+)
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
 
 _INVOCATIONS, _CONCURRENT = "target_invocations_per_minute", "target_concurrent_requests"

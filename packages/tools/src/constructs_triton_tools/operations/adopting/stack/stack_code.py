@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass, field
 
 from constructs_triton_tools.operations.adopting.findings import Adoption
-from constructs_triton_tools.operations.adopting.members import Options
 from constructs_triton_tools.operations.adopting.models import AdoptedModels, ModelReader
 from constructs_triton_tools.operations.adopting.python_text import (
     Call,
     Expression,
+    Options,
     assignment,
     call,
     called,

@@ -9,9 +9,16 @@ from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.versions import is_at_least
-from constructs_triton_tools.operations.adopting.members import Answer, Options, options_of
 from constructs_triton_tools.operations.adopting.models import AdoptedModels
-from constructs_triton_tools.operations.adopting.python_text import Items, call, literal, quoted
+from constructs_triton_tools.operations.adopting.python_text import (
+    Answer,
+    Items,
+    Options,
+    call,
+    literal,
+    options_of,
+    quoted,
+)
 from constructs_triton_tools.operations.adopting.stack.stack_code import Repositories, StackCode
 from triton_model_check.facts import images
 from triton_model_check.facts.environment import variables
