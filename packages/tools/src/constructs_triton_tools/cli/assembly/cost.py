@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from constructs_triton_core.aws.aws_reader import AwsError, make_session
 from constructs_triton_core.cloud_assembly.assembly import read_stacks
@@ -23,8 +23,9 @@ from constructs_triton_core.program.argument_types import add_common, pair_argum
 from constructs_triton_core.spelling import did_you_mean, quoted
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from constructs_triton_tools.cli.assembly import add_template_arguments
-from constructs_triton_tools.cli.prices import add_price_arguments, decimal_argument
+from constructs_triton_tools.cli.prices import add_price_arguments
 from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, fetch_known_prices, given_prices
+from constructs_triton_tools.planning.quantities import read_decimal
 
 NOT_COUNTED = (
     "Not counted: storage of instances and archives, data transfer, CloudWatch metrics, alarms and logs, "
@@ -67,28 +68,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, "--region", "--profile", "--json")
 
 
-@dataclass(frozen=True, slots=True)
-class CostRange:
+class CostRange(NamedTuple):
     """Cost per hour of the fewest instances, of those of the first deployment, and of the most."""
 
-    least: Decimal
-    initial: Decimal
-    most: Decimal
+    least: Decimal = Decimal(0)
+    initial: Decimal = Decimal(0)
+    most: Decimal = Decimal(0)
 
     def times(self, factor: Decimal | int) -> CostRange:
         """Return the cost of a longer time, or of more calls."""
-        return CostRange(self.least * factor, self.initial * factor, self.most * factor)
+        return CostRange(*(each * factor for each in self))
 
     @classmethod
-    def sum(cls, ranges: Iterable[CostRange]) -> CostRange:
+    def together(cls, ranges: Iterable[CostRange]) -> CostRange:
         """Return the cost of all together."""
-        every = list(ranges)
-        zero = Decimal(0)
-        return cls(
-            sum((each.least for each in every), zero),
-            sum((each.initial for each in every), zero),
-            sum((each.most for each in every), zero),
-        )
+        return cls(*(sum(each, Decimal(0)) for each in zip(cls(), *ranges, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +133,7 @@ class _Costs:
     def total(self, endpoint: str | None = None) -> CostRange:
         """Return the cost of one endpoint, or of all, per hour."""
         fleets = (each for each in self.fleets if endpoint in (None, each.endpoint))
-        return CostRange.sum(cost for each in fleets if (cost := self.cost(each)))
+        return CostRange.together(cost for each in fleets if (cost := self.cost(each)))
 
     def per_million(self, endpoint: str) -> CostRange:
         return self.total(endpoint).times(Decimal(_MILLION) / (self.rates[endpoint] * _HOUR_SECONDS))
@@ -225,14 +219,10 @@ def _rates(given: Sequence[tuple[str, str]], fleets: Sequence[VariantFleet]) -> 
             raise InvalidValueError(f'--requests-per-second: no endpoint "{name}" in the template; {hint}')
     rates = {}
     for name, text in given:
-        try:
-            rates[name] = decimal_argument(text)
-        except argparse.ArgumentTypeError as error:
-            raise InvalidValueError(f"--requests-per-second {name}: {error}") from None
+        where = f"--requests-per-second {name}"
+        rates[name] = read_decimal(where, text)
         if rates[name] <= 0:
-            raise InvalidValueError(
-                f"--requests-per-second {name}: must be above 0, got {text}; give the mean rate"
-            )
+            raise InvalidValueError(f"{where}: must be above 0, got {text}; give the mean rate")
     return rates
 
 
@@ -267,7 +257,7 @@ def _row(fleet: VariantFleet, cost: CostRange | None) -> list[str]:
 
 
 def _money(cost: CostRange) -> str:
-    return _range(*(f"{each:,.2f}" for each in (cost.least, cost.initial, cost.most)))
+    return _range(*(f"{each:,.2f}" for each in cost))
 
 
 def _range(least: str, initial: str, most: str) -> str:
@@ -300,4 +290,4 @@ def _as_json(costs: _Costs) -> dict[str, Any]:
 
 
 def _numbers(cost: CostRange | None) -> dict[str, float] | None:
-    return None if cost is None else {name: float(value) for name, value in asdict(cost).items()}
+    return None if cost is None else {name: float(value) for name, value in cost._asdict().items()}
