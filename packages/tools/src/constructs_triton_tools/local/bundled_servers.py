@@ -16,9 +16,8 @@ from constructs_triton_tools.local.server.installation import ModelPython, find_
 from constructs_triton_tools.local.server.memory import available_bytes
 from constructs_triton_tools.local.server.server import ServerSettings, TritonServer
 from constructs_triton_tools.local.sources.specs import EndpointSpec, VariantSpec, label_of, variants_of
-from constructs_triton_tools.local.stand_ins.frameworks import PACKAGES
 from constructs_triton_tools.local.stand_ins.replaced_models import check_replaced_names
-from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
+from constructs_triton_tools.local.stand_ins.stand_ins import PACKAGES, StandIns
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from constructs_triton_tools.local.server.installation import (
     make_backends,
 )
 from constructs_triton_tools.local.stand_ins.environments import replace_environments
-from constructs_triton_tools.local.stand_ins.frameworks import PACKAGES
-from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
+from constructs_triton_tools.local.stand_ins.stand_ins import PACKAGES, StandIns
 from triton_model_check.model_config.backends import infer_backend
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_config.text import format_model_config

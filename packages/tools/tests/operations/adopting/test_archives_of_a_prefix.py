@@ -9,10 +9,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from constructs_triton_tools.operations.adopting.downloads import Downloads
 from constructs_triton_tools.operations.adopting.findings import Adoption
 from constructs_triton_tools.operations.adopting.models import ModelReader
-from constructs_triton_tools.operations.adopting.reading import RecordingReader
+from constructs_triton_tools.operations.adopting.reading import Downloads, RecordingReader
 
 _CONFIG = b'name: "net"\nbackend: "onnxruntime"\n'
 _ZEROS = 100 << 20

@@ -16,9 +16,13 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from constructs_triton_tools.local.gateway.api_limits import body_limit, check_headers
 from constructs_triton_tools.local.gateway.bucket_folder import BucketFolder
-from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError, validation_error
+from constructs_triton_tools.local.gateway.runtime_errors import (
+    RuntimeApiError,
+    body_limit,
+    check_headers,
+    validation_error,
+)
 from constructs_triton_tools.local.sources.specs import AsyncInferenceSpec
 
 _PREFIX = "X-Amzn-SageMaker-"

@@ -26,7 +26,6 @@ from constructs_triton_core.facts.limits import (
     INVOCATION_TIMEOUT_SECONDS,
     STREAM_TIMEOUT_SECONDS,
 )
-from constructs_triton_tools.local.gateway.api_limits import check_headers
 from constructs_triton_tools.local.gateway.async_inference import AsyncInvocations
 from constructs_triton_tools.local.gateway.bucket_api import add_bucket_routes
 from constructs_triton_tools.local.gateway.bucket_folder import BucketFolder
@@ -43,6 +42,7 @@ from constructs_triton_tools.local.gateway.relay import (
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.gateway.runtime_errors import (
     RuntimeApiError,
+    check_headers,
     model_error,
     refuse_foreign_requests,
     validation_error,

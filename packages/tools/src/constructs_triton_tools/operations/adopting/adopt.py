@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, get_args
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.operations.adopting.downloads import Downloads
 from constructs_triton_tools.operations.adopting.findings import Adoption
 from constructs_triton_tools.operations.adopting.models import ModelReader
 from constructs_triton_tools.operations.adopting.python_text import Options, literal
-from constructs_triton_tools.operations.adopting.reading import RecordingReader
+from constructs_triton_tools.operations.adopting.reading import Downloads, RecordingReader
 from constructs_triton_tools.operations.adopting.refusals import Switch, obstacles, refuse_unknown_members
 from constructs_triton_tools.operations.adopting.report_text import report_text
 from constructs_triton_tools.operations.adopting.running_endpoint import (
@@ -23,8 +22,10 @@ from constructs_triton_tools.operations.adopting.running_endpoint import (
     read_running_endpoint,
 )
 from constructs_triton_tools.operations.adopting.stack.app_text import TEST_TEXT, app_text, imported_text
-from constructs_triton_tools.operations.adopting.stack.component_code import add_component_endpoint
-from constructs_triton_tools.operations.adopting.stack.endpoint_code import add_endpoint
+from constructs_triton_tools.operations.adopting.stack.endpoint_code import (
+    add_component_endpoint,
+    add_endpoint,
+)
 from constructs_triton_tools.operations.adopting.stack.stack_code import Repositories, StackCode
 
 if TYPE_CHECKING:

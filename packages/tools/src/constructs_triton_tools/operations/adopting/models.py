@@ -13,9 +13,9 @@ from typing import Literal
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.model_index import split_s3_uri
-from constructs_triton_tools.operations.adopting.downloads import Downloads
 from constructs_triton_tools.operations.adopting.findings import Adoption
 from constructs_triton_tools.operations.adopting.python_text import Answer
+from constructs_triton_tools.operations.adopting.reading import Downloads
 from triton_model_check.facts.images import version_of_image
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.archive_inspection import OUTLINE_BYTES, inspect_archive

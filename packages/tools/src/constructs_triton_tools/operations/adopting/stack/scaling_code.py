@@ -17,14 +17,12 @@ from constructs_triton_tools.operations.adopting.python_text import (
 )
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
 
-_INVOCATIONS, _CONCURRENT = "target_invocations_per_minute", "target_concurrent_requests"
 _PREDEFINED = {
-    "SageMakerVariantInvocationsPerInstance": ("scale_on_invocations_per_instance", _INVOCATIONS),
-    "SageMakerVariantConcurrentRequestsPerModelHighResolution": ("scale_on_concurrent_requests", _CONCURRENT),
-    "SageMakerInferenceComponentInvocationsPerCopy": ("scale_on_invocations_per_copy", _INVOCATIONS),
+    "SageMakerVariantInvocationsPerInstance": "scale_on_invocations_per_instance",
+    "SageMakerVariantConcurrentRequestsPerModelHighResolution": "scale_on_concurrent_requests",
+    "SageMakerInferenceComponentInvocationsPerCopy": "scale_on_invocations_per_copy",
     "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution": (
-        "scale_on_concurrent_requests_per_copy",
-        _CONCURRENT,
+        "scale_on_concurrent_requests_per_copy"
     ),
 }
 _UTILIZATIONS = {
@@ -107,8 +105,9 @@ def _tracking(code: StackCode, policy: Answer, instance_type: str | None) -> tup
     value = config["TargetValue"]
     predefined = config.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
     if predefined in _PREDEFINED:
-        method, keyword = _PREDEFINED[predefined]
-        return method, {keyword: literal(value)}
+        is_rate = "Invocations" in predefined
+        keyword = "target_invocations_per_minute" if is_rate else "target_concurrent_requests"
+        return _PREDEFINED[predefined], {keyword: literal(value)}
     metric = config.get("CustomizedMetricSpecification", {})
     if "MetricName" not in metric:
         return None

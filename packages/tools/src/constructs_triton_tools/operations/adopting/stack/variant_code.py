@@ -19,6 +19,7 @@ from constructs_triton_tools.operations.adopting.python_text import (
     options_of,
     quoted,
 )
+from constructs_triton_tools.operations.adopting.stack.endpoint_options import place_of
 from constructs_triton_tools.operations.adopting.stack.stack_code import Repositories, StackCode
 from triton_model_check.facts import images
 from triton_model_check.facts.environment import variables
@@ -83,11 +84,11 @@ def machine_options(code: StackCode, variant: Answer, models: AdoptedModels) -> 
         found["capacity_reservation"] = call("CapacityReservationConfig", **reservation)
     dump = variant.get("CoreDumpConfig")
     if dump:
-        bucket, _, prefix = dump["DestinationS3Uri"].removeprefix("s3://").partition("/")
+        bucket, prefix = place_of(dump["DestinationS3Uri"])
         found["core_dump"] = call(
             "CoreDump",
             bucket=code.bucket(bucket, "dump"),
-            prefix=literal(prefix.rstrip("/")),
+            prefix=literal(prefix),
             **code.key(dump.get("KmsKeyId"), "dump"),
         )
     return found
