@@ -32,9 +32,14 @@ from triton_model_check.model_repository.ignore import IGNORE_FILE, IgnoreRules
 if TYPE_CHECKING:
     from constructs_triton_tools.local.page.application import Page
 
+__all__ = ["LocalRun", "RunOptions"]
+
 _INTERVAL_SECONDS = 0.5
 _DEFAULTS = IgnoreRules()
 _State = Mapping[str, tuple[int, int]]
+#: The part of the free memory that all multi-model containers share equally by default.
+_MEMORY_SHARE = 0.7
+_IDLE_INTERVAL_SECONDS = 0.1
 
 
 async def changes(source: Path, interval_seconds: float = _INTERVAL_SECONDS) -> AsyncIterator[None]:
@@ -77,13 +82,6 @@ def _entry(path: Path) -> list[tuple[str, tuple[int, int]]]:
     except OSError:
         return []
     return [(str(path), (status.st_size, status.st_mtime_ns))]
-
-
-__all__ = ["LocalRun", "RunOptions"]
-
-#: The part of the free memory that all multi-model containers share equally by default.
-_MEMORY_SHARE = 0.7
-_IDLE_INTERVAL_SECONDS = 0.1
 
 
 @dataclass(slots=True)

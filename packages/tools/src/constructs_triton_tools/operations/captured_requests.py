@@ -31,6 +31,14 @@ from constructs_triton_core.untrusted.regular_files import open_regular
 if TYPE_CHECKING:
     import boto3
 
+_SUFFIX = ".jsonl"
+_CHUNK_BYTES = 1 << 20
+#: A line has a request and a response of at most 25 MiB each, in BASE64.
+_MOST_BYTES = 80 << 20
+#: Folders of a key between the variant and the file: year, month, day and hour.
+_TIME_FOLDERS = 4
+Read = Callable[[int], bytes]
+
 
 @dataclass(frozen=True, slots=True)
 class CapturedBody:
@@ -156,15 +164,6 @@ def _expect(body: CapturedBody | None, place: str, what: str) -> CapturedBody:
             f'{place}: has no {what}; capture both, with capture_modes=("Input", "Output") of DataCapture'
         )
     return body
-
-
-_SUFFIX = ".jsonl"
-_CHUNK_BYTES = 1 << 20
-#: A line has a request and a response of at most 25 MiB each, in BASE64.
-_MOST_BYTES = 80 << 20
-#: Folders of a key between the variant and the file: year, month, day and hour.
-_TIME_FOLDERS = 4
-Read = Callable[[int], bytes]
 
 
 def read_capture_files(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: The largest number of queries of one GetMetricData request.
 _QUERIES = 500
 _PERIOD = timedelta(days=1)
+_STACK_TAG = "aws:cloudformation:stack-name"
+_SERVING = ("InService", "Updating", "SystemUpdating", "RollingBack", "UpdateRollbackFailed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +73,6 @@ def _query(index: int, counted: Counted) -> dict[str, Any]:
     metric = {"Namespace": "AWS/SageMaker", "MetricName": counted.metric, "Dimensions": dimensions}
     period = int(_PERIOD.total_seconds())
     return {"Id": f"m{index}", "MetricStat": {"Metric": metric, "Period": period, "Stat": "Sum"}}
-
-
-_STACK_TAG = "aws:cloudformation:stack-name"
-_SERVING = ("InService", "Updating", "SystemUpdating", "RollingBack", "UpdateRollbackFailed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,10 @@ unset PYTHONHOME
 _OUTSIDE = ("bin", "share", "etc", "include", "man")
 # Files that describe the machine that installed the package.
 _OF_THE_MACHINE = ("INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
+_EPOCH = 315_532_800  # 1980-01-01: wheels cannot contain older times
+_LIMITS = UnpackLimits(max_bytes=1 << 36)
+_MOST_LOCK_BYTES = 16 << 20
+_LEVEL = 2
 
 
 def site_packages(environment: Path, target: EnvironmentTarget) -> Path:
@@ -138,12 +142,6 @@ def _write_record(record: Path, installed: Collection[str], moved: Mapping[str, 
 
 def _leads_outside(name: str) -> bool:
     return name.startswith(("/", "\\")) or ".." in re.split(r"[/\\]", name)
-
-
-_EPOCH = 315_532_800  # 1980-01-01: wheels cannot contain older times
-_LIMITS = UnpackLimits(max_bytes=1 << 36)
-_MOST_LOCK_BYTES = 16 << 20
-_LEVEL = 2
 
 
 def write_tar(environment: Path, links: Mapping[str, str], path: Path) -> None:

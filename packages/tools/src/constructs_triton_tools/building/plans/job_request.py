@@ -27,6 +27,10 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _MOST_SECONDS = 777_600
 _MOST_TAGS = 49
 _OWN_TAG = ("constructs-triton", "compile")
+TIMING_CACHE = "timing.cache"
+_MESSAGES = "/opt/ml/output"
+_UNNAMEABLE = re.compile(r"[^A-Za-z0-9]+")
+_NAME_LENGTH = 63
 
 
 @dataclass(frozen=True)
@@ -96,12 +100,6 @@ def account_of_role(role: str) -> str | None:
     """Return the account of a role's ARN."""
     match = _ROLE.fullmatch(role)
     return match[1] if match else None
-
-
-TIMING_CACHE = "timing.cache"
-_MESSAGES = "/opt/ml/output"
-_UNNAMEABLE = re.compile(r"[^A-Za-z0-9]+")
-_NAME_LENGTH = 63
 
 
 def chosen_kind(build: PlanBuild, region: str, given: JobKind | None) -> JobKind:

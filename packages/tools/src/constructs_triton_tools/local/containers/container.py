@@ -51,6 +51,9 @@ _LOG_TIMEOUT_SECONDS = 5.0
 _RELAY_CONNECTIONS = 32
 # The same measure as for the bundled server: a container sees only its own processes.
 _MEMORY_COMMAND = "cat /proc/[0-9]*/smaps_rollup 2>/dev/null; true"
+#: How long a container may take to answer its first ping, if the template sets no timeout. SageMaker waits
+#: 8 minutes; an image that starts for the first time is slow on a laptop.
+_STARTUP_TIMEOUT_SECONDS = 480.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,11 +269,6 @@ class TritonContainer(RunningContainer):
         how = f"with exit code {code}" if code else "because it was removed"
         self._note(f"the container ended {how}; starting another one")
         await self._remove()
-
-
-#: How long a container may take to answer its first ping, if the template sets no timeout. SageMaker waits
-#: 8 minutes; an image that starts for the first time is slow on a laptop.
-_STARTUP_TIMEOUT_SECONDS = 480.0
 
 
 class EngineContainers:

@@ -28,6 +28,7 @@ HTTP_PORT = 8000
 _ADDITIONAL, _HTTP_FLAG = "SAGEMAKER_TRITON_ADDITIONAL_ARGS", "--allow-http"
 #: The label of every container of this package.
 LABEL = "constructs-triton"
+_ECR = re.compile(r"(?P<registry>\d{12}\.dkr\.ecr(-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?)/.+")
 
 
 def run_arguments(
@@ -75,9 +76,6 @@ def _environment(container: ContainerSpec) -> Mapping[str, str]:
     if container.is_multi_model:
         environment["SAGEMAKER_MULTI_MODEL"] = "true"
     return environment
-
-
-_ECR = re.compile(r"(?P<registry>\d{12}\.dkr\.ecr(-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?)/.+")
 
 
 def image_of(endpoint: EndpointSpec, variant: VariantSpec, images: Mapping[str, str]) -> str:

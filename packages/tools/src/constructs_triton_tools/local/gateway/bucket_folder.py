@@ -34,6 +34,9 @@ _MOST_NAME_BYTES = 250  # with ".json", a name of the file system
 _MOST_READ_BYTES = 1 << 30  # SageMaker's limit for the input of an asynchronous inference
 #: What uploads leave of the disk.
 FREE_BYTES = 1 << 30
+_PAGE_KEYS = 1000
+_SURROGATES = re.compile("[\\ud800-\\udfff]")
+_Encode = Callable[[str], str]
 
 
 class BucketFolder:
@@ -166,11 +169,6 @@ def no_such_key(location: str) -> RuntimeApiError:
 
 def _wrong(location: str) -> RuntimeApiError:
     return validation_error(f"a location must be s3://bucket/key, got {location!r}")
-
-
-_PAGE_KEYS = 1000
-_SURROGATES = re.compile("[\\ud800-\\udfff]")
-_Encode = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)

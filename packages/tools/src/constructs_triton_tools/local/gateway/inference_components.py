@@ -17,6 +17,10 @@ from constructs_triton_tools.local.gateway.runtime_errors import (
 from constructs_triton_tools.local.running_container import Destination, RunningContainer
 from constructs_triton_tools.local.sources.specs import ComponentSpec, VariantSpec
 
+# botocore's service model of sagemaker-runtime, shape InferenceComponentHeader.
+_NAME = re.compile(r"[a-zA-Z0-9]([\-a-zA-Z0-9]*[a-zA-Z0-9])?")
+_NAME_LENGTH = 63
+
 
 class LocalVariant:
     """A variant's server, and for a multi-model container the models that are loaded."""
@@ -92,11 +96,6 @@ class LocalVariant:
             )
         async with self.multi_model.use(target_model) as path:
             yield Destination(self.server.session, self.server.url + path)
-
-
-# botocore's service model of sagemaker-runtime, shape InferenceComponentHeader.
-_NAME = re.compile(r"[a-zA-Z0-9]([\-a-zA-Z0-9]*[a-zA-Z0-9])?")
-_NAME_LENGTH = 63
 
 
 class Copies:

@@ -25,6 +25,14 @@ from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
 
 _STRING_TYPE = 7
+_VARIANT_HEADER = "x-Amzn-Invoked-Production-Variant"
+#: The caller's headers that the container receives. SageMaker does not pass on signatures and the rest.
+_TO_CONTAINER = ("Content-Type", "Content-Length", "Accept")
+_SAGEMAKER_PREFIX = "x-amzn-sagemaker-"
+_CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
+_CONNECTION_CHECK_SECONDS = 0.1
+# Up to this, waiting for the whole body takes less time than a task that passes on its pieces.
+_SMALL_BODY_BYTES = 64 * 2**10
 
 
 def payload_part(payload: bytes) -> bytes:
@@ -61,16 +69,6 @@ def _frame(headers: dict[str, str], payload: bytes) -> bytes:
 def _header(name: str, value: str) -> bytes:
     text = value.encode()
     return struct.pack(">B", len(name)) + name.encode() + struct.pack(">BH", _STRING_TYPE, len(text)) + text
-
-
-_VARIANT_HEADER = "x-Amzn-Invoked-Production-Variant"
-#: The caller's headers that the container receives. SageMaker does not pass on signatures and the rest.
-_TO_CONTAINER = ("Content-Type", "Content-Length", "Accept")
-_SAGEMAKER_PREFIX = "x-amzn-sagemaker-"
-_CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
-_CONNECTION_CHECK_SECONDS = 0.1
-# Up to this, waiting for the whole body takes less time than a task that passes on its pieces.
-_SMALL_BODY_BYTES = 64 * 2**10
 
 
 async def relay(request: web.Request, answer: aiohttp.ClientResponse, variant: str) -> web.StreamResponse:

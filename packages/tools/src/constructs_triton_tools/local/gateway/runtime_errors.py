@@ -27,6 +27,13 @@ from constructs_triton_tools.local.sources.specs import EndpointSpec
 
 #: The longest message that the service model allows, in characters.
 _MESSAGE_LIMIT = 2048
+_HEADERS = ("Host", "Origin", "Sec-Fetch-Site")
+#: A value of a message is cut to this length.
+_SHOWN = 100
+#: Java's classes of characters, as Python writes them. A header contains only ASCII.
+_CLASSES = {r"\p{ASCII}": r"[\x00-\x7f]", r"[\p{Print}]": r"[ -~]", r"\S": r"[!-~]"}
+#: More digits than any accepted number has; ``int`` rejects thousands of them with another error.
+_MOST_DIGITS = 9
 
 
 class RuntimeApiError(Exception):
@@ -91,9 +98,6 @@ def model_error(
     )
 
 
-_HEADERS = ("Host", "Origin", "Sec-Fetch-Site")
-
-
 @web.middleware
 async def refuse_foreign_requests(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -105,14 +109,6 @@ async def refuse_foreign_requests(
         message = f"{wrong}; call the address that `local up` prints"
         return RuntimeApiError(403, "AccessDeniedException", message).response()
     return await handler(request)
-
-
-#: A value of a message is cut to this length.
-_SHOWN = 100
-#: Java's classes of characters, as Python writes them. A header contains only ASCII.
-_CLASSES = {r"\p{ASCII}": r"[\x00-\x7f]", r"[\p{Print}]": r"[ -~]", r"\S": r"[!-~]"}
-#: More digits than any accepted number has; ``int`` rejects thousands of them with another error.
-_MOST_DIGITS = 9
 
 
 def check_headers(operation: str, headers: Mapping[str, str]) -> None:

@@ -48,6 +48,14 @@ _MOST_CALLS = 20_000
 _MOST_ERROR_BYTES = 8192
 #: The status of an asynchronous call that was put into the queue.
 _ACCEPTED = 202
+_REQUEST_ID = re.compile(r"\[request id: [^\]]{0,200}\] ")
+#: SageMaker's own message about an archive, which is no fault of the request.
+_BAD_ARCHIVE = "Failed to extract model data archive"
+_NAMES_STEP = re.compile(
+    r"Failed to process the request\(s\) for model '(?P<raised>[^']+)'"
+    r"|Stub process(?: '(?P<ended>[^']+)')? is (?:not healthy|unhealthy)"
+    r"|(?:for model|but model|must be <= \d+ for) '(?P<refused>[^']+)'"
+)
 
 
 class Call(NamedTuple):
@@ -120,16 +128,6 @@ def _error(response: web.StreamResponse) -> bytes:
     if response.status < 400 or not isinstance(response, web.Response):
         return b""
     return response.body[:_MOST_ERROR_BYTES] if isinstance(response.body, bytes) else b""
-
-
-_REQUEST_ID = re.compile(r"\[request id: [^\]]{0,200}\] ")
-#: SageMaker's own message about an archive, which is no fault of the request.
-_BAD_ARCHIVE = "Failed to extract model data archive"
-_NAMES_STEP = re.compile(
-    r"Failed to process the request\(s\) for model '(?P<raised>[^']+)'"
-    r"|Stub process(?: '(?P<ended>[^']+)')? is (?:not healthy|unhealthy)"
-    r"|(?:for model|but model|must be <= \d+ for) '(?P<refused>[^']+)'"
-)
 
 
 class Fault(StrEnum):

@@ -31,6 +31,13 @@ _UNIX_CONNECTIONS = 1000
 # The kernel limits it to net.core.wmem_max. The default of 208 KiB makes gateway and server take turns
 # several times for each tensor; TCP's buffers grow by themselves.
 _SEND_BUFFER_BYTES = 2**20
+_SOCKET_NAME = "http.sock"
+#: A path relative to the server's working directory, because a Unix address has room for 107 bytes.
+_FLAGS = ("--allow-http=true", f"--http-address=unix:{_SOCKET_NAME}")
+# Triton 23.10, the first with the generate extension, and 25.03, whose SageMaker front end has it too.
+_FIRST_VERSION, _FIRST_ON_SAGEMAKER = (2, 39), (2, 56)
+_VERSION = re.compile(rb'"version":"(\d{1,4})\.(\d{1,4})\.')
+_MAXIMUM_METADATA_BYTES = 65536
 
 
 class _LargeBufferConnector(aiohttp.UnixConnector):
@@ -67,15 +74,6 @@ class ServerConnection:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
-
-
-_SOCKET_NAME = "http.sock"
-#: A path relative to the server's working directory, because a Unix address has room for 107 bytes.
-_FLAGS = ("--allow-http=true", f"--http-address=unix:{_SOCKET_NAME}")
-# Triton 23.10, the first with the generate extension, and 25.03, whose SageMaker front end has it too.
-_FIRST_VERSION, _FIRST_ON_SAGEMAKER = (2, 39), (2, 56)
-_VERSION = re.compile(rb'"version":"(\d{1,4})\.(\d{1,4})\.')
-_MAXIMUM_METADATA_BYTES = 65536
 
 
 class HttpFrontEnd:

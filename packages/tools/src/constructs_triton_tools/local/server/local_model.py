@@ -32,6 +32,10 @@ from triton_model_check.model_config.text import format_model_config, parse_mode
 from triton_model_check.model_repository import ModelRepository
 
 _ONE_INSTANCE = "instance_group [ { count: 1 kind: KIND_CPU } ]\n"
+#: Checks whose errors make triton 24.10 wait forever for a Python stub.
+_HANGS = frozenset({"python-model-file"})
+_ENVIRONMENT = "EXECUTION_ENV_PATH"
+_MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 
 
 def prepare_models(
@@ -204,12 +208,6 @@ def _limit(config: Any, cpus: int) -> bool:
     for group in groups:
         group.count = cpus
     return bool(groups)
-
-
-#: Checks whose errors make triton 24.10 wait forever for a Python stub.
-_HANGS = frozenset({"python-model-file"})
-_ENVIRONMENT = "EXECUTION_ENV_PATH"
-_MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 
 
 def make_loadable(

@@ -24,6 +24,8 @@ from triton_model_check.model_repository.member_checks import normalize
 from triton_model_check.untrusted.tar_reader import read_members
 
 _ONNX_FILE, _PYTHON_FILE = "stand_in.onnx", "model.py"
+#: The folder into which an archive is unpacked. It is the name of a model with its config.pbtxt at the root.
+_ROOT_MODEL = "model"
 
 
 def find_stand_ins(given: Mapping[str, str]) -> dict[str, Path]:
@@ -83,10 +85,6 @@ def _copy_onnx(stand_in: Path, folder: Path) -> None:
         target = folder / location
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(stand_in.parent / location, target)
-
-
-#: The folder into which an archive is unpacked. It is the name of a model with its config.pbtxt at the root.
-_ROOT_MODEL = "model"
 
 
 def check_replaced_names(given: Iterable[str], specs: Sequence[EndpointSpec]) -> None:

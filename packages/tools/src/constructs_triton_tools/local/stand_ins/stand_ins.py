@@ -35,6 +35,12 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "nvidia.dali": ("nvidia-dali-cuda120", "nvidia-dali-cuda130", "nvidia-dali-cuda110"),
 }
 """The module that each framework is imported as, with the distributions that contain it."""
+# XGBoost reads its old binary format, FIL's default, no longer; Treelite does.
+_PACKAGE_OF_MODEL_TYPE = {"xgboost_json": "xgboost", "xgboost_ubj": "xgboost", "lightgbm": "lightgbm"}
+_CODE = Path(__file__).with_name("served")
+#: The name under which the code is imported. The Python backend's own folder is in ``sys.path``.
+_MODULE = "constructs_triton_stand_ins"
+_TAG = re.compile(r":(\d\d\.\d\d)-py3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +59,6 @@ FRAMEWORKS: Mapping[str, Framework] = {
     "dali": Framework("dali_model", "nvidia.dali"),
 }
 """The backends that have a stand-in."""
-
-# XGBoost reads its old binary format, FIL's default, no longer; Treelite does.
-_PACKAGE_OF_MODEL_TYPE = {"xgboost_json": "xgboost", "xgboost_ubj": "xgboost", "lightgbm": "lightgbm"}
 
 
 def framework_package(backend: str, config: Any | None) -> str:
@@ -82,11 +85,6 @@ def why_unsupported(config: Any | None) -> str | None:
     if given.batch_input or given.batch_output or any(each.allow_ragged_batch for each in given.input):
         return "has ragged batches (allow_ragged_batch, batch_input or batch_output)"
     return None
-
-
-_CODE = Path(__file__).with_name("served")
-#: The name under which the code is imported. The Python backend's own folder is in ``sys.path``.
-_MODULE = "constructs_triton_stand_ins"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +177,6 @@ class StandIns:
         report(f"{model.name}: backend {backend} is replaced by {self.describe(model, backend)} on the CPU")
         for notice in tree_notices(model, self.image_version):
             report(f"{model.name}: {notice}")
-
-
-_TAG = re.compile(r":(\d\d\.\d\d)-py3")
 
 
 def image_version_of(image: str) -> str | None:

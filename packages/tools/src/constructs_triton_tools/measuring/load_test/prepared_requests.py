@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 _RENEWED = {"authorization", "x-amz-date", "x-amz-security-token"}
 _PER_ATTEMPT = {"amz-sdk-invocation-id", "amz-sdk-request", "user-agent", "content-length"}
 _SCOPE = re.compile(r"Credential=[^/]+/\d+/([^/]+)/([^/]+)/aws4_request")
+_SHOWN_BYTES = 300
+# SageMaker ends a response stream after 8 minutes.
+_STREAM_SECONDS = 490
+_SKIPPED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +125,6 @@ def _scope(headers: dict[str, str]) -> SigningScope | None:
 
 def _text(value: str | bytes) -> str:
     return value.decode("latin-1") if isinstance(value, bytes) else value
-
-
-_SHOWN_BYTES = 300
-# SageMaker ends a response stream after 8 minutes.
-_STREAM_SECONDS = 490
-_SKIPPED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
 class Signer:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _CPU_INFO = Path("/proc/cpuinfo")
 _QUERY = ("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
 _QUERY_SECONDS = 20
+Inputs = Mapping[str, "NDArray[Any]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +106,6 @@ def check_backends(repository: TunedRepository, local: LocalRunOptions, *, accep
             "search with the stand-in"
         )
     return f"Figures of a Python stand-in, not of the backend {names}." if names else ""
-
-
-Inputs = Mapping[str, "NDArray[Any]"]
 
 
 def find_only_model(repository: ModelRepository) -> str:

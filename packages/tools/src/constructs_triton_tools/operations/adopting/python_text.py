@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _WIDTH, _INDENT = 88, "    "
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+#: What the name of a property leaves out.
+_ENDING = re.compile(r"(?:Required)?(?:In(?:Seconds|GB|Mb))?$")
+Answer = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class Items:
 
 #: Python code on one line, or an expression that may need several.
 Expression = str | Call | Items
+Options = dict[str, Expression]
 
 
 def call(function: str, /, *positional: Expression, **keywords: Expression) -> Call:
@@ -118,13 +123,6 @@ def free_name(wanted: str, used: Container[str], *, separator: str = "") -> str:
     while chosen in used:
         chosen, number = f"{wanted}{separator}{number}", number + 1
     return chosen
-
-
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-#: What the name of a property leaves out.
-_ENDING = re.compile(r"(?:Required)?(?:In(?:Seconds|GB|Mb))?$")
-Answer = Mapping[str, Any]
-Options = dict[str, Expression]
 
 
 def words_of(name: str) -> list[str]:

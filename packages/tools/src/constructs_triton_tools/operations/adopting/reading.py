@@ -38,6 +38,12 @@ _PERMISSIONS = {
 #: Members of requests that name no resource.
 _NOT_SUBJECTS = ("ServiceNamespace", "NextToken", "nextToken", "Marker", "VersionId")
 _ACTIONS = [f"{service}:{name}" for service, names in _PERMISSIONS.items() for name in names.split()]
+_CHUNK_BYTES = 1 << 20
+_MOST_TIMES = 10
+#: Archives under one prefix that are checked.
+_MOST_OBJECTS = 1000
+_MOST_MEMBERS = 1_000_000
+_HINT = "add --max-download with more MiB"
 
 
 def reading_policy() -> dict[str, Any]:
@@ -79,14 +85,6 @@ class RecordingReader(NotingReader):
         ]
         about = "-".join(re.findall(r"[A-Za-z0-9]+", "".join(values[:1])))[-80:]
         return free_name(f"{operation}-{about}".strip("-"), self.answers, separator="-")
-
-
-_CHUNK_BYTES = 1 << 20
-_MOST_TIMES = 10
-#: Archives under one prefix that are checked.
-_MOST_OBJECTS = 1000
-_MOST_MEMBERS = 1_000_000
-_HINT = "add --max-download with more MiB"
 
 
 class Downloads:

@@ -71,6 +71,13 @@ _ENTROPY = 3.2
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[/+]")
 #: Average length of the words of a name such as ResNet50ImageNet; random text changes its kind more often.
 _LONGEST_PIECES, _LONGEST_OF_KEYS = 3.0, 3.4
+MASK = "***"
+#: Words of names, as in HF_TOKEN, apiKey or DB_PASSWORD.
+_NAMES = re.compile(
+    r"apikey|auth|authorization|bearer|cookie|credentials?|creds|dsn|keys?|pass|passphrase|passwd|password|pat"
+    r"|private|pwd|sas|secrets?|signature|token"
+)
+_ENDINGS = ("token", "password", "passwd", "secret", "apikey", "accesskey", "secretkey", "credentials")
 
 
 def has_secret_form(value: str) -> bool:
@@ -91,16 +98,6 @@ def _is_mixed(text: str, longest: float) -> bool:
     counts = Counter(text).values()
     entropy = -sum(n / len(text) * math.log2(n / len(text)) for n in counts)
     return entropy >= _ENTROPY and len(text) / len(_PIECE.findall(text)) <= longest
-
-
-MASK = "***"
-
-#: Words of names, as in HF_TOKEN, apiKey or DB_PASSWORD.
-_NAMES = re.compile(
-    r"apikey|auth|authorization|bearer|cookie|credentials?|creds|dsn|keys?|pass|passphrase|passwd|password|pat"
-    r"|private|pwd|sas|secrets?|signature|token"
-)
-_ENDINGS = ("token", "password", "passwd", "secret", "apikey", "accesskey", "secretkey", "credentials")
 
 
 def is_secret(name: str, value: str) -> bool:

@@ -23,6 +23,10 @@ from constructs_triton_tools.operations.stopping.saved_endpoint import (
 )
 from constructs_triton_tools.operations.stopping.snapshot import read_endpoint
 
+_SCALING = "application-autoscaling"
+Request = Mapping[str, Any]
+_ONCE = re.compile(r"at\((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\)")
+
 
 def prepare_stop(aws: AwsCalls, name: str, path: Path, *, force: bool = False) -> SavedEndpoint:
     """Return what the file will hold. A stop or start that failed goes on with its own file.
@@ -71,11 +75,6 @@ def stop_endpoint(aws: AwsCalls, saved: SavedEndpoint, path: Path) -> None:
         aws.find("application-autoscaling", "deregister_scalable_target", **key)
     aws.delete_endpoint(saved.name)
     write_saved(path, replace(saved, phase=STOPPED))
-
-
-_SCALING = "application-autoscaling"
-Request = Mapping[str, Any]
-_ONCE = re.compile(r"at\((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\)")
 
 
 def start_endpoint(aws: AwsCalls, name: str, path: Path, *, now: datetime) -> list[str]:

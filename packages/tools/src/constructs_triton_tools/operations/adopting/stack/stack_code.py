@@ -26,6 +26,7 @@ from constructs_triton_tools.operations.adopting.stack.app_template import RESER
 _LONGEST_NAME = 63
 _KEY_ARN = re.compile(r"arn:[a-z-]+:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
 _KEY_ID = re.compile(r"(?:mrk-)?[0-9a-f][0-9a-f-]{10,40}")
+_IN_BUCKET = {"bucket": "from_bucket", "files": "from_s3_prefix", "prefix": "from_archive_prefix"}
 
 
 @dataclass(slots=True)
@@ -123,9 +124,6 @@ class StackCode:
             )
             self.adoption.parameters[construct_id.strip('"')] = f"{variable} of {owner}"
         return f"{self._references[key]}.value_as_string"
-
-
-_IN_BUCKET = {"bucket": "from_bucket", "files": "from_s3_prefix", "prefix": "from_archive_prefix"}
 
 
 @dataclass(slots=True)
