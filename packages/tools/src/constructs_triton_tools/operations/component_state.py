@@ -11,7 +11,16 @@ from constructs_triton_tools.aws.noting_reader import NotingReader
 
 @dataclass(frozen=True, slots=True)
 class ComponentState:
-    """An inference component."""
+    """An inference component.
+
+    Args:
+        name: Name of the component.
+        status: SageMaker's status, such as ``InService``; ``unknown`` if it cannot be read.
+        current_copies: Copies that run; ``None`` if not known.
+        desired_copies: Copies that were asked for; ``None`` if not known.
+        model: SageMaker model, or those of all types; ``None`` for a component with its own container.
+        failure_reason: SageMaker's reason of a failure; ``None`` if there is none.
+    """
 
     name: str
     status: str

@@ -24,6 +24,9 @@ class StreamLimits:
     """When a stream is fast enough. The defaults are no limits.
 
     ``between_tokens_ms`` is a mean for each stream, and ``latency_ms`` the time of a whole stream.
+
+    Raises:
+        InvalidValueError: a limit is not positive.
     """
 
     first_token_ms: float = inf

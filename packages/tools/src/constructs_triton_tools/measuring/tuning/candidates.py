@@ -39,13 +39,22 @@ class ModelSettings:
         return self.instances, self.delay_microseconds, self.batch
 
     def with_parameter(self, name: str, value: str) -> ModelSettings:
-        """Return the settings with another value of a parameter."""
+        """Return the settings with another value of a parameter.
+
+        Args:
+            name: Name of the parameter.
+            value: Its value.
+        """
         return replace(self, parameters=tuple(sorted({**dict(self.parameters), name: value}.items())))
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A configuration: the settings of each model that is searched, by the names of the models."""
+    """A configuration: the settings of each model that is searched, by the names of the models.
+
+    Args:
+        models: Name and settings of each model.
+    """
 
     models: tuple[tuple[str, ModelSettings], ...]
 
@@ -63,11 +72,20 @@ class Candidate:
         return dict(self.models)[model]
 
     def with_settings(self, model: str, settings: ModelSettings) -> Candidate:
-        """Return the candidate with other settings of one model."""
+        """Return the candidate with other settings of one model.
+
+        Args:
+            model: Name of the model.
+            settings: Its settings.
+        """
         return Candidate(tuple((name, settings if name == model else old) for name, old in self.models))
 
     def describe(self, present: Candidate) -> str:
-        """Describe the candidate; of several models only those that differ from the present ones."""
+        """Describe the candidate; of several models only those that differ from the present ones.
+
+        Args:
+            present: The present configuration.
+        """
         if len(self.models) == 1 or self == present:
             return str(self)
         changed = [(name, settings) for name, settings in self.models if settings != present[name]]

@@ -23,7 +23,14 @@ _FEWEST_ROUNDS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a search is measured with, in words."""
+    """What a search is measured with, in words.
+
+    Args:
+        machine: The machine.
+        server: The Triton server.
+        data: The requests.
+        shares_cpus: Whether the model runs on the CPUs of the load generator.
+    """
 
     machine: str
     server: str
