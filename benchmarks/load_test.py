@@ -24,8 +24,12 @@ from typing import Any
 
 from botocore.credentials import Credentials
 
-from constructs_triton_tools.measuring.load_test.http_sender import HttpSender, Signer
-from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest, SigningScope
+from constructs_triton_tools.measuring.load_test.prepared_requests import (
+    HttpSender,
+    PreparedRequest,
+    Signer,
+    SigningScope,
+)
 
 IN_FLIGHT = 16
 BODY = bytes(259)

@@ -16,9 +16,8 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from constructs_triton_tools.local.gateway.event_stream import payload_part
-from constructs_triton_tools.measuring.load_test.http_sender import HttpSender
-from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest
+from constructs_triton_tools.local.gateway.relay import payload_part
+from constructs_triton_tools.measuring.load_test.prepared_requests import HttpSender, PreparedRequest
 
 STREAMS = 16
 ROUNDS = 5

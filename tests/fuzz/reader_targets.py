@@ -23,7 +23,7 @@ from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.untrusted.regular_files import read_json
 from constructs_triton_tools.measuring.tuning.journal import Journal
-from constructs_triton_tools.operations.capture_files import read_capture_files
+from constructs_triton_tools.operations.captured_requests import read_capture_files
 from constructs_triton_tools.operations.stopping.saved_endpoint import read_saved
 from constructs_triton_tools.planning.prices import price_of
 from constructs_triton_tools.planning.recommender import read_recommendations

@@ -11,7 +11,7 @@ import pytest
 
 from cdk_rehearse.updates.versions import read_version
 from constructs_triton_core.cloud_assembly.assembly import Assembly
-from constructs_triton_core.cloud_assembly.evaluation_budget import TemplateBudgetError
+from constructs_triton_core.cloud_assembly.intrinsics import TemplateBudgetError
 from constructs_triton_core.cloud_assembly.s3_permissions import RolePermissions
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template, references

@@ -13,13 +13,13 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
 
-from constructs_triton_tools.operations.adopting.downloads import Downloads
+from constructs_triton_tools.operations.adopting.adopt import add_stack
 from constructs_triton_tools.operations.adopting.findings import Adoption
 from constructs_triton_tools.operations.adopting.models import ModelReader
+from constructs_triton_tools.operations.adopting.reading import Downloads
 from constructs_triton_tools.operations.adopting.running_endpoint import RunningEndpoint
 from constructs_triton_tools.operations.adopting.stack.app_text import app_text
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
-from constructs_triton_tools.operations.adopting.stack.whole_stack import add_stack
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012"
 KEY = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"

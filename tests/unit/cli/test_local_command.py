@@ -15,8 +15,7 @@ import pytest
 
 from constructs_triton.cli import main
 from constructs_triton_tools.local import run
-from constructs_triton_tools.local.gateway.inference_components import LocalComponent
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.inference_components import LocalComponent, LocalVariant
 from constructs_triton_tools.local.gateway.model_names import read_index
 from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint

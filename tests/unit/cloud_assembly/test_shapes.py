@@ -11,9 +11,9 @@ from template_targets import DOCUMENTS, read_assembly
 
 from constructs_triton.cli import main
 from constructs_triton_core.cloud_assembly.assembly import Assembly
-from constructs_triton_core.cloud_assembly.shapes import PROPERTIES, check_shape
+from constructs_triton_core.cloud_assembly.shapes import PROPERTIES
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
-from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.cloud_assembly.template import Template, check_shape
 from constructs_triton_core.errors import TemplateError
 
 MODEL, TARGET = "AWS::SageMaker::Model", "AWS::ApplicationAutoScaling::ScalableTarget"

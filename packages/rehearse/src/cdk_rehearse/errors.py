@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from constructs_triton_core.cloud_assembly.evaluation_budget import TemplateBudgetError
+from constructs_triton_core.cloud_assembly.intrinsics import TemplateBudgetError
 from constructs_triton_core.errors import TemplateError
 
 __all__ = ["FAILURES", "ApiError", "NotSimulatedError", "StackError", "TemplateError"]

@@ -13,8 +13,8 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from constructs_triton_core.bounded_json import parse_bounded_json
-from constructs_triton_core.cloud_assembly.shapes import TEMPLATE, check_shape
-from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.cloud_assembly.shapes import TEMPLATE
+from constructs_triton_core.cloud_assembly.template import Template, check_shape
 from constructs_triton_core.errors import TemplateError
 from constructs_triton_core.untrusted.regular_files import read_regular
 

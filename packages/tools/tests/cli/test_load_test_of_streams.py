@@ -15,7 +15,7 @@ from constructs_triton_client import HttpTransport, Invocation
 from constructs_triton_core.errors import InvalidValueError, InvocationError
 from constructs_triton_tools.cli import load_test, plan
 from constructs_triton_tools.cli.load_test.streams import read_limits
-from constructs_triton_tools.local.gateway.event_stream import payload_part
+from constructs_triton_tools.local.gateway.relay import payload_part
 from constructs_triton_tools.measuring.load_test.prepared_requests import prepare
 from constructs_triton_tools.measuring.load_test.step import Limits, StepSettings
 from constructs_triton_tools.measuring.load_test.step_runner import StepRunner

@@ -50,8 +50,11 @@ def _parsed(local: LocalEndpoint) -> dict[str, Any]:
                 "out", stack="S", bucket_folder="b", uses_private_mounts=False, **SERVER
             ),
             {
-                "source": Path("out"), "stack": "S", "bucket_folder": Path("b"),
-                "uses_private_mounts": False, **PARSED_SERVER,
+                "source": Path("out"),
+                "stack": "S",
+                "bucket_folder": Path("b"),
+                "uses_private_mounts": False,
+                **PARSED_SERVER,
             },
         ),
         (

@@ -7,7 +7,7 @@ import contextlib
 import gc
 from typing import Any
 
-from constructs_triton_tools.local.readiness import finish
+from constructs_triton_tools.local.running_container import finish
 
 
 def test_error_after_a_cancellation_is_not_printed() -> None:

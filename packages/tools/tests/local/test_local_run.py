@@ -12,7 +12,7 @@ from fake_container import SETTINGS
 
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local import run
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.inference_components import LocalVariant
 from constructs_triton_tools.local.server.server import TritonServer
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 

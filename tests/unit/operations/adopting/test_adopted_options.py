@@ -7,8 +7,7 @@ import pytest
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.inference_component.properties import InferenceComponentOptions
 from constructs_triton.cdk.validation.properties import declared_properties
-from constructs_triton_tools.operations.adopting.members import options_of
-from constructs_triton_tools.operations.adopting.python_text import render
+from constructs_triton_tools.operations.adopting.python_text import options_of, render
 
 COMPONENT = InferenceComponentOptions
 DOWNLOAD = "ModelDataDownloadTimeoutInSeconds"

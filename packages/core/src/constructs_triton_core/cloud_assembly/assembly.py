@@ -6,20 +6,21 @@ Source of the layout: the cloud assembly schema of aws-cdk (manifest.json, ``*.a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from constructs_triton_core.cloud_assembly.evaluation_budget import EvaluationBudget
+from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget
 from constructs_triton_core.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT, PLACEHOLDER_REGION
-from constructs_triton_core.cloud_assembly.shapes import MANIFEST, METADATA, check_shape
+from constructs_triton_core.cloud_assembly.shapes import MANIFEST, METADATA
 from constructs_triton_core.cloud_assembly.synthesized_stack import AssetManifest, SynthesizedStack
-from constructs_triton_core.cloud_assembly.template import Template, read_json_object
-from constructs_triton_core.errors import TemplateError
+from constructs_triton_core.cloud_assembly.template import Template, check_shape, read_checked
+from constructs_triton_core.errors import InvalidValueError, TemplateError
+from constructs_triton_core.spelling import did_you_mean, quoted
 
-__all__ = ["MOST_STACKS", "Assembly"]
+__all__ = ["MOST_STACKS", "Assembly", "read_stacks"]
 
 _ASSETS, _STAGE, _STACK = "cdk:asset-manifest", "cdk:cloud-assembly", "aws:cloudformation:stack"
 _LOGICAL_ID = "aws:cdk:logicalId"
@@ -130,8 +131,9 @@ class Assembly:
         where = self.directory / (found.get("additionalMetadataFile") or "manifest.json")
         metadata = found.get("metadata") or {}  # where the CDK wrote it before it had the file
         if "additionalMetadataFile" in found:
-            metadata = read_json_object(where, _HINT) if where.is_file() else {}
-        check_shape(metadata, METADATA, str(where), _HINT)
+            metadata = read_checked(where, METADATA, _HINT) if where.is_file() else {}
+        else:
+            check_shape(metadata, METADATA, str(where), _HINT)
         return {
             str(entry["data"]): path.removeprefix("/")
             for path, entries in metadata.items()
@@ -174,10 +176,7 @@ class Assembly:
 
     @cached_property
     def _artifacts(self) -> Mapping[str, Any]:
-        path = self.directory / "manifest.json"
-        manifest = read_json_object(path, _HINT)
-        check_shape(manifest, MANIFEST, str(path), _HINT)
-        return manifest.get("artifacts") or {}
+        return read_checked(self.directory / "manifest.json", MANIFEST, _HINT).get("artifacts") or {}
 
     def _property(self, artifact: str, name: str, default: str | None = None) -> str:
         found = (self._artifacts[artifact].get("properties") or {}).get(name) or default
@@ -194,3 +193,19 @@ class Assembly:
             waiting += direct - found
             found |= direct
         return found
+
+
+def read_stacks(path: Path, wanted: Sequence[str] | None) -> list[SynthesizedStack]:
+    """Return the stacks of an assembly's folder, or of one template: those with the wanted names, or all.
+
+    Raises:
+        InvalidValueError: there is no stack with a name.
+        TemplateError: the folder or the template cannot be read.
+    """
+    stacks = list(Assembly(path).all_stacks()) if path.is_dir() else [SynthesizedStack.read(path)]
+    known = {name: each for each in stacks for name in (*each.names, each.name)}
+    for name in wanted or ():
+        if name not in known:
+            hint = did_you_mean(name, known, f"use one of {quoted(sorted(known))}")
+            raise InvalidValueError(f'--stack: no stack "{name}" in {path}; {hint}')
+    return [known[name] for name in wanted] if wanted else stacks

@@ -1,4 +1,4 @@
-"""The endpoints of a stack: from each endpoint to its configuration, its models and their containers."""
+"""The endpoints of a stack with their configurations, models and containers, and their scalable targets."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from constructs_triton_core.cloud_assembly.custom_types import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.intrinsics import number_of, text_of
+from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.errors import TemplateError
 
@@ -18,12 +18,14 @@ __all__ = [
     "DeclaredComponent",
     "DeclaredContainer",
     "DeclaredEndpoint",
+    "DeclaredTarget",
     "DeclaredVariant",
     "containers_of",
     "declared_endpoints",
     "endpoint_names",
     "hosts_components",
     "instance_types_of",
+    "scalable_targets",
 ]
 
 _CONFIG = "AWS::SageMaker::EndpointConfig"
@@ -34,6 +36,8 @@ ENDPOINT_TYPES = "AWS::SageMaker::Endpoint", ADOPTED_TYPE
 NOT_TRITON = "constructs-triton:not-triton"
 # Names of AWS's images for language models. Deployed models have no metadata.
 _OTHER_IMAGE = re.compile(r"(?:^|/)(?:vllm|djl-inference|sglang)(?:[:@]|$)")
+# With scaling_guard, custom resources with the same properties replace those of CloudFormation.
+_TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", "Custom::TritonScalableTarget"
 _STARTUP_TIMEOUT = "ContainerStartupHealthCheckTimeoutInSeconds"
 
 
@@ -136,6 +140,24 @@ class DeclaredEndpoint:
         return [*of_variants, *(each for component in self.components for each in component.containers)]
 
 
+@dataclass(frozen=True, slots=True)
+class DeclaredTarget:
+    """A scalable target."""
+
+    logical_id: str
+    properties: Mapping[str, Any]
+
+    @property
+    def resource_id(self) -> str:
+        """What it scales, such as ``endpoint/digits/variant/AllTraffic``."""
+        return str(self.properties.get("ResourceId", self.logical_id))
+
+    @property
+    def scaled_name(self) -> str:
+        """The name of the variant or of the inference component."""
+        return self.resource_id.rpartition("/")[2]
+
+
 def endpoint_names(stack: SynthesizedStack) -> dict[str, str]:
     """Return the names of the endpoints of a stack by logical ID."""
     return {logical_id: stack.name_of(logical_id) for logical_id in stack.created(*ENDPOINT_TYPES)}
@@ -153,6 +175,11 @@ def declared_endpoints(
     for logical_id, each in endpoint_names(stack).items():
         if name in (None, each):
             yield reader.endpoint(logical_id, each)
+
+
+def scalable_targets(stack: SynthesizedStack) -> list[DeclaredTarget]:
+    """Return the scalable targets of a stack; values that only a deployment decides are as declared."""
+    return [DeclaredTarget(each, stack.known_properties(each)) for each in stack.created(*_TARGETS)]
 
 
 def containers_of(model: Mapping[str, Any]) -> list[Mapping[str, Any]]:

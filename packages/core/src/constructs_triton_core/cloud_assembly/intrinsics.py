@@ -1,31 +1,131 @@
 """Evaluates CloudFormation's intrinsic functions and conditions.
 
 What only a deployment decides comes from a ``Resolver``: placeholders if nothing is deployed, the values of
-a simulated account in a rehearsal. Each function and condition is evaluated once, within a budget.
+a simulated account in a rehearsal.
+
+A template of 3 kB can stand for any amount of work: 50 conditions that each use the one before twice, or
+names that join the name before four times. So everything is evaluated once, and work and results are counted.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from operator import contains, eq
 from typing import Any, Final, Protocol
 
 from constructs_triton_core.bounded_json import parse_bounded_json
-from constructs_triton_core.cloud_assembly.evaluation_budget import (
-    EvaluationBudget,
-    Results,
-    TemplateBudgetError,
-    too_deep,
-)
 from constructs_triton_core.cloud_assembly.template import Template, substitutions
-from constructs_triton_core.errors import TemplateError
+from constructs_triton_core.errors import InvalidValueError, TemplateError
 
-__all__ = ["Evaluator", "number_of", "text_of"]
+__all__ = ["EvaluationBudget", "Evaluator", "TemplateBudgetError", "number_of", "text_of"]
+
+_MOST_STEPS = 2_000_000
+_MOST_CHARACTERS = 1_000_000  # those of a whole template in CloudFormation
+_MOST_DEEP = 64
+_STEPS_OF_A_FUNCTION, _CHARACTERS_PER_STEP = 10, 50
+_HINT = "remove references that repeat each other"
 
 _NO_VALUE: Final = object()
 """``AWS::NoValue``, which removes its property or element."""
+
+
+class TemplateBudgetError(InvalidValueError):
+    """Evaluating a template would take too long, or never end.
+
+    It is no ``TemplateError``, which readers ignore where a value may be unknown before a deployment.
+    """
+
+
+class EvaluationBudget:
+    """The steps that evaluating the templates of one assembly, or of one operation, may take.
+
+    A step is a value or a resource that is looked at, a tenth of the call of a function, or 50 characters of
+    a result: one or two microseconds.
+    """
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = _MOST_STEPS
+
+    def spend(self, steps: int) -> None:
+        """Count steps."""
+        self._left -= steps
+        if self._left < 0:
+            raise TemplateBudgetError(
+                f"its references take more than {_MOST_STEPS:,} steps to follow; {_HINT}, or split the stack"
+            )
+
+    def expect_text(self, what: str, characters: int) -> None:
+        """Refuse the text of one function that is too long, before it exists."""
+        if characters > _MOST_CHARACTERS:
+            raise TemplateBudgetError(
+                f"{what}: its value has more than {_MOST_CHARACTERS:,} characters, the limit of "
+                f"CloudFormation for a whole template; {_HINT}"
+            )
+
+
+class _Results:
+    """What the functions and conditions of one template have returned."""
+
+    def __init__(self, budget: EvaluationBudget) -> None:
+        self._budget = budget
+        self._known: dict[Hashable, tuple[Any, int, object]] = {}
+        self._failed: dict[Hashable, tuple[str, object]] = {}
+        self._open: set[Hashable] = set()
+
+    def of(self, what: str, node: object, evaluate: Callable[[], Any]) -> Any:
+        """Return the result of a node of the template, or evaluate it; a condition is its own node.
+
+        A result counts as often as it is used, because a reader of the whole reads it as often.
+        """
+        key = node if isinstance(node, str) else id(node)
+        if key in self._known:
+            result, size, _ = self._known[key]
+            self._budget.spend(size)
+            return result
+        if key in self._failed:
+            raise TemplateError(self._failed[key][0])
+        self._begin(what, key)
+        try:
+            result = evaluate()
+        except TemplateError as error:
+            self._failed[key] = str(error), node
+            raise
+        finally:
+            self._open.remove(key)
+        size = self._size(what, result)
+        self._known[key] = result, size, node  # another node could have the same id after this one
+        return result
+
+    def _begin(self, what: str, key: Hashable) -> None:
+        self._budget.spend(_STEPS_OF_A_FUNCTION)
+        if key in self._open:
+            raise TemplateError(f"{what}: refers to itself; remove the circle")
+        if len(self._open) >= _MOST_DEEP:
+            raise _too_deep(what)
+        self._open.add(key)
+
+    def _size(self, what: str, value: Any) -> int:
+        """Count a result; a list may contain results that others contain too."""
+        size = 1
+        if isinstance(value, str):
+            self._budget.expect_text(what, len(value))
+            size += len(value) // _CHARACTERS_PER_STEP
+        self._budget.spend(size)
+        if isinstance(value, list | dict):
+            parts = value if isinstance(value, list) else value.values()
+            size += sum(self._size(what, each) for each in parts)
+        return size
+
+
+def _too_deep(what: str) -> TemplateBudgetError:
+    """Return the error of a function that needs too many others."""
+    return TemplateBudgetError(f"{what}: is nested more than {_MOST_DEEP} functions deep; {_HINT}")
 
 
 class Resolver(Protocol):
@@ -58,7 +158,7 @@ class Evaluator:
     ) -> None:
         self.template, self.resolver = template, resolver
         self._budget = budget or EvaluationBudget()
-        self._results = Results(self._budget)
+        self._results = _Results(self._budget)
 
     def evaluate(self, value: Any) -> Any:
         """Return a value without intrinsic functions, and without what ``AWS::NoValue`` removes."""
@@ -90,17 +190,8 @@ class Evaluator:
         )
 
     def _hold(self, name: str, operand: Any) -> bool:
-        try:
+        with _in_form(f"condition function {name}", "operands have", "them", operand):
             return _CONDITIONS[name](self, operand)
-        except (TemplateError, TemplateBudgetError):
-            raise
-        except RecursionError:
-            raise too_deep(f"condition function {name}") from None
-        except (IndexError, KeyError, TypeError, ValueError) as error:
-            raise TemplateError(
-                f"condition function {name}: its operands have the wrong form ({error}), "
-                f"got {operand!r:.200}; write them as in CloudFormation's reference of condition functions"
-            ) from error
 
     def _value(self, value: Any) -> Any:
         return self._walk(value, self._call)
@@ -124,17 +215,8 @@ class Evaluator:
                 f"intrinsic function is not supported, got {value!r:.200}; "
                 f"use a literal value, or one of {', '.join(_FUNCTIONS)} on its own"
             )
-        try:
+        with _in_form(name, "argument has", "it", argument):
             return self._results.of(name, value, lambda: _FUNCTIONS[name](self, argument))
-        except (TemplateError, TemplateBudgetError):
-            raise
-        except RecursionError:
-            raise too_deep(name) from None
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise TemplateError(
-                f"{name}: its argument has the wrong form ({error}), got {argument!r:.200}; "
-                "write it as in CloudFormation's reference of intrinsic functions"
-            ) from error
 
     def _call_if_known(self, value: dict[str, Any]) -> Any:
         try:
@@ -188,9 +270,6 @@ class Evaluator:
             )
         return values[index]
 
-    def _base64(self, argument: Any) -> str:
-        return base64.b64encode(text_of(self._value(argument)).encode()).decode()
-
     def _find_in_map(self, argument: Any) -> Any:
         name, first, second = (self._value(each) for each in argument[:3])
         try:
@@ -207,9 +286,6 @@ class Evaluator:
         name, then, otherwise = argument
         return self._value(then if self.condition(name) else otherwise)
 
-    def _import_value(self, argument: Any) -> Any:
-        return self.resolver.import_value(self._value(argument))
-
     def _get_stack_output(self, argument: Any) -> Any:
         given = self._value(argument)
         return self.resolver.stack_output(given["StackName"], given["OutputName"], given.get("Region"))
@@ -217,24 +293,16 @@ class Evaluator:
     def _get_azs(self, argument: Any) -> list[str]:
         return list(self.resolver.availability_zones(self._value(argument) or self._ref("AWS::Region")))
 
-    def _equals(self, operands: Any) -> bool:
-        first, second = (text_of(self._value(each)) for each in operands)
-        return first == second
-
-    def _contains(self, operands: Any) -> bool:
-        values, value = (self._value(each) for each in operands)
-        return value in values
-
 
 _FUNCTIONS: dict[str, Callable[[Evaluator, Any], Any]] = {
     "Ref": Evaluator._ref,
-    "Fn::Base64": Evaluator._base64,
+    "Fn::Base64": lambda evaluator, text: b64encode(text_of(evaluator._value(text)).encode()).decode(),
     "Fn::FindInMap": Evaluator._find_in_map,
     "Fn::GetAtt": Evaluator._get_att,
     "Fn::GetAZs": Evaluator._get_azs,
     "Fn::GetStackOutput": Evaluator._get_stack_output,
     "Fn::If": Evaluator._if,
-    "Fn::ImportValue": Evaluator._import_value,
+    "Fn::ImportValue": lambda evaluator, name: evaluator.resolver.import_value(evaluator._value(name)),
     "Fn::Join": Evaluator._join,
     "Fn::Select": Evaluator._select,
     "Fn::Split": Evaluator._split,
@@ -243,11 +311,28 @@ _FUNCTIONS: dict[str, Callable[[Evaluator, Any], Any]] = {
 _CONDITIONS: dict[str, Callable[[Evaluator, Any], bool]] = {
     "Condition": Evaluator.condition,
     "Fn::And": lambda evaluator, operands: all(map(evaluator.holds, operands)),
-    "Fn::Contains": Evaluator._contains,
-    "Fn::Equals": Evaluator._equals,
+    "Fn::Contains": lambda evaluator, operands: contains(*map(evaluator._value, operands)),
+    "Fn::Equals": lambda evaluator, operands: eq(*(text_of(evaluator._value(each)) for each in operands)),
     "Fn::Not": lambda evaluator, operands: not evaluator.holds(operands[0]),
     "Fn::Or": lambda evaluator, operands: any(map(evaluator.holds, operands)),
 }
+
+
+@contextmanager
+def _in_form(what: str, has: str, them: str, got: object) -> Iterator[None]:
+    """Name the function whose operands have the wrong form, or that needs too many others."""
+    try:
+        yield
+    except (TemplateError, TemplateBudgetError):
+        raise
+    except RecursionError:
+        raise _too_deep(what) from None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        functions = "condition functions" if has == "operands have" else "intrinsic functions"
+        raise TemplateError(
+            f"{what}: its {has} the wrong form ({error}), got {got!r:.200}; "
+            f"write {them} as in CloudFormation's reference of {functions}"
+        ) from error
 
 
 def text_of(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What scales the variants and inference components of a stack: targets, policies and their alarms."""
+"""What scales the variants and inference components of a stack: policies and their alarms."""
 
 from __future__ import annotations
 
@@ -7,41 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from constructs_triton_core.cloud_assembly.endpoints import DeclaredTarget, scalable_targets
 from constructs_triton_core.cloud_assembly.intrinsics import text_of
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 
 __all__ = [
     "DeclaredPolicy",
-    "DeclaredTarget",
     "limit_of_quotient",
     "limited_quotient",
-    "scalable_targets",
     "scaling_policies",
 ]
 
 # With scaling_guard, custom resources with the same properties replace those of CloudFormation.
-_TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", "Custom::TritonScalableTarget"
 _POLICIES = "AWS::ApplicationAutoScaling::ScalingPolicy", "Custom::TritonScalingPolicy"
 _ALARM = "AWS::CloudWatch::Alarm"
 _LIMITED = re.compile(r"IF\(\w+ > (\d+) \* \w+, \1, IF\(")
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredTarget:
-    """A scalable target."""
-
-    logical_id: str
-    properties: Mapping[str, Any]
-
-    @property
-    def resource_id(self) -> str:
-        """What it scales, such as ``endpoint/digits/variant/AllTraffic``."""
-        return str(self.properties.get("ResourceId", self.logical_id))
-
-    @property
-    def scaled_name(self) -> str:
-        """The name of the variant or of the inference component."""
-        return self.resource_id.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +38,6 @@ class DeclaredPolicy:
         """The configuration of a target tracking policy."""
         found: Mapping[str, Any] | None = self.properties.get("TargetTrackingScalingPolicyConfiguration")
         return found
-
-
-def scalable_targets(stack: SynthesizedStack) -> list[DeclaredTarget]:
-    """Return the scalable targets of a stack; values that only a deployment decides are as declared."""
-    return [DeclaredTarget(each, stack.known_properties(each)) for each in stack.created(*_TARGETS)]
 
 
 def scaling_policies(stack: SynthesizedStack) -> list[DeclaredPolicy]:

@@ -6,13 +6,16 @@ have any form. A name that ends in ``!`` is required, and ``*`` is every member.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from constructs_triton_core.cloud_assembly.custom_types import ADOPTED_TYPE
-from constructs_triton_core.errors import TemplateError
+__all__ = ["ADOPTED_TYPE", "PROPERTIES", "TEMPLATE"]
 
-__all__ = ["PROPERTIES", "TEMPLATE", "check_shape"]
+ADOPTED_TYPE = "Custom::TritonAdoptedEndpoint"
+"""An endpoint that existed before its stack, a custom resource with the properties of an endpoint.
+
+``constructs_triton_functions`` declares the same type, because its modules import nothing of this package.
+"""
 
 STRING, SCALAR, NUMBER = "a string", "a string or a number", "a number"
 
@@ -139,62 +142,3 @@ ASSETS: Final[Mapping[str, Any]] = {
     },
     "dockerImages": {"*": {"displayName": STRING, "destinations": {"*": {"imageTag!": STRING}}}},
 }
-
-
-def check_shape(value: Any, shape: Any, where: str, hint: str) -> None:
-    """Check the form of a value. Members that are ``None`` are as absent ones.
-
-    Raises:
-        TemplateError: it has another form; the message has the place, the form and ``hint``.
-    """
-    for place, expected, got in _problems(value, shape, ""):
-        where = f"{where}: {place.removeprefix('.')}" if place else where
-        raise TemplateError(f"{where}: must be {expected}, got {got!r:.100}; {hint}")
-
-
-def _problems(value: Any, shape: Any, place: str) -> Iterator[tuple[str, str, Any]]:
-    if isinstance(shape, Mapping):
-        if isinstance(value, Mapping):
-            yield from _member_problems(value, shape, place)
-        else:
-            yield place, "an object", value
-    elif isinstance(shape, list):
-        if isinstance(value, list):
-            for index, each in enumerate(value):
-                yield from _problems(each, shape[0], f"{place}[{index}]")
-        else:
-            yield place, "a list", value
-    elif not _is_scalar(value, shape):
-        yield place, shape, value
-
-
-def _member_problems(
-    value: Mapping[str, Any], shape: Mapping[str, Any], place: str
-) -> Iterator[tuple[str, str, Any]]:
-    if "*" in shape:
-        for name, each in value.items():
-            yield from _problems(each, shape["*"], f"{place}.{name}")
-        return
-    for name, expected in shape.items():
-        each = value.get(name.removesuffix("!"))
-        if each is not None:
-            yield from _problems(each, expected, f"{place}.{name.removesuffix('!')}")
-        elif name.endswith("!"):
-            yield f"{place}.{name[:-1]}", "given", each
-
-
-def _is_scalar(value: Any, shape: str) -> bool:
-    if isinstance(value, str):
-        return shape != NUMBER or _is_number(value)
-    if isinstance(value, Mapping):  # an intrinsic function whose value only a deployment decides
-        return shape != STRING and len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
-    if isinstance(value, bool):
-        return shape == SCALAR
-    return isinstance(value, int | float) and shape != STRING
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return abs(float(text)) < float("inf")
-    except ValueError:
-        return False

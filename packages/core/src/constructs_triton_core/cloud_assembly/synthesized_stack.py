@@ -9,15 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.cloud_assembly.evaluation_budget import EvaluationBudget, TemplateBudgetError
+from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget, TemplateBudgetError
 from constructs_triton_core.cloud_assembly.placeholders import (
     PLACEHOLDER_ACCOUNT,
     PLACEHOLDER_REGION,
     Placeholders,
     StackOutputs,
 )
-from constructs_triton_core.cloud_assembly.shapes import ASSETS, PROPERTIES, check_shape
-from constructs_triton_core.cloud_assembly.template import Resource, Template, read_json_object
+from constructs_triton_core.cloud_assembly.shapes import ASSETS, PROPERTIES
+from constructs_triton_core.cloud_assembly.template import Resource, Template, check_shape, read_checked
 from constructs_triton_core.errors import TemplateError
 
 __all__ = ["SynthesizedStack"]
@@ -48,9 +48,7 @@ class AssetManifest:
     @classmethod
     def read(cls, path: Path) -> AssetManifest:
         """Read a manifest."""
-        content = read_json_object(path, _HINT)
-        check_shape(content, ASSETS, str(path), _HINT)
-        return cls(path.parent, content)
+        return cls(path.parent, read_checked(path, ASSETS, _HINT))
 
     def files(self) -> Iterator[FileAsset]:
         """Yield the file assets."""

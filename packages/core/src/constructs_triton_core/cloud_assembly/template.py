@@ -10,11 +10,11 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.cloud_assembly.shapes import STRING, TEMPLATE, check_shape
+from constructs_triton_core.cloud_assembly.shapes import NUMBER, SCALAR, STRING, TEMPLATE
 from constructs_triton_core.errors import TemplateError
 from constructs_triton_core.untrusted.regular_files import read_json
 
-__all__ = ["Resource", "Template", "references", "value_at"]
+__all__ = ["Resource", "Template", "check_shape", "references", "value_at"]
 
 _SUBSTITUTION = re.compile(r"\$\{(!?)([^}]*)\}")
 
@@ -81,9 +81,7 @@ class Template:
         Raises:
             TemplateError: the file cannot be read, or a part of it has another form than in a template.
         """
-        body = read_json_object(path, _HINT)
-        check_shape(body, TEMPLATE, str(path), _HINT)
-        return cls(body)
+        return cls(read_checked(path, TEMPLATE, _HINT))
 
     def resources_of_type(self, *types: str) -> dict[str, Resource]:
         """Return the resources of these CloudFormation types by logical ID."""
@@ -103,8 +101,8 @@ class Template:
             ) from None
 
 
-def read_json_object(path: Path, hint: str) -> dict[str, Any]:
-    """Read a JSON file with one object. ``hint`` is what to do if that fails."""
+def read_checked(path: Path, shape: Any, hint: str) -> dict[str, Any]:
+    """Read a JSON file with one object of a form. ``hint`` is what to do if that fails."""
     try:
         found = read_json(path)
     except FileNotFoundError:
@@ -113,6 +111,7 @@ def read_json_object(path: Path, hint: str) -> dict[str, Any]:
         raise TemplateError(f"{path}: cannot be read as JSON ({error}); {hint}") from error
     if not isinstance(found, dict):
         raise TemplateError(f"{path}: must contain a JSON object, got {type(found).__name__}; {hint}")
+    check_shape(found, shape, str(path), hint)
     return found
 
 
@@ -162,3 +161,62 @@ def value_at(value: Any, path: Sequence[str]) -> Any:
     if path[0] == "*":
         return [value_at(each, path[1:]) for each in value]
     return value_at(value.get(path[0]), path[1:]) if isinstance(value, Mapping) else None
+
+
+def check_shape(value: Any, shape: Any, where: str, hint: str) -> None:
+    """Check the form of a value. Members that are ``None`` are as absent ones.
+
+    Raises:
+        TemplateError: it has another form; the message has the place, the form and ``hint``.
+    """
+    for place, expected, got in _problems(value, shape, ""):
+        where = f"{where}: {place.removeprefix('.')}" if place else where
+        raise TemplateError(f"{where}: must be {expected}, got {got!r:.100}; {hint}")
+
+
+def _problems(value: Any, shape: Any, place: str) -> Iterator[tuple[str, str, Any]]:
+    if isinstance(shape, Mapping):
+        if isinstance(value, Mapping):
+            yield from _member_problems(value, shape, place)
+        else:
+            yield place, "an object", value
+    elif isinstance(shape, list):
+        if isinstance(value, list):
+            for index, each in enumerate(value):
+                yield from _problems(each, shape[0], f"{place}[{index}]")
+        else:
+            yield place, "a list", value
+    elif not _is_scalar(value, shape):
+        yield place, shape, value
+
+
+def _member_problems(
+    value: Mapping[str, Any], shape: Mapping[str, Any], place: str
+) -> Iterator[tuple[str, str, Any]]:
+    if "*" in shape:
+        for name, each in value.items():
+            yield from _problems(each, shape["*"], f"{place}.{name}")
+        return
+    for name, expected in shape.items():
+        each = value.get(name.removesuffix("!"))
+        if each is not None:
+            yield from _problems(each, expected, f"{place}.{name.removesuffix('!')}")
+        elif name.endswith("!"):
+            yield f"{place}.{name[:-1]}", "given", each
+
+
+def _is_scalar(value: Any, shape: str) -> bool:
+    if isinstance(value, str):
+        return shape != NUMBER or _is_number(value)
+    if isinstance(value, Mapping):  # an intrinsic function whose value only a deployment decides
+        return shape != STRING and len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
+    if isinstance(value, bool):
+        return shape == SCALAR
+    return isinstance(value, int | float) and shape != STRING
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return abs(float(text)) < float("inf")
+    except ValueError:
+        return False

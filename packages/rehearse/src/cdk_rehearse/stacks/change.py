@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 from uuid import uuid4
 
-from constructs_triton_core.cloud_assembly.evaluation_budget import EvaluationBudget
-from constructs_triton_core.cloud_assembly.intrinsics import Evaluator
+from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget, Evaluator
 from constructs_triton_core.cloud_assembly.template import Resource, Template
 
 from ..errors import FAILURES, StackError

@@ -9,8 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from constructs_triton_core.cloud_assembly.assembly import MOST_STACKS
-from constructs_triton_core.cloud_assembly.evaluation_budget import EvaluationBudget
-from constructs_triton_core.cloud_assembly.intrinsics import Evaluator
+from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget, Evaluator
 from constructs_triton_core.cloud_assembly.template import Template
 
 from ..errors import StackError, TemplateError

@@ -17,11 +17,6 @@ def invokers_of(stack: SynthesizedStack, endpoint: str, logical_id: str) -> list
     """Return the roles, users and groups of the stack that may call an endpoint, by name.
 
     Conditions and denials of the policies are not evaluated.
-
-    Args:
-        stack: Stack with the endpoint and the policies.
-        endpoint: Name of the endpoint.
-        logical_id: Logical ID of the endpoint, which references contain.
     """
     own = {endpoint.lower(), logical_id.lower(), f"{logical_id}.arn".lower()}
     return sorted({name for name, each in _statements(stack) if _allows(each, own)})

@@ -11,10 +11,11 @@ from constructs_triton_core.cloud_assembly.endpoints import (
     DeclaredEndpoint,
     DeclaredVariant,
     declared_endpoints,
+    scalable_targets,
 )
 from constructs_triton_core.cloud_assembly.intrinsics import text_of
 from constructs_triton_core.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT
-from constructs_triton_core.cloud_assembly.scaling import DeclaredPolicy, scalable_targets, scaling_policies
+from constructs_triton_core.cloud_assembly.scaling import DeclaredPolicy, scaling_policies
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_functions.model_sync import RESOURCE_TYPE
@@ -55,11 +56,7 @@ class ServiceGraph:
 
     @classmethod
     def of(cls, stack: SynthesizedStack) -> ServiceGraph:
-        """Read the graph of a stack; it has no nodes if the stack has no endpoint.
-
-        Raises:
-            TemplateError: a resource has another form than in a template.
-        """
+        """Read the graph of a stack; it has no nodes if the stack has no endpoint."""
         parts = list(_Reader(stack).parts())
         nodes = {each.key: each for each in parts if isinstance(each, Node)}
         edges = dict.fromkeys(each for each in parts if isinstance(each, Edge))

@@ -33,11 +33,7 @@ class NotingReader(AwsReader):
             return {}
 
     def note(self, error: AwsError) -> None:
-        """Note the error of a call that AWS refused.
-
-        Raises:
-            AwsError: AWS cannot be reached.
-        """
+        """Note the error of a call that AWS refused."""
         if not error.code:
             raise error
         if str(error) not in self.not_read:

@@ -16,9 +16,8 @@ from constructs_triton_tools.local.server.installation import ModelPython, find_
 from constructs_triton_tools.local.server.memory import available_bytes
 from constructs_triton_tools.local.server.server import ServerSettings, TritonServer
 from constructs_triton_tools.local.sources.specs import EndpointSpec, VariantSpec, label_of, variants_of
-from constructs_triton_tools.local.stand_ins.frameworks import PACKAGES
-from constructs_triton_tools.local.stand_ins.replaced_names import check_replaced_names
-from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
+from constructs_triton_tools.local.stand_ins.replaced_models import check_replaced_names
+from constructs_triton_tools.local.stand_ins.stand_ins import PACKAGES, StandIns
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +30,7 @@ class BundledServers:
     def find(
         cls, options: RunOptions, specs: Sequence[EndpointSpec], report: Callable[[str], None], folder: Path
     ) -> BundledServers:
-        """Find the server, the Python and the features of this machine that all endpoints share.
-
-        Raises:
-            InvalidValueError: a stand-in is for a model that does not exist.
-            MissingDependencyError: the server or the Python is not installed.
-        """
+        """Find the server, the Python and the features of this machine that all endpoints share."""
         check_replaced_names(options.stand_ins, specs)
         installation = find_installation(options.tritonserver)
         python = inspect_python(options.python, PACKAGES if options.uses_stand_ins else None)

@@ -20,8 +20,7 @@ from constructs_triton_tools.local.server.installation import (
     make_backends,
 )
 from constructs_triton_tools.local.stand_ins.environments import replace_environments
-from constructs_triton_tools.local.stand_ins.frameworks import PACKAGES
-from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
+from constructs_triton_tools.local.stand_ins.stand_ins import PACKAGES, StandIns
 from triton_model_check.model_config.backends import infer_backend
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_config.text import format_model_config
@@ -63,12 +62,6 @@ def copy_models(
 
     Returns:
         The models, each with a note of what was changed or replaced; the note may be empty.
-
-    Raises:
-        InvalidValueError: a Python environment was not built, or cannot be built for the server's Python.
-        MissingDependencyError: the Python of this process cannot run models, or uv is missing, which an
-            environment needs.
-        LocalEndpointError: an empty backend needs a C compiler and there is none.
     """
     python = inspect_python(packages=PACKAGES)
     make_backends(directory / "backends", installation, python)

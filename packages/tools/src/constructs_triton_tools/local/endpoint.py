@@ -219,11 +219,7 @@ class LocalEndpoint:
 
 
 def read_statistics(url: str, *, since: Statistics | None = None) -> Statistics:
-    """Return what the servers of the local run at ``url`` have counted, as ``LocalEndpoint.statistics``.
-
-    Raises:
-        LocalEndpointError: no local run answers, or its statistics cannot be reached.
-    """
+    """Return what the servers of the local run at ``url`` have counted, as ``LocalEndpoint.statistics``."""
     earlier = since or {}
     return {
         endpoint: {

@@ -37,9 +37,6 @@ async def read_statistics(session: aiohttp.ClientSession, url: str) -> tuple[Mod
     """Return what a server has counted of each model. ``url`` ends with ``/v2``, of its HTTP front end.
 
     A model is left out if two archives of a multi-model container have models of its name.
-
-    Raises:
-        LocalEndpointError: the server does not answer, or has no statistics.
     """
     # Each model is asked for by itself: with --model-namespacing, which SageMaker's start script sets,
     # models/stats is an error, because the server does not find a model whose name has its namespace.

@@ -146,22 +146,14 @@ def statistics_since(
 
 
 def statistics_paths(index: bytes) -> tuple[str, ...]:
-    """Return the path of the statistics of each model that is ready, from the server's repository index.
-
-    Raises:
-        LocalEndpointError: it is not an index.
-    """
+    """Return the path of the statistics of each model that is ready, from the server's repository index."""
     with _answers():
         ready = sorted(each["name"] for each in parse_bounded_json(index) if each.get("state") == "READY")
         return tuple(f"models/{quote(name, safe='')}/stats" for name in dict.fromkeys(ready))
 
 
 def decode_statistics(answers: Iterable[bytes]) -> tuple[ModelStatistics, ...]:
-    """Read the server's answers, one or more of which are errors if their models were unloaded meanwhile.
-
-    Raises:
-        LocalEndpointError: an answer is neither an error nor one with statistics.
-    """
+    """Read the server's answers, one or more of which are errors if their models were unloaded meanwhile."""
     with _answers():
         decoded = [parse_bounded_json(answer) for answer in answers]
         return parse_statistics(

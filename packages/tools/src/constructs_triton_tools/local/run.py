@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.errors import ConstructsTritonError, LocalEndpointError
-from constructs_triton_tools.local.containers.engine_containers import EngineContainers
+from constructs_triton_tools.local.containers.container import EngineContainers
 from constructs_triton_tools.local.gateway.gateway import gateway_application
-from constructs_triton_tools.local.gateway.inference_components import LocalComponent
+from constructs_triton_tools.local.gateway.inference_components import LocalComponent, LocalVariant
 from constructs_triton_tools.local.gateway.listener import HOST, listen, serving
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.interruptible import run_in_thread
@@ -28,16 +27,61 @@ from constructs_triton_tools.local.running_container import ContainerRunner, Run
 from constructs_triton_tools.local.sources.deployed import read_deployed_endpoints
 from constructs_triton_tools.local.sources.sources import read_source
 from constructs_triton_tools.local.sources.specs import ComponentSpec, EndpointSpec, VariantSpec, variants_of
-from constructs_triton_tools.local.watch import changes
+from triton_model_check.model_repository.ignore import IGNORE_FILE, IgnoreRules
 
 if TYPE_CHECKING:
     from constructs_triton_tools.local.page.application import Page
 
 __all__ = ["LocalRun", "RunOptions"]
 
+_INTERVAL_SECONDS = 0.5
+_DEFAULTS = IgnoreRules()
+_State = Mapping[str, tuple[int, int]]
 #: The part of the free memory that all multi-model containers share equally by default.
 _MEMORY_SHARE = 0.7
 _IDLE_INTERVAL_SECONDS = 0.1
+
+
+async def changes(source: Path, interval_seconds: float = _INTERVAL_SECONDS) -> AsyncIterator[None]:
+    """Yield each time that files below ``source`` have changed and then stayed the same for an interval.
+
+    Sizes and times of modification are compared. A change while the caller works is yielded next.
+    """
+    known = await asyncio.to_thread(_state, source)
+    previous = known
+    while True:
+        await asyncio.sleep(interval_seconds)
+        found = await asyncio.to_thread(_state, source)
+        is_stable, previous = found == previous, found
+        if is_stable and found != known:
+            known = found
+            yield
+
+
+def _state(source: Path) -> _State:
+    if not source.is_dir():
+        return dict(_entry(source))
+    found: dict[str, tuple[int, int]] = {}
+    for folder, folders, files in os.walk(source, followlinks=True):
+        folders[:] = [name for name in folders if not _is_ignored(name)]
+        for name in files:
+            if not _is_ignored(name):
+                found.update(_entry(Path(folder, name)))
+    return found
+
+
+def _is_ignored(name: str) -> bool:
+    """Whether packing leaves the file or folder out by default; a change of the rules is a change."""
+    return name != IGNORE_FILE and _DEFAULTS.leaves_out(name)
+
+
+def _entry(path: Path) -> list[tuple[str, tuple[int, int]]]:
+    """Return the file's size and time of modification; nothing if it has just been deleted."""
+    try:
+        status = path.stat()
+    except OSError:
+        return []
+    return [(str(path), (status.st_size, status.st_mtime_ns))]
 
 
 @dataclass(slots=True)

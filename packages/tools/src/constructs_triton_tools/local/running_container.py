@@ -3,19 +3,82 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import aiohttp
 
+from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local.model_statistics import ModelStatistics
-from constructs_triton_tools.local.readiness import start_again
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+
+_PING_INTERVAL_SECONDS, _PING_TIMEOUT = 0.05, aiohttp.ClientTimeout(total=2.0)
+_RESTART_DELAYS_SECONDS = (0.1, 1.0, 5.0, 15.0)
+_Result = TypeVar("_Result")
+
+
+async def wait_for_ping(session: aiohttp.ClientSession, url: str, check: Callable[[], None]) -> None:
+    """Wait until ``/ping`` answers 200. ``check`` runs after each failure and may raise an error."""
+    while True:
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+            async with session.get(f"{url}/ping", timeout=_PING_TIMEOUT) as response:
+                if response.status == 200:
+                    return
+        check()
+        await asyncio.sleep(_PING_INTERVAL_SECONDS)
+
+
+async def wait_until_ready(
+    ping: Coroutine[Any, Any, None], end: Coroutine[Any, Any, object], timeout_seconds: float
+) -> str | None:
+    """Return ``None`` when ``ping`` finishes, or why the container is not ready.
+
+    ``end`` finishes when the container ends.
+    """
+    ready, ended = asyncio.create_task(ping), asyncio.create_task(end)
+    try:
+        done, _ = await asyncio.wait(
+            {ended, ready}, timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED
+        )
+        if ended in done:
+            return "ended before it was ready"
+        if ready not in done:
+            return f"did not answer /ping within {timeout_seconds:.0f} s"
+        ready.result()
+        return None
+    finally:
+        ready.cancel()
+        ended.cancel()
+        await asyncio.gather(ready, ended, return_exceptions=True)
+
+
+async def start_again(start: Callable[[], Awaitable[None]], report: Callable[[str], None]) -> None:
+    """Call ``start`` until it succeeds, and wait longer after each failure."""
+    failures = 0
+    while True:
+        await asyncio.sleep(_RESTART_DELAYS_SECONDS[min(failures, len(_RESTART_DELAYS_SECONDS) - 1)])
+        try:
+            return await start()
+        except LocalEndpointError as error:
+            failures += 1
+            report(str(error))
+
+
+async def finish(task: asyncio.Task[_Result]) -> _Result:
+    """Wait for a thread even when cancelled, so that what it writes can be deleted afterwards."""
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # otherwise asyncio prints it when the task is deleted
+        raise
 
 
 class Destination(NamedTuple):
@@ -88,12 +151,7 @@ class RunningContainer(ABC):
 
     @abstractmethod
     def prepare_target_model(self, model: Path, target_model: str) -> None:
-        """Fit a model of a multi-model container, which is unpacked in ``model``, to this machine.
-
-        Raises:
-            LocalEndpointError: the model cannot run on this machine.
-            MissingDependencyError: a package that the model needs is not installed.
-        """
+        """Fit a model of a multi-model container, which is unpacked in ``model``, to this machine."""
 
     @abstractmethod
     def load_url(self, directory: Path) -> str:
@@ -105,11 +163,7 @@ class RunningContainer(ABC):
 
     @abstractmethod
     async def statistics(self) -> tuple[ModelStatistics, ...]:
-        """Return what the server has counted of each model since the model was loaded.
-
-        Raises:
-            LocalEndpointError: the server does not answer, or its statistics cannot be reached.
-        """
+        """Return what the server has counted of each model since the model was loaded."""
 
     async def start(self) -> None:
         """Unpack the models, start the container, and wait until ``/ping`` answers 200.

@@ -189,11 +189,7 @@ class CheckServer:
     supervisor: Child[str]
 
     def start(self, request: dict[str, object]) -> None:
-        """Start the server and wait until it answers.
-
-        Raises:
-            LocalEndpointError: it ended, or did not answer in time.
-        """
+        """Start the server and wait until it answers."""
         assert self.supervisor.stdin is not None
         assert self.supervisor.stdout is not None
         with suppress(OSError, ValueError):  # it was stopped
@@ -217,20 +213,12 @@ class CheckServer:
             self.supervisor.stdin.close()
 
     def load(self, name: str, seconds: float) -> str:
-        """Return whether a model loads.
-
-        Raises:
-            _NoAnswerError: the server ended, or did not answer in time.
-        """
+        """Return whether a model loads."""
         status, text = self.request("POST", _path(name, "load"), seconds)
         return "loads" if status == http.HTTPStatus.OK else f"rejected: {_reason(text)}"
 
     def unload(self, name: str) -> None:
-        """Unload a model: its processes would slow down the others.
-
-        Raises:
-            _NoAnswerError: the server ended, or did not answer in time.
-        """
+        """Unload a model: its processes would slow down the others."""
         self.request("POST", _path(name, "unload"), _LOAD_SECONDS)
 
     def exit_code(self) -> int | None:

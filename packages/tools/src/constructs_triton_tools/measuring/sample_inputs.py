@@ -44,10 +44,6 @@ def sample_inputs(
     Random values are the same for the same ``seed``, if there is one.
 
     ``model`` is by default the first of ``likely`` that the repository contains, or its only model.
-
-    Raises:
-        InvalidValueError: the repository cannot be read, the model or its inputs are unknown, or a shape does
-            not fit.
     """
     if not repository.is_dir():
         raise InvalidValueError(

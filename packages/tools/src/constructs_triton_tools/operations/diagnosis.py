@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from constructs_triton_core.facts.failures import Failure, Rank, known_failures, unknown_values
 from constructs_triton_tools.operations.container_log import is_informational, release, starts
@@ -65,15 +65,7 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, object]:
         """Return the diagnosis as values that JSON can hold."""
-        return {
-            "id": self.id,
-            "cause": self.cause,
-            "other_causes": list(self.other_causes),
-            "fix": self.fix,
-            "keywords": list(self.keywords),
-            "line": self.line,
-            "source": self.source,
-        }
+        return {name: value for name, value in asdict(self).items() if name != "rank"}
 
 
 def diagnose(messages: Iterable[Message]) -> list[Diagnosis]:

@@ -7,7 +7,7 @@ CloudFormation, the scaling activities, and the end of the container logs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
@@ -61,14 +61,7 @@ class EndpointDiagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as values that JSON can hold."""
-        return {
-            "endpoint": self.endpoint,
-            "status": self.status,
-            "is_failed": self.is_failed,
-            "diagnoses": [each.to_dict() for each in self.diagnoses],
-            "facts": list(self.facts),
-            "not_read": list(self.not_read),
-        }
+        return {**asdict(self), "diagnoses": [each.to_dict() for each in self.diagnoses]}
 
 
 def diagnose_endpoint(session: boto3.Session, name: str) -> EndpointDiagnosis:

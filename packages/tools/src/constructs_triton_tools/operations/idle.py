@@ -13,26 +13,71 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.aws.noting_reader import NotingReader
-from constructs_triton_tools.operations.invocation_counts import Counted, count_calls
 
 if TYPE_CHECKING:
     import boto3
 
+#: The largest number of queries of one GetMetricData request.
+_QUERIES = 500
+_PERIOD = timedelta(days=1)
 _STACK_TAG = "aws:cloudformation:stack-name"
 _SERVING = ("InService", "Updating", "SystemUpdating", "RollingBack", "UpdateRollbackFailed")
 
 
 @dataclass(frozen=True, slots=True)
-class IdleComponent:
-    """An inference component without calls. It shares its instances, so it has no cost of its own.
+class Counted:
+    """A metric whose data points of a period are added up."""
 
-    Args:
-        name: Name of the component.
-        endpoint: Name of its endpoint.
-        calls: Invocations in the period.
+    metric: str
+    dimensions: tuple[tuple[str, str], ...]
+
+
+def count_calls(
+    reader: AwsReader, metrics: Sequence[Counted], start: datetime, end: datetime
+) -> Mapping[Counted, int]:
+    """Return the sum of each metric. CloudWatch has no data points where nothing was called: the sum is 0.
+
+    Raises:
+        InvalidValueError: a metric cannot be read. A missing figure would look like an idle endpoint.
     """
+    counts: dict[Counted, int] = {}
+    for first in range(0, len(metrics), _QUERIES):
+        batch = metrics[first : first + _QUERIES]
+        sums = dict.fromkeys(range(len(batch)), 0.0)
+        for result in _results(reader, batch, start, end):
+            sums[int(result["Id"][1:])] += sum(result["Values"])
+        counts |= {metric: round(sums[index]) for index, metric in enumerate(batch)}
+    return counts
+
+
+def _results(
+    reader: AwsReader, metrics: Sequence[Counted], start: datetime, end: datetime
+) -> Iterator[Mapping[str, Any]]:
+    queries = [_query(index, metric) for index, metric in enumerate(metrics)]
+    request = {"MetricDataQueries": queries, "StartTime": start, "EndTime": end}
+    for result in reader.members("cloudwatch", "get_metric_data", "MetricDataResults", **request):
+        if result["StatusCode"] not in ("Complete", "PartialData"):
+            reasons = "; ".join(each.get("Value", "") for each in result.get("Messages", []))
+            raise InvalidValueError(
+                f"cloudwatch:GetMetricData: {result['StatusCode']} {reasons}".rstrip()
+                + "; without the figures nothing can be called idle, run the command again"
+            )
+        yield result
+
+
+def _query(index: int, counted: Counted) -> dict[str, Any]:
+    dimensions = [{"Name": name, "Value": value} for name, value in counted.dimensions]
+    metric = {"Namespace": "AWS/SageMaker", "MetricName": counted.metric, "Dimensions": dimensions}
+    period = int(_PERIOD.total_seconds())
+    return {"Id": f"m{index}", "MetricStat": {"Metric": metric, "Period": period, "Stat": "Sum"}}
+
+
+@dataclass(frozen=True, slots=True)
+class IdleComponent:
+    """An inference component without calls. It shares its instances, so it has no cost of its own."""
 
     name: str
     endpoint: str
@@ -92,17 +137,7 @@ class IdleReport:
 def find_idle(
     session: boto3.Session, *, now: datetime, period: timedelta = timedelta(days=14), below: int = 1
 ) -> IdleReport:
-    """Count the calls of every endpoint of a Region.
-
-    Args:
-        session: boto3 session with the Region and credentials.
-        now: End of the period.
-        period: Time to look back. A younger endpoint is listed apart.
-        below: A variant or component with fewer calls is idle.
-
-    Raises:
-        InvalidValueError: AWS cannot be reached, or the endpoints or their calls cannot be read.
-    """
+    """Count the calls of every endpoint of a Region."""
     reader = NotingReader(session)
     survey = _Survey(start=now - period)
     for each in reader.members("sagemaker", "list_endpoints", "Endpoints"):
@@ -275,14 +310,11 @@ def _idle_for_compute_optimizer(reader: NotingReader) -> set[str] | None:
             answer = reader.read("compute-optimizer", "get_idle_recommendations", **request)
             if len(reader.not_read) > known:
                 return None
-            found |= {_endpoint_name(each) for each in answer["idleRecommendations"]}
+            arns = (str(each["resourceArn"]) for each in answer["idleRecommendations"])
+            found |= {arn.rpartition("/")[2] for arn in arns}
             if not answer.get("nextToken"):
                 return found
             request["nextToken"] = answer["nextToken"]
     except InvalidValueError as error:  # not every Region has the service
         reader.not_read.append(f"compute-optimizer:GetIdleRecommendations: {error}")
         return None
-
-
-def _endpoint_name(recommendation: Mapping[str, Any]) -> str:
-    return str(recommendation["resourceArn"]).rpartition("/")[2]

@@ -64,10 +64,6 @@ class ModelPrefix:
 
         A grant allows a name with any digest. The archive ``scorer-backbone.tar.gz``, which is not named
         after its content, matches ``scorer-????????.tar.gz``.
-
-        Raises:
-            InvalidValueError: an archive of another model matches.
-            ArchiveError: AWS returned an error or cannot be reached.
         """
         with _errors(self.url):
             index = read_index(self._client, self._bucket, self._prefix)
@@ -103,12 +99,7 @@ class ModelPrefix:
         self._update(lambda index: index.with_models(target_models, time.time()))
 
     def forget(self, name: str, *, is_deleting: bool) -> str:
-        """Remove a name, and its archive if ``is_deleting``; return the target model that it referred to.
-
-        Raises:
-            InvalidValueError: the index has no such name.
-            ArchiveError: AWS returned an error or cannot be reached.
-        """
+        """Remove a name, and its archive if ``is_deleting``; return the target model that it referred to."""
         known = {model.name: model for model in self.models()}
         if name not in known:
             names = {each: model.target_model for each, model in known.items()}
@@ -153,12 +144,7 @@ class ModelPrefix:
 
 
 def find_prefix(session: boto3.Session, stack: str, resource: str | None) -> ModelPrefix:
-    """Return the prefix that a deployed stack fills; ``resource`` is its logical ID if there are several.
-
-    Raises:
-        InvalidValueError: the stack does not have exactly one such resource.
-        ArchiveError: AWS returned an error or cannot be reached.
-    """
+    """Return the prefix that a deployed stack fills; ``resource`` is its logical ID if there are several."""
     with _errors(f"stack {stack}"):
         listed = "list_stack_resources", "StackResourceSummaries"
         found = list(AwsReader(session).members("cloudformation", *listed, StackName=stack))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
@@ -78,26 +78,11 @@ class StackDiagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as values that JSON can hold."""
-        return {
-            "stack": self.stack,
-            "status": self.status,
-            "resource": self.resource,
-            "diagnoses": [each.to_dict() for each in self.diagnoses],
-            "facts": list(self.facts),
-            "not_read": list(self.not_read),
-        }
+        return {**asdict(self), "diagnoses": [each.to_dict() for each in self.diagnoses]}
 
 
 def diagnose_stack(session: boto3.Session, stack: str) -> StackDiagnosis:
-    """Read the events of a stack without an endpoint and return what failed.
-
-    Args:
-        session: boto3 session with the Region and credentials.
-        stack: Name or id of the stack.
-
-    Raises:
-        InvalidValueError: AWS cannot be reached.
-    """
+    """Read the events of a stack without an endpoint and return what failed."""
     reader = NotingReader(session)
     events = list(reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack))
     of_stack = (each for each in events if each["PhysicalResourceId"] == each["StackId"])

@@ -117,11 +117,7 @@ class EndpointState:
 
 
 def describe_endpoint(reader: AwsReader, name: str) -> dict[str, Any]:
-    """Return SageMaker's description of an endpoint.
-
-    Raises:
-        AwsError: it does not exist or cannot be read.
-    """
+    """Return SageMaker's description of an endpoint."""
     return reader.describe(f"endpoint {name}", "sagemaker", "describe_endpoint", EndpointName=name)
 
 

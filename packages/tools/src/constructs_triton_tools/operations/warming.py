@@ -56,10 +56,6 @@ def expected_instances(calls: int, instances: int) -> float:
 
     The default routing strategy of SageMaker, ``RANDOM``, chooses a random instance for each call. The other
     strategy chooses the least busy instance, which is about the same for calls one after the other.
-
-    Args:
-        calls: Number of calls.
-        instances: Number of instances, at least 1.
     """
     return float(instances * (1 - (1 - 1 / instances) ** calls))
 

@@ -12,15 +12,18 @@ from datetime import date
 from decimal import Decimal
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsError, AwsReader, region_of
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.whole_files import csv_text, write_whole
-from constructs_triton_tools.planning.csv_table import Column, Row, parse_measured_type, raise_for, read_rows
+from constructs_triton_tools.planning.csv_table import Column, parse_measured_type, raise_for, read_rows
 from constructs_triton_tools.planning.measurements import Measurement
 from constructs_triton_tools.planning.quantities import Number, exact, read_positive
+
+if TYPE_CHECKING:
+    import boto3
 
 #: The AWS Pricing Calculator counts a month as 730 hours.
 HOURS_PER_MONTH = 730
@@ -48,18 +51,29 @@ def read_prices(path: str | PathLike[str]) -> dict[str, Decimal]:
     for row in read_rows(path, _COLUMNS):
         name = row.cells["instance_type"]
         if name in prices:
-            errors.append(_repeated(row, name))
+            errors.append(
+                f'{row.place}, column "instance_type": must not repeat, got "{name}" again; '
+                "remove one of its rows"
+            )
         prices[name] = row.cells["price_per_hour"]
     raise_for(errors)
     return prices
 
 
-def price_all(measurements: Iterable[Measurement], prices: Mapping[str, Number]) -> list[Decimal]:
-    """Return the price per instance hour of each measurement, from ``prices`` or its own.
+def given_prices(given: Iterable[tuple[str, Decimal]], path: str | None) -> dict[str, Decimal]:
+    """Return the prices of a file, replaced by those of ``--price``."""
+    prices: dict[str, Decimal] = {}
+    for name, price in given:
+        if prices.setdefault(name, price) != price:
+            raise InvalidValueError(
+                f'--price: must be given once per instance type, got "{name}" '
+                f"with {prices[name]} and {price}; remove one of them"
+            )
+    return {**(read_prices(path) if path else {}), **prices}
 
-    Raises:
-        InvalidValueError: instance types have no price; the message lists them.
-    """
+
+def price_all(measurements: Iterable[Measurement], prices: Mapping[str, Number]) -> list[Decimal]:
+    """Return the price per instance hour of each measurement, from ``prices`` or its own."""
     rows = list(measurements)
     found = {row: prices.get(row.instance_type, row.price_per_hour) for row in rows}
     missing = dict.fromkeys(row.instance_type for row, price in found.items() if price is None)
@@ -74,23 +88,33 @@ def price_all(measurements: Iterable[Measurement], prices: Mapping[str, Number])
     ]
 
 
-def _repeated(row: Row, name: str) -> str:
-    return f'{row.place}, column "instance_type": must not repeat, got "{name}" again; remove one of its rows'
+def fetch_known_prices(
+    session: boto3.Session, types: Iterable[str], not_read: list[str]
+) -> dict[str, Decimal]:
+    """Return the prices that the AWS Price List API has, and note the others in ``not_read``."""
+    reader, region = AwsReader(session), region_of(session)
+    found: dict[str, Decimal] = {}
+    for name in types:
+        try:
+            found[name] = price_of(reader, region, name)
+        except AwsError as error:
+            not_read.append(f"prices: {error}, or use --prices")
+            break
+        except InvalidValueError:
+            not_read.append(f"price of {name}: the price list has none for this Region; use --prices")
+    return found
+
+
+def cost_per_hour(session: boto3.Session, instances: Mapping[str, int]) -> str:
+    """Return for a question what instances cost, by their types."""
+    prices = fetch_known_prices(session, sorted(instances), [])
+    if not instances or prices.keys() != instances.keys():
+        return "an unknown price"
+    return f"{sum((prices[name] * count for name, count in instances.items()), Decimal(0)):.2f} USD per hour"
 
 
 def price_of(reader: AwsReader, region: str, instance_type: str, usage: str = "Host") -> Decimal:
-    """Ask the AWS Price List API for the price of an instance hour, in US dollars.
-
-    Args:
-        reader: Calls the API, with the permission ``pricing:GetProducts``.
-        region: Region of the instance.
-        instance_type: Type, such as ``ml.g5.xlarge``.
-        usage: What it is for: ``Host``, or ``Processing`` or ``Train`` of a job.
-
-    Raises:
-        AwsError: the list cannot be read.
-        InvalidValueError: the list has no price for the type in the Region, or several.
-    """
+    """Ask the AWS Price List API for the price of an instance hour, in US dollars."""
     filters = [
         {"Type": "TERM_MATCH", "Field": "regionCode", "Value": region},
         {"Type": "TERM_MATCH", "Field": "instanceName", "Value": instance_type},
@@ -132,11 +156,7 @@ def _hourly_prices(product: Mapping[str, Any]) -> Iterator[Decimal]:
 
 
 def write_prices(path: str | PathLike[str], prices: Mapping[str, Decimal], region: str, today: date) -> None:
-    """Write prices as the CSV file that ``read_prices`` reads, with currency, Region and date.
-
-    Raises:
-        InvalidValueError: the file cannot be written.
-    """
+    """Write prices as the CSV file that ``read_prices`` reads, with currency, Region and date."""
     rows = [[name, f"{price:f}", "USD", region, today.isoformat()] for name, price in prices.items()]
     headings = ["instance_type", "price_per_hour", "currency", "region", "fetched"]
     try:

@@ -34,9 +34,6 @@ def exact(property: str, value: Number, bounds: Bounds = POSITIVE) -> Decimal:
     """Return the number as the decimal that it is written as.
 
     The float ``0.7364`` becomes exactly 0.7364. ``property`` is the name for messages.
-
-    Raises:
-        InvalidValueError: the value is not a number, or out of bounds.
     """
     try:
         # str() of a float is the shortest decimal that gives the same float, which is what its author typed.
@@ -51,11 +48,7 @@ def exact(property: str, value: Number, bounds: Bounds = POSITIVE) -> Decimal:
 
 
 def read_decimal(property: str, text: str) -> Decimal:
-    """Read a number in plain digits, such as ``1335`` or ``0.94``, of any size.
-
-    Raises:
-        InvalidValueError: the string is not such a number.
-    """
+    """Read a number in plain digits, such as ``1335`` or ``0.94``, of any size."""
     if _PLAIN.fullmatch(text) is None or len(text) > _LONGEST:
         shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
         raise InvalidValueError(

@@ -8,13 +8,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-from constructs_triton_core.cloud_assembly.endpoints import declared_endpoints, endpoint_names
+from constructs_triton_core.cloud_assembly.endpoints import (
+    DeclaredTarget,
+    declared_endpoints,
+    endpoint_names,
+    scalable_targets,
+)
 from constructs_triton_core.cloud_assembly.intrinsics import number_of
 from constructs_triton_core.cloud_assembly.scaling import (
     DeclaredPolicy,
-    DeclaredTarget,
     limit_of_quotient,
-    scalable_targets,
     scaling_policies,
 )
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack

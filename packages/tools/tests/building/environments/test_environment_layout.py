@@ -9,7 +9,7 @@ import pytest
 from handmade_wheels import write_wheel
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.building.environments import layout
+from constructs_triton_tools.building.environments import archive
 from constructs_triton_tools.building.environments.building import build
 from triton_model_check.artifacts.environments.lock import EnvironmentLock
 from triton_model_check.artifacts.environments.requirements import read_requirements
@@ -68,7 +68,7 @@ def test_row_that_leads_out_of_a_package(row: str, installed: Path, tmp_path: Pa
     with pytest.raises(
         InvalidValueError, match=r"evil-1\.0\.dist-info/RECORD: .*only in its own folder, got"
     ):
-        layout.arrange(installed, lock(), image_target())
+        archive.arrange(installed, lock(), image_target())
     assert (victim.read_text(), victim.stat().st_mode & 0o777) == ("#!python\n", 0o600)
 
 
@@ -85,9 +85,9 @@ def test_record_that_cannot_be_read(content: bytes, message: str, installed: Pat
     record_of(installed).write_bytes(content)
     if message:
         with pytest.raises(InvalidValueError, match=rf"RECORD: cannot be read \(.*{message}.*use another"):
-            layout.arrange(installed, lock(), image_target())
+            archive.arrange(installed, lock(), image_target())
     else:
-        layout.arrange(installed, lock(), image_target())
+        archive.arrange(installed, lock(), image_target())
         assert record_of(installed).read_text() == ""
 
 
@@ -96,7 +96,7 @@ def test_only_what_was_installed_is_moved_and_listed(installed: Path) -> None:
     record_of(installed).write_text(
         "evil-1.0.dist-info/RECORD,,\netc/absent,,\nevil-1.0.dist-info/direct_url.json,,\n"
     )
-    layout.arrange(installed, lock(), image_target())
+    archive.arrange(installed, lock(), image_target())
     assert (installed / "bin" / "tool").read_text() == "#!/usr/bin/env python3\n"
     assert record_of(installed).read_text() == "evil-1.0.dist-info/RECORD,,\n"
 
@@ -109,7 +109,7 @@ def test_link_in_a_package(place: str, installed: Path, tmp_path: Path) -> None:
     with pytest.raises(
         InvalidValueError, match=f"{place}: a package has installed something that is no file"
     ):
-        layout.arrange(installed, lock(), image_target())
+        archive.arrange(installed, lock(), image_target())
 
 
 def test_real_uv_keeps_a_wheel_inside(tmp_path: Path, own_cache: Path) -> None:

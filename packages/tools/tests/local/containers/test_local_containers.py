@@ -18,9 +18,8 @@ from fake_engine import FakeEngine
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
 from constructs_triton_core.processes.children import python_command
 from constructs_triton_tools.local.containers import container
-from constructs_triton_tools.local.containers.container import TritonContainer
+from constructs_triton_tools.local.containers.container import EngineContainers, TritonContainer
 from constructs_triton_tools.local.containers.engine import ContainerEngine
-from constructs_triton_tools.local.containers.engine_containers import EngineContainers
 from constructs_triton_tools.local.containers.exec_relay import ExecRelay
 from constructs_triton_tools.local.containers.run_arguments import run_arguments, shared_memory_bytes
 from constructs_triton_tools.local.options import RunOptions

@@ -16,7 +16,7 @@ from typing import ParamSpec
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.inference_components import LocalVariant
 from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.server.installation import ModelPython, TritonInstallation

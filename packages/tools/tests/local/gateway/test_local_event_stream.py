@@ -8,7 +8,7 @@ from botocore.eventstream import EventStreamBuffer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constructs_triton_tools.local.gateway.event_stream import model_stream_error, payload_part
+from constructs_triton_tools.local.gateway.relay import model_stream_error, payload_part
 
 
 @given(st.lists(st.binary(max_size=300), max_size=5), st.integers(1, 64))

@@ -12,7 +12,7 @@ from constructs_triton_tools.local.gateway.runtime_errors import (
     service_unavailable,
     validation_error,
 )
-from constructs_triton_tools.local.page.call_faults import Fault, failed_step, fault_of
+from constructs_triton_tools.local.page.call_record import Fault, failed_step, fault_of
 from constructs_triton_tools.local.sources.specs import EndpointSpec
 
 ENDPOINT = EndpointSpec("e", "s", ())

@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from fake_container import connected, fake_server, in_loop, running_server
 
 from constructs_triton_tools.local.gateway.gateway import gateway_application
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.inference_components import LocalVariant
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.page.application import Page
 from constructs_triton_tools.local.page.page_files import CONTENT_SECURITY_POLICY, event

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from constructs_triton_tools.local.page.call_faults import original_message
-from constructs_triton_tools.local.page.call_record import Call, CallRecord
+from constructs_triton_tools.local.page.call_record import Call, CallRecord, original_message
 from constructs_triton_tools.local.page.figures import Figures, percentile
 
 

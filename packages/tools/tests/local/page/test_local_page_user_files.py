@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fake_container import fake_server
 
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.inference_components import LocalVariant
 from constructs_triton_tools.local.page.user_files import UserFiles
 from constructs_triton_tools.local.sources.specs import ContainerSpec, VariantSpec
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from constructs_triton_core.errors import LocalEndpointError
-from constructs_triton_tools.local.server.known_hangs import refuse_known_hangs
+from constructs_triton_tools.local.server.local_model import refuse_known_hangs
 from triton_model_check.model_config.target import Target
 
 CONFIG = 'backend: "python"\n'

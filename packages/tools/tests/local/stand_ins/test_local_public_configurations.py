@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from count_local_models import WITH_FLAG, WITHOUT_FLAG, read_configurations, share
 
-from constructs_triton_tools.local.stand_ins.frameworks import FRAMEWORKS
+from constructs_triton_tools.local.stand_ins.stand_ins import FRAMEWORKS
 
 
 def test_the_share_of_public_configurations_that_run_is_as_promised() -> None:

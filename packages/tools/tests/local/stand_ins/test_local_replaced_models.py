@@ -11,10 +11,12 @@ from local_assembly import write_archive
 from onnx_samples import linear_model
 
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
-from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
-from constructs_triton_tools.local.sources.uncompressed import FileContent
-from constructs_triton_tools.local.stand_ins.replaced_models import find_stand_ins, put_in_place
-from constructs_triton_tools.local.stand_ins.replaced_names import check_replaced_names
+from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, FileContent, VariantSpec
+from constructs_triton_tools.local.stand_ins.replaced_models import (
+    check_replaced_names,
+    find_stand_ins,
+    put_in_place,
+)
 from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.text import parse_model_config

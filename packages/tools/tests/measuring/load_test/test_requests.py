@@ -17,12 +17,13 @@ from null_server import NullServer, run_null_server
 
 from constructs_triton_client import HttpTransport, Invocation, SageMakerTransport
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
-from constructs_triton_tools.local.gateway.event_stream import payload_part
-from constructs_triton_tools.measuring.load_test import http_sender
-from constructs_triton_tools.measuring.load_test.http_sender import HttpSender, Signer
+from constructs_triton_tools.local.gateway.relay import payload_part
+from constructs_triton_tools.measuring.load_test import prepared_requests
 from constructs_triton_tools.measuring.load_test.open_loop import NoteEvent
 from constructs_triton_tools.measuring.load_test.prepared_requests import (
+    HttpSender,
     PreparedRequest,
+    Signer,
     SigningScope,
     prepare,
 )
@@ -216,8 +217,8 @@ def test_missing_credentials_are_reported_before_the_test(monkeypatch: pytest.Mo
 @in_loop
 async def test_stream_has_a_longest_duration(monkeypatch: pytest.MonkeyPatch) -> None:
     """SageMaker ends a stream after 480 s; one that goes on is a failed request after 490 s."""
-    assert http_sender._STREAM_SECONDS == 490
-    monkeypatch.setattr(http_sender, "_STREAM_SECONDS", 0.5)
+    assert prepared_requests._STREAM_SECONDS == 490
+    monkeypatch.setattr(prepared_requests, "_STREAM_SECONDS", 0.5)
 
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})

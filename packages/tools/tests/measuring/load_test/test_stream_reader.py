@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from constructs_triton_core.errors import InvocationError, ResponseDecodingError
-from constructs_triton_tools.local.gateway.event_stream import model_stream_error, payload_part
+from constructs_triton_tools.local.gateway.relay import model_stream_error, payload_part
 from constructs_triton_tools.measuring.load_test.stream_reader import StreamReader
 
 FRAMED, EVENTS, JSON = "application/vnd.amazon.eventstream", "text/event-stream", "application/json"

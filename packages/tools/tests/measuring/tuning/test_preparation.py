@@ -9,8 +9,8 @@ from tuned_models import write_ensemble, write_model
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.tuning.candidates import ModelSettings
-from constructs_triton_tools.measuring.tuning.machine import Machine
 from constructs_triton_tools.measuring.tuning.preparation import (
+    Machine,
     draw_requests,
     find_only_model,
     find_spaces,

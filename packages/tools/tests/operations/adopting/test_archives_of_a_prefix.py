@@ -11,10 +11,9 @@ from typing import Any, cast
 
 import pytest
 
-from constructs_triton_tools.operations.adopting.downloads import Downloads
 from constructs_triton_tools.operations.adopting.findings import Adoption
 from constructs_triton_tools.operations.adopting.models import ModelReader
-from constructs_triton_tools.operations.adopting.reading import RecordingReader
+from constructs_triton_tools.operations.adopting.reading import Downloads, RecordingReader
 
 _CONFIG = b'name: "net"\nbackend: "onnxruntime"\n'
 _ZEROS = 100 << 20

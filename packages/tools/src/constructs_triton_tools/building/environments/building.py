@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from constructs_triton_tools.building.environments.archive import write_tar
-from constructs_triton_tools.building.environments.layout import arrange, site_packages
+from constructs_triton_tools.building.environments.archive import arrange, site_packages, write_tar
 from constructs_triton_tools.building.environments.uv import export_uv_lock, install, resolve
 from triton_model_check.artifacts.environments.cache import cached_archive, writing
 from triton_model_check.artifacts.environments.line_checks import check_exported, check_lines, check_pins
@@ -49,10 +48,6 @@ def build(
 
     ``options`` are those of uv about indexes. Default: those of the lock file. With ``update``, the newest
     versions are chosen, and not those of the lock file.
-
-    Raises:
-        InvalidValueError: packages cannot be resolved or downloaded, or a file cannot be written.
-        MissingDependencyError: uv is not installed.
     """
     path = lock_path(requirements.path, target)
     lock, is_resolved = update_lock(requirements, target, path, options=options, update=update)
@@ -73,10 +68,6 @@ def update_lock(
     """Return the lock file at ``path``, and whether it had to be written.
 
     Versions of an old lock file, or of ``preferred``, are kept where they still fit, without ``update``.
-
-    Raises:
-        InvalidValueError: packages cannot be resolved, or the file cannot be read or written.
-        MissingDependencyError: uv is not installed.
     """
     old = read_lock_file(path)
     chosen = tuple(options) if options is not None else (old.options if old is not None else ())
@@ -121,10 +112,6 @@ def build_locked(lock: EnvironmentLock, target: EnvironmentTarget, folder: Path,
     """Download the packages of a lock file, and return their archive in the cache.
 
     ``folder`` is where relative paths in the requirements start, and ``place`` their file in messages.
-
-    Raises:
-        InvalidValueError: a package cannot be downloaded, or the cache cannot be written.
-        MissingDependencyError: uv is not installed.
     """
     check_pins(place, lock.pins)
     check_lines(place, lock.requirements)  # their options about indexes apply

@@ -57,11 +57,7 @@ class _Uv:
 
 @cache
 def _checked(path: str) -> str:
-    """Return the path of uv, if it is new enough to keep to its options.
-
-    Raises:
-        MissingDependencyError: it is too old.
-    """
+    """Return the path of uv, if it is new enough to keep to its options."""
     done = run_child([path, "--version"], seconds=_VERSION_SECONDS)
     version = re.match(r"uv (\d+)\.(\d+)", done.stdout)
     if version is None or (int(version[1]), int(version[2])) < OLDEST_UV:
@@ -85,12 +81,7 @@ def _find_uv() -> str:
 
 
 def export_uv_lock(requirements: Requirements, target: EnvironmentTarget) -> tuple[str, ...]:
-    """Return the requirements in uv's own lock file, without the project itself.
-
-    Raises:
-        InvalidValueError: uv cannot read the file.
-        MissingDependencyError: uv is not installed.
-    """
+    """Return the requirements in uv's own lock file, without the project itself."""
     extras = [word for name in requirements.extras for word in ("--extra", name)]
     options = ["--frozen", "--no-emit-project", "--no-hashes", "--no-header", "--no-annotate", "--no-dev"]
     output = _Uv(requirements.folder, target, str(requirements.path)).run(
@@ -114,10 +105,6 @@ def resolve(
     ``constraints`` are requirements that limit versions. ``preferred`` is an earlier result, whose versions
     are kept where they still fit. ``folder`` is where relative paths start, and ``place`` the file of the
     requirements in messages.
-
-    Raises:
-        InvalidValueError: there are no such versions, or an index cannot be reached.
-        MissingDependencyError: uv is not installed.
     """
     with tempfile.TemporaryDirectory() as scratch:
         given, limits, result = (
@@ -165,10 +152,6 @@ def install(lock: EnvironmentLock, site: Path, target: EnvironmentTarget, folder
     """Download the packages of a lock file, check their hashes, and unpack them into ``site``.
 
     No code of a package runs.
-
-    Raises:
-        InvalidValueError: a package cannot be downloaded, or is not the one that was locked.
-        MissingDependencyError: uv is not installed.
     """
     options = [*_index_options(lock.requirements), *lock.options]
     with tempfile.TemporaryDirectory() as scratch:

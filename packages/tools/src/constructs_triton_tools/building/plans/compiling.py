@@ -52,11 +52,7 @@ class PlanCompiler:
         self._show = show
 
     def find(self, request: JobRequest) -> CompiledPlan | None:
-        """Return a plan that was built before, on this machine or in the bucket.
-
-        Raises:
-            InvocationError: the bucket cannot be read.
-        """
+        """Return a plan that was built before, on this machine or in the bucket."""
         found = self._cache.find(request.build.key)
         if found is not None:
             return CompiledPlan(found, "this machine")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
 from constructs_triton_core.bounded_json import parse_bounded_json
-from constructs_triton_tools.building.plans.job_request import TIMING_CACHE, JobRequest
-from constructs_triton_tools.building.plans.job_settings import JobSettings
+from constructs_triton_tools.building.plans.job_request import TIMING_CACHE, JobRequest, JobSettings
 from constructs_triton_tools.building.plans.plan_files import LOG_FILE, PLAN_FILE
 from triton_model_check.model_files.plan_manifest import MANIFEST_FILE
 

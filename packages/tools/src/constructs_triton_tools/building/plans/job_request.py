@@ -14,23 +14,96 @@ from importlib import resources
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.building.plans.job_settings import JobSettings
 from constructs_triton_tools.building.plans.plan_build import PlanBuild
 from triton_model_check.facts.compile_jobs import JobKind, entrypoint, regions_without_processing
 from triton_model_check.facts.compile_jobs import job_kind as job_kind_of
 
+DEFAULT_PREFIX = "constructs-triton/compile/"
+DEFAULT_SECONDS = 7200
+# botocore sagemaker service model: RoleArn, ProcessingMaxRuntimeInSeconds, KmsKeyId, SecurityGroupId,
+# SubnetId, Tag.
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}):role/?[\w+=,.@/-]+")
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_MOST_SECONDS = 777_600
+_MOST_TAGS = 49
+_OWN_TAG = ("constructs-triton", "compile")
 TIMING_CACHE = "timing.cache"
 _MESSAGES = "/opt/ml/output"
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9]+")
 _NAME_LENGTH = 63
 
 
-def chosen_kind(build: PlanBuild, region: str, given: JobKind | None) -> JobKind:
-    """Return the kind of the job: as given, or what has the GPU.
+@dataclass(frozen=True)
+class JobSettings:
+    """The settings of a job.
 
-    Raises:
-        InvalidValueError: processing jobs do not have the GPU, or not in the Region.
+    Args:
+        region: AWS Region of the job and of the bucket.
+        role: ARN of the role of the job.
+        bucket: Bucket of the inputs and of the results.
+        prefix: Beginning of their keys, which ends with ``/``.
+        max_seconds: After this time SageMaker stops the job.
+        volume_gb: Size of the disk. Default: 30 GB, or less where the instance has less local NVMe.
+        kms_key: KMS key of the results.
+        subnets: Subnets of the job. Default: no network of yours.
+        security_groups: Security groups of the job.
+        is_isolated: Whether the job has no network. It needs none.
+        tags: Tags of the job.
     """
+
+    region: str
+    role: str
+    bucket: str
+    prefix: str = DEFAULT_PREFIX
+    max_seconds: int = DEFAULT_SECONDS
+    volume_gb: int = 30
+    kms_key: str | None = None
+    subnets: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
+    is_isolated: bool = True
+    tags: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if _ROLE.fullmatch(self.role) is None:
+            raise InvalidValueError(
+                f'--role: must be the ARN of a role, got "{self.role}"; write it as '
+                "arn:aws:iam::123456789012:role/PlanJobs"
+            )
+        if _BUCKET.fullmatch(self.bucket) is None:
+            raise InvalidValueError(
+                f'--bucket: must be the name of a bucket, got "{self.bucket}"; write it without s3://'
+            )
+        if not self.prefix.endswith("/") or self.prefix.startswith("/"):
+            raise InvalidValueError(
+                f'--prefix: must end with "/" and not begin with it, got "{self.prefix}"; write it as plans/'
+            )
+        if bool(self.subnets) != bool(self.security_groups):
+            raise InvalidValueError("--subnet, --security-group: a job in a VPC needs both; set both")
+        if not 1 <= self.max_seconds <= _MOST_SECONDS:
+            raise InvalidValueError(
+                f"--max-seconds: must be between 1 and {_MOST_SECONDS}, got {self.max_seconds}; change it"
+            )
+        if len(self.tags) > _MOST_TAGS:
+            raise InvalidValueError(f"--tag: must be at most {_MOST_TAGS}, got {len(self.tags)}; remove some")
+
+    @cached_property
+    def all_tags(self) -> list[dict[str, str]]:
+        """The tags of the request; the first one says which program started the job."""
+        return [{"Key": key, "Value": value} for key, value in dict((_OWN_TAG, *self.tags)).items()]
+
+    def url(self, key: str) -> str:
+        """Return the S3 URI of a key below the prefix."""
+        return f"s3://{self.bucket}/{self.prefix}{key}"
+
+
+def account_of_role(role: str) -> str | None:
+    """Return the account of a role's ARN."""
+    match = _ROLE.fullmatch(role)
+    return match[1] if match else None
+
+
+def chosen_kind(build: PlanBuild, region: str, given: JobKind | None) -> JobKind:
+    """Return the kind of the job: as given, or what has the GPU."""
     possible = job_kind_of(build.gpu)
     if given == "processing" and possible == "training":
         raise InvalidValueError(
@@ -65,14 +138,12 @@ class JobRequest:
     @property
     def operation(self) -> str:
         """The operation of SageMaker's API."""
-        return {"processing": "CreateProcessingJob", "training": "CreateTrainingJob"}[self.kind]
+        return f"Create{self.kind.capitalize()}Job"
 
     @property
     def log_group(self) -> str:
         """The log group of the job; the names of its streams begin with that of the job."""
-        return {"processing": "/aws/sagemaker/ProcessingJobs", "training": "/aws/sagemaker/TrainingJobs"}[
-            self.kind
-        ]
+        return f"/aws/sagemaker/{self.kind.capitalize()}Jobs"
 
     @property
     def job_prefix(self) -> str:
@@ -131,20 +202,7 @@ class JobRequest:
         folder = "/opt/ml/processing"
         job, model, output = f"{folder}/input/job", f"{folder}/input/model", f"{folder}/output"
         settings = self.settings
-        outputs: dict[str, Any] = {
-            "Outputs": [
-                {
-                    "OutputName": "plan",
-                    "S3Output": {
-                        "S3Uri": settings.url(self.output_prefix).removesuffix("/"),
-                        "LocalPath": output,
-                        "S3UploadMode": "EndOfJob",
-                    },
-                }
-            ]
-        }
-        if settings.kms_key:
-            outputs["KmsKeyId"] = settings.kms_key
+        uploaded = {"S3Uri": self._uri(self.output_prefix), "LocalPath": output, "S3UploadMode": "EndOfJob"}
         return {
             "ProcessingJobName": self.name,
             "ProcessingResources": {"ClusterConfig": self._cluster()},
@@ -154,7 +212,7 @@ class JobRequest:
                 {
                     "InputName": name,
                     "S3Input": {
-                        "S3Uri": settings.url(prefix).removesuffix("/"),
+                        "S3Uri": self._uri(prefix),
                         "LocalPath": path,
                         "S3DataType": "S3Prefix",
                         "S3InputMode": "File",
@@ -162,7 +220,10 @@ class JobRequest:
                 }
                 for name, prefix, path in (("job", self.job_prefix, job), ("model", self.model_prefix, model))
             ],
-            "ProcessingOutputConfig": outputs,
+            "ProcessingOutputConfig": {
+                "Outputs": [{"OutputName": "plan", "S3Output": uploaded}],
+                **self._key(),
+            },
             "NetworkConfig": {"EnableNetworkIsolation": settings.is_isolated, **self._vpc()},
             "RoleArn": settings.role,
             "Tags": settings.all_tags,
@@ -171,12 +232,6 @@ class JobRequest:
     def _training(self) -> dict[str, Any]:
         folder = "/opt/ml/input/data"
         settings = self.settings
-        output: dict[str, Any] = {
-            "S3OutputPath": settings.url(self.output_prefix).removesuffix("/"),
-            "CompressionType": "NONE",
-        }
-        if settings.kms_key:
-            output["KmsKeyId"] = settings.kms_key
         return {
             "TrainingJobName": self.name,
             "AlgorithmSpecification": {
@@ -191,20 +246,30 @@ class JobRequest:
                     "DataSource": {
                         "S3DataSource": {
                             "S3DataType": "S3Prefix",
-                            "S3Uri": settings.url(prefix).removesuffix("/"),
+                            "S3Uri": self._uri(prefix),
                             "S3DataDistributionType": "FullyReplicated",
                         }
                     },
                 }
                 for name, prefix in (("job", self.job_prefix), ("model", self.model_prefix))
             ],
-            "OutputDataConfig": output,
+            "OutputDataConfig": {
+                "S3OutputPath": self._uri(self.output_prefix),
+                "CompressionType": "NONE",
+                **self._key(),
+            },
             "ResourceConfig": self._cluster(),
             "StoppingCondition": {"MaxRuntimeInSeconds": settings.max_seconds},
             "EnableNetworkIsolation": settings.is_isolated,
             **self._vpc(),
             "Tags": settings.all_tags,
         }
+
+    def _uri(self, prefix: str) -> str:
+        return self.settings.url(prefix).removesuffix("/")
+
+    def _key(self) -> dict[str, str]:
+        return {"KmsKeyId": self.settings.kms_key} if self.settings.kms_key else {}
 
     def _cluster(self) -> dict[str, Any]:
         """The instance. SageMaker refuses a disk larger than the local NVMe, and a KMS key for that."""

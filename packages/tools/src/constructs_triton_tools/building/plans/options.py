@@ -41,9 +41,6 @@ class BuildOptions:
 
         ``tensorrt`` is the beginning of the version of the image's TensorRT; ``None`` if it is not known.
         ``gpu`` is a type with the GPU, and ``image`` is for messages.
-
-        Raises:
-            InvalidValueError: this TensorRT or GPU does not have an option.
         """
         major = int(tensorrt.split(".")[0]) if tensorrt else None
         yield from self._precision(major, gpu, image)
@@ -75,7 +72,7 @@ class BuildOptions:
                 "first, "
                 "for example with NVIDIA ModelOpt AutoCast, and use --precision file"
             )
-        if self.precision == "bf16" and _capability(gpu)[0] < _FIRST_WITH_BF16:
+        if self.precision == "bf16" and int((gpu.compute_capability or "0").split(".")[0]) < _FIRST_WITH_BF16:
             raise InvalidValueError(
                 f"{where}: the {gpu.gpu_model} of {gpu} (compute capability {gpu.compute_capability}) has no "
                 "bfloat16; use --precision fp16"
@@ -100,7 +97,3 @@ class BuildOptions:
                     f"--trtexec-argument: TensorRT {major} of {image} has no {option}; remove it"
                 )
             yield argument
-
-
-def _capability(gpu: InstanceType) -> tuple[int, ...]:
-    return tuple(int(each) for each in (gpu.compute_capability or "0").split("."))

@@ -77,9 +77,6 @@ def group_by_gpu(names: Iterable[str], build_on: str | None) -> dict[InstanceTyp
     capability is not enough: TensorRT warns about the plan of an L4 on an L40S.
 
     ``build_on`` is the instance type of the job, in place of the smallest.
-
-    Raises:
-        InvalidValueError: a type has no NVIDIA GPU, is not known, or differs from ``build_on``.
     """
     groups: dict[InstanceType, list[str]] = {}
     for name in dict.fromkeys(names):

@@ -34,11 +34,7 @@ def derived_config(
     given: dict[str, tuple[Range, ...]],
     tensorrt: str | None,
 ) -> Any:
-    """Return the configuration that follows from the ONNX file.
-
-    Raises:
-        InvalidValueError: the file has a dynamic batch dimension, and no largest batch is given.
-    """
+    """Return the configuration that follows from the ONNX file."""
     file = model.described
     if max_batch_size is None and file.has_batch_dimension:
         max_batch_size = _given_batch(model, given)
@@ -80,12 +76,7 @@ def _narrow(message: Any) -> None:
 
 
 def existing_config(path: Path, name: str | None) -> Any:
-    """Return the configuration of a file for the TensorRT backend, under another name if one is given.
-
-    Raises:
-        ModelConfigError: Triton cannot parse the file.
-        InvalidValueError: the file cannot be read, or is for another backend.
-    """
+    """Return the configuration of a file for the TensorRT backend, under another name if one is given."""
     try:
         content = read_regular(path)
     except OSError as error:
@@ -108,11 +99,7 @@ def existing_config(path: Path, name: str | None) -> Any:
 
 
 def usual_batch(config: Any, given: int | None) -> int:
-    """Return the batch size for which the plan is fastest: as given, the preferred one, or half the largest.
-
-    Raises:
-        InvalidValueError: it is larger than the largest batch.
-    """
+    """Return the batch size of the fastest plan: as given, the preferred one, or half the largest."""
     most = int(config.max_batch_size)
     preferred = list(config.dynamic_batching.preferred_batch_size)
     usual = given or (max(preferred) if preferred else max(1, most // 2))

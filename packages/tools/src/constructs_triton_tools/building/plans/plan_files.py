@@ -7,6 +7,8 @@ with a seal of its files.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -49,11 +51,7 @@ class PlanCache:
         self._directory = self._root / _FOLDER
 
     def find(self, key: str) -> BuiltPlan | None:
-        """Return the plan of a key. A plan that is not complete, or was changed, counts as missing.
-
-        Raises:
-            InvalidValueError: the cache belongs to another user, or others may write it.
-        """
+        """Return the plan of a key. A plan that is not complete, or was changed, counts as missing."""
         folder = self._directory / key
         if not folder.is_dir():
             return None
@@ -72,11 +70,7 @@ class PlanCache:
 
     @contextmanager
     def draft(self) -> Iterator[Path]:
-        """Create a folder to fill; it is deleted unless ``keep`` has moved it.
-
-        Raises:
-            InvalidValueError: the cache cannot be written.
-        """
+        """Create a folder to fill; it is deleted unless ``keep`` has moved it."""
         with self._explained():
             own_folder(self._root, _FOLDER, create=True, is_optional=False)
             remove_abandoned(self._directory)
@@ -110,11 +104,7 @@ class PlanCache:
 
 
 def describe_built_plan(plan: Path) -> tuple[str, int, str]:
-    """Return the TensorRT of a plan's header, the size and the SHA-256 of a plan.
-
-    Raises:
-        InvalidValueError: it is not a plan.
-    """
+    """Return the TensorRT of a plan's header, the size and the SHA-256 of a plan."""
     described = describe(plan, model_format="tensorrt_plan")
     if described.faults:
         fault = described.faults[0]
@@ -124,3 +114,40 @@ def describe_built_plan(plan: Path) -> tuple[str, int, str]:
 
 def _files(folder: Path) -> dict[str, Path]:
     return {name: folder / name for name in (PLAN_FILE, LOG_FILE, MANIFEST_FILE)}
+
+
+def check_destination(folder: Path) -> None:
+    """Refuse to replace a folder that this command has not written."""
+    if os.path.lexists(folder) and not (folder / MANIFEST_FILE).is_file():
+        raise InvalidValueError(
+            f"{folder}: already exists and was not compiled; choose another folder with --output, or "
+            f"another --name"
+        )
+
+
+def write_compiled(output: Path, gpu_folder: str, config_text: str, name: str, built: BuiltPlan) -> Path:
+    """Write the model's folder into the repository of the GPU; it is there complete or not at all."""
+    repository = output / gpu_folder
+    target = repository / name
+    try:
+        repository.mkdir(parents=True, exist_ok=True)
+        check_destination(target)
+        remove_abandoned(output)
+        with partial_folder(output) as draft:
+            model = draft / name
+            (model / "1").mkdir(parents=True)
+            shutil.copyfile(built.plan, model / "1" / "model.plan")
+            shutil.copyfile(built.folder / MANIFEST_FILE, model / MANIFEST_FILE)
+            (model / "config.pbtxt").write_text(config_text, encoding="utf-8", newline="\n")
+            with suppress(FileNotFoundError):
+                target.replace(draft / "replaced")
+            model.replace(target)
+        logs = output / "logs" / gpu_folder
+        logs.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(built.log, logs / f"{name}.log")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InvalidValueError(
+            f"{target}: cannot be written ({reason}); choose a folder that you may write with --output"
+        ) from None
+    return target

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
-from constructs_triton_core.aws.aws_reader import AwsError
+from constructs_triton_core.aws.aws_reader import AwsError, make_session
+from constructs_triton_core.cloud_assembly.assembly import read_stacks
+from constructs_triton_core.cloud_assembly.endpoints import (
+    DeclaredEndpoint,
+    DeclaredVariant,
+    declared_endpoints,
+    scalable_targets,
+)
+from constructs_triton_core.cloud_assembly.intrinsics import number_of
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common, pair_argument
 from constructs_triton_core.spelling import did_you_mean, quoted
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
-from constructs_triton_tools.cli.assembly.stacks import add_template_arguments, read_stacks
-from constructs_triton_tools.cli.deployed.aws_arguments import open_session
-from constructs_triton_tools.cli.plan.price_arguments import (
-    add_price_arguments,
-    decimal_argument,
-    fetch_known_prices,
-    given_prices,
-)
-from constructs_triton_tools.planning.prices import HOURS_PER_MONTH
-from constructs_triton_tools.planning.template_cost import CostRange, VariantFleet, fleets_of
+from constructs_triton_tools.cli.assembly import add_template_arguments
+from constructs_triton_tools.cli.prices import add_price_arguments
+from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, fetch_known_prices, given_prices
+from constructs_triton_tools.planning.quantities import read_decimal
 
 NOT_COUNTED = (
     "Not counted: storage of instances and archives, data transfer, CloudWatch metrics, alarms and logs, "
@@ -30,6 +33,8 @@ NOT_COUNTED = (
     "up to twice the instances run."
 )
 _HOUR_SECONDS, _MILLION = 3600, 1_000_000
+_VARIANTS = "ProductionVariants", "ShadowProductionVariants"
+_BOUNDS = "MinCapacity", "MaxCapacity"
 _COLUMNS = (
     "endpoint",
     "variant",
@@ -63,6 +68,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, "--region", "--profile", "--json")
 
 
+class CostRange(NamedTuple):
+    """Cost per hour of the fewest instances, of those of the first deployment, and of the most."""
+
+    least: Decimal = Decimal(0)
+    initial: Decimal = Decimal(0)
+    most: Decimal = Decimal(0)
+
+    def times(self, factor: Decimal | int) -> CostRange:
+        """Return the cost of a longer time, or of more calls."""
+        return CostRange(*(each * factor for each in self))
+
+    @classmethod
+    def together(cls, ranges: Iterable[CostRange]) -> CostRange:
+        """Return the cost of all together."""
+        return cls(*(sum(each, Decimal(0)) for each in zip(cls(), *ranges, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class VariantFleet:
+    """The instances of a variant: their types in order of priority, and how many of them may run.
+
+    A count is ``None`` if only the deployment knows it. A serverless variant has no types.
+    """
+
+    stack: str
+    endpoint: str
+    variant: str
+    instance_types: Sequence[str]
+    least: int | None
+    initial: int | None
+    most: int | None
+
+    def cost_per_hour(self, prices: Mapping[str, Decimal]) -> CostRange | None:
+        """Return the cost; ``None`` if a count, or the price of a type, is not known.
+
+        Of several types, the cheapest counts for the fewest instances and the dearest for the most.
+        """
+        known = [prices[name] for name in self.instance_types if name in prices]
+        counts = self.least, self.initial, self.most
+        if not known or len(known) < len(self.instance_types) or None in counts:
+            return None
+        least, initial, most = (Decimal(each or 0) for each in counts)
+        return CostRange(least * min(known), initial * known[0], most * max(known))
+
+
 @dataclass(frozen=True, slots=True)
 class _Costs:
     """The fleets, their costs where known, and what could not be calculated."""
@@ -83,7 +133,7 @@ class _Costs:
     def total(self, endpoint: str | None = None) -> CostRange:
         """Return the cost of one endpoint, or of all, per hour."""
         fleets = (each for each in self.fleets if endpoint in (None, each.endpoint))
-        return CostRange.sum(cost for each in fleets if (cost := self.cost(each)))
+        return CostRange.together(cost for each in fleets if (cost := self.cost(each)))
 
     def per_million(self, endpoint: str) -> CostRange:
         return self.total(endpoint).times(Decimal(_MILLION) / (self.rates[endpoint] * _HOUR_SECONDS))
@@ -116,6 +166,51 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def fleets_of(stack: SynthesizedStack) -> Iterator[VariantFleet]:
+    """Yield the fleet of each production and shadow variant of a stack."""
+    bounds = {each.resource_id: _bounds(each.properties) for each in scalable_targets(stack)}
+    for endpoint in declared_endpoints(stack, is_complete=False):
+        variants = [each for kind in _VARIANTS for each in endpoint.config.get(kind, ())]
+        declared = {str(each["VariantName"]): each for each in variants}
+        for variant in (*endpoint.variants, *endpoint.shadow_variants):
+            yield _fleet(stack.name, endpoint, variant, declared[variant.name], bounds)
+
+
+def _fleet(
+    stack: str,
+    endpoint: DeclaredEndpoint,
+    variant: DeclaredVariant,
+    declared: Mapping[str, Any],
+    bounds: Mapping[str, Sequence[int | None]],
+) -> VariantFleet:
+    initial = _count(declared.get("InitialInstanceCount", 1))
+    managed = declared.get("ManagedInstanceScaling") or {}
+    if managed.get("Status") == "ENABLED":
+        found = [_count(managed.get(f"{each}InstanceCount", initial)) for each in ("Min", "Max")]
+    else:
+        found = [*bounds.get(f"endpoint/{endpoint.name}/variant/{variant.name}", [initial, initial])]
+    types = [str(each) for each in variant.instance_types]
+    return VariantFleet(stack, endpoint.name, variant.name, types, found[0], initial, found[1])
+
+
+def _bounds(target: Mapping[str, Any]) -> Sequence[int | None]:
+    """Return the fewest and the most instances of a target, also of those that a schedule sets."""
+    scheduled = [each.get("ScalableTargetAction") or {} for each in target.get("ScheduledActions") or ()]
+    return [
+        _extreme(choose, [_count(each[name]) for each in (target, *scheduled) if each.get(name) is not None])
+        for name, choose in zip(_BOUNDS, (min, max), strict=True)
+    ]
+
+
+def _extreme(choose: Any, counts: Sequence[int | None]) -> int | None:
+    return None if None in counts or not counts else int(choose(counts))
+
+
+def _count(declared: Any) -> int | None:
+    value = number_of(declared)
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
 def _rates(given: Sequence[tuple[str, str]], fleets: Sequence[VariantFleet]) -> dict[str, Decimal]:
     known = {each.endpoint for each in fleets}
     for name, _ in given:
@@ -124,14 +219,10 @@ def _rates(given: Sequence[tuple[str, str]], fleets: Sequence[VariantFleet]) -> 
             raise InvalidValueError(f'--requests-per-second: no endpoint "{name}" in the template; {hint}')
     rates = {}
     for name, text in given:
-        try:
-            rates[name] = decimal_argument(text)
-        except argparse.ArgumentTypeError as error:
-            raise InvalidValueError(f"--requests-per-second {name}: {error}") from None
+        where = f"--requests-per-second {name}"
+        rates[name] = read_decimal(where, text)
         if rates[name] <= 0:
-            raise InvalidValueError(
-                f"--requests-per-second {name}: must be above 0, got {text}; give the mean rate"
-            )
+            raise InvalidValueError(f"{where}: must be above 0, got {text}; give the mean rate")
     return rates
 
 
@@ -139,11 +230,12 @@ def _prices(
     arguments: argparse.Namespace, fleets: Sequence[VariantFleet]
 ) -> tuple[dict[str, Decimal], list[str]]:
     """Return the prices and what has none. AWS is asked only if no price was given."""
-    prices, unknown = given_prices(arguments), list[str]()
+    prices, unknown = given_prices(arguments.price, arguments.prices), list[str]()
     types = {name for each in fleets for name in each.instance_types}
     if not prices:
         try:
-            return fetch_known_prices(open_session(arguments), sorted(types), unknown), unknown
+            session = make_session(arguments.region, arguments.profile)
+            return fetch_known_prices(session, sorted(types), unknown), unknown
         except AwsError as error:
             example = f"--price {min(types, default='TYPE')}=PRICE"
             raise InvalidValueError(f"{error}, or give prices, such as {example}") from None
@@ -165,7 +257,7 @@ def _row(fleet: VariantFleet, cost: CostRange | None) -> list[str]:
 
 
 def _money(cost: CostRange) -> str:
-    return _range(*(f"{each:,.2f}" for each in (cost.least, cost.initial, cost.most)))
+    return _range(*(f"{each:,.2f}" for each in cost))
 
 
 def _range(least: str, initial: str, most: str) -> str:
@@ -198,4 +290,4 @@ def _as_json(costs: _Costs) -> dict[str, Any]:
 
 
 def _numbers(cost: CostRange | None) -> dict[str, float] | None:
-    return None if cost is None else {name: float(value) for name, value in asdict(cost).items()}
+    return None if cost is None else {name: float(value) for name, value in cost._asdict().items()}

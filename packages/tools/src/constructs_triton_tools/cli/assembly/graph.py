@@ -6,12 +6,13 @@ import argparse
 import re
 from collections.abc import Iterator, Sequence
 
+from constructs_triton_core.cloud_assembly.assembly import read_stacks
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import quoted
 from constructs_triton_core.untrusted.terminal import print_lines
 from constructs_triton_core.visible_text import visible
 from constructs_triton_tools.assembly.service_graph import Kind, ServiceGraph
-from constructs_triton_tools.cli.assembly.stacks import add_template_arguments, read_stacks
+from constructs_triton_tools.cli.assembly import add_template_arguments
 
 # The shapes of Mermaid's flowcharts around a text in quotes.
 _SHAPES: dict[Kind, tuple[str, str]] = {

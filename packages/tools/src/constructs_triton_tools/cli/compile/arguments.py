@@ -12,7 +12,7 @@ from constructs_triton_core.program.argument_types import (
     version_argument,
     whole_number,
 )
-from constructs_triton_tools.building.plans.job_settings import DEFAULT_PREFIX, DEFAULT_SECONDS
+from constructs_triton_tools.building.plans.job_request import DEFAULT_PREFIX, DEFAULT_SECONDS
 from constructs_triton_tools.building.plans.options import PRECISIONS
 from triton_model_check.facts.images import DEFAULT_VERSION
 

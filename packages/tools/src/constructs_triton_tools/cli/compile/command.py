@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton_core.aws.aws_reader import AwsReader, make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
-from constructs_triton_tools.building.plans.compiled_model import check_destination, write_compiled
 from constructs_triton_tools.building.plans.compiling import CompiledPlan, PlanCompiler
 from constructs_triton_tools.building.plans.job_policies import policy_document
 from constructs_triton_tools.building.plans.job_request import JobRequest
-from constructs_triton_tools.building.plans.plan_files import PlanCache
+from constructs_triton_tools.building.plans.plan_files import PlanCache, check_destination, write_compiled
 from constructs_triton_tools.cli.compile.arguments import add_arguments
 from constructs_triton_tools.cli.compile.preparation import Compilation, job_settings, prepare
 from constructs_triton_tools.cli.dialogue import confirm

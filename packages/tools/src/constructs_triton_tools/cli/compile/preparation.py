@@ -16,8 +16,13 @@ from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.program.exit_codes import FoundWrongError
-from constructs_triton_tools.building.plans.job_request import JobRequest, chosen_kind, job_name
-from constructs_triton_tools.building.plans.job_settings import JobSettings, account_of_role
+from constructs_triton_tools.building.plans.job_request import (
+    JobRequest,
+    JobSettings,
+    account_of_role,
+    chosen_kind,
+    job_name,
+)
 from constructs_triton_tools.building.plans.options import BuildOptions
 from constructs_triton_tools.building.plans.plan_build import BuildImage, PlanBuild, group_by_gpu
 from constructs_triton_tools.building.plans.plan_config import derived_config, existing_config, usual_batch

@@ -66,7 +66,7 @@ def _since(text: str) -> datetime:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the requests, and write the files that are asked for."""
-    from constructs_triton_tools.operations.capture_files import read_capture_files
+    from constructs_triton_tools.operations.captured_requests import read_capture_files
 
     found = read_capture_files(
         arguments.source,

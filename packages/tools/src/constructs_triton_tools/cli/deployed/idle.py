@@ -15,9 +15,8 @@ from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from constructs_triton_tools.cli.deployed.aws_arguments import open_session
-from constructs_triton_tools.cli.plan.price_arguments import fetch_known_prices
 from constructs_triton_tools.operations.idle import BilledVariant, IdleReport, find_idle
-from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, read_prices
+from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, fetch_known_prices, read_prices
 
 #: CloudWatch keeps data points of an hour for 455 days.
 _KEPT_DAYS = 455

@@ -13,10 +13,10 @@ from constructs_triton_core.untrusted.terminal import print_json, print_lines
 from constructs_triton_tools.cli.deployed.aws_arguments import open_session
 from constructs_triton_tools.cli.deployed.stop import add_file_arguments, file_of
 from constructs_triton_tools.cli.dialogue import confirm, recommend
-from constructs_triton_tools.cli.plan.price_arguments import cost_per_hour
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
 from constructs_triton_tools.operations.stopping.saved_endpoint import STARTED, read_saved
-from constructs_triton_tools.operations.stopping.start import start_endpoint
+from constructs_triton_tools.operations.stopping.stop import start_endpoint
+from constructs_triton_tools.planning.prices import cost_per_hour
 
 if TYPE_CHECKING:
     import boto3

@@ -26,7 +26,6 @@ from constructs_triton_tools.cli.dialogue import confirm, recommend
 from constructs_triton_tools.cli.load_test.arguments import add_arguments
 from constructs_triton_tools.cli.load_test.progress import Progress, describe_streams, explain_unit
 from constructs_triton_tools.cli.load_test.streams import GRACE_SECONDS, check_arguments, read_limits
-from constructs_triton_tools.cli.plan.price_arguments import cost_per_hour
 from constructs_triton_tools.measuring.load_test.confidence import least_requests
 from constructs_triton_tools.measuring.load_test.locust_file import format_locustfile
 from constructs_triton_tools.measuring.load_test.prepared_requests import prepare
@@ -38,6 +37,7 @@ from constructs_triton_tools.measuring.load_test.target import describe_target, 
 from constructs_triton_tools.measuring.plots.figure import check_path
 from constructs_triton_tools.measuring.plots.load_test_plot import plot_load_test
 from constructs_triton_tools.planning.csv_table import parse_measured_type
+from constructs_triton_tools.planning.prices import cost_per_hour
 
 __all__ = ["add_arguments", "run"]
 

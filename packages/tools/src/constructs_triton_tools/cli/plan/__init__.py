@@ -11,17 +11,14 @@ from constructs_triton_core.program.argument_types import add_common, whole_numb
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_error, print_json, print_lines, print_note
 from constructs_triton_tools.cli.dialogue import recommend
-from constructs_triton_tools.cli.plan.price_arguments import (
-    add_price_arguments,
-    decimal_argument,
-    given_prices,
-)
 from constructs_triton_tools.cli.plan.table import print_plans, summary, summary_of_pools
+from constructs_triton_tools.cli.prices import add_price_arguments, decimal_argument
 from constructs_triton_tools.measuring.plots import plot_measurements, plot_plans
 from constructs_triton_tools.measuring.plots.figure import check_path
 from constructs_triton_tools.planning import Plan, Requirement, cheapest, plan_all, read_measurements
 from constructs_triton_tools.planning.capacity import best_of_each
 from constructs_triton_tools.planning.instance_pools import PooledPlan, plan_pools, plans_of_pools
+from constructs_triton_tools.planning.prices import given_prices
 
 __all__ = ["add_arguments", "run"]
 
@@ -174,7 +171,8 @@ def _plans(arguments: argparse.Namespace) -> list[Plan]:
         safety_factor=arguments.safety_factor,
         min_capacity=arguments.min_capacity,
     )
-    return plan_all(read_measurements(arguments.benchmark), requirement, given_prices(arguments))
+    prices = given_prices(arguments.price, arguments.prices)
+    return plan_all(read_measurements(arguments.benchmark), requirement, prices)
 
 
 # --- output -----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
-from constructs_triton_tools.cli.plan.price_arguments import decimal_argument
+from constructs_triton_tools.cli.prices import decimal_argument
 from constructs_triton_tools.cli.simulate.chart import LEGEND, draw_simulation
 from constructs_triton_tools.measuring.plots import plot_simulation
 from constructs_triton_tools.measuring.plots.figure import check_path

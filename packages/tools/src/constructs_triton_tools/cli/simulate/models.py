@@ -14,8 +14,8 @@ from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, number, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, print_table
-from constructs_triton_tools.cli.plan.price_arguments import add_price_arguments, given_prices
-from constructs_triton_tools.planning.prices import HOURS_PER_MONTH
+from constructs_triton_tools.cli.prices import add_price_arguments
+from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, given_prices
 
 if TYPE_CHECKING:
     from constructs_triton_tools.planning.model_cache import CachedModel, CacheResult
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     instance_type = InstanceType.of(arguments.instance_type)
     memory_mib = _memory_mib(instance_type) * arguments.memory_fraction
-    price = given_prices(arguments).get(instance_type.name)
+    price = given_prices(arguments.price, arguments.prices).get(instance_type.name)
     models = read_models(arguments.models, zipf=arguments.zipf)
     results = list(_simulated(models, memory_mib, arguments))
     reached = results[-1].hit_rate >= arguments.hit_rate

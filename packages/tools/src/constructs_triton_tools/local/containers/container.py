@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,17 +17,31 @@ from constructs_triton_core.processes.children import PIPE, STDOUT, python_comma
 from constructs_triton_core.processes.environments import own_environment
 from constructs_triton_tools.local.containers.engine import ContainerEngine
 from constructs_triton_tools.local.containers.exec_relay import ExecRelay
-from constructs_triton_tools.local.containers.images import missing_image
-from constructs_triton_tools.local.containers.run_arguments import CONTAINER_PORT, HTTP_PORT, run_arguments
+from constructs_triton_tools.local.containers.run_arguments import (
+    CONTAINER_PORT,
+    HTTP_PORT,
+    image_of,
+    missing_image,
+    refuse_unused,
+    run_arguments,
+    shared_memory_bytes,
+)
 from constructs_triton_tools.local.http_session import open_session, read_statistics
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.model_statistics import ModelStatistics
-from constructs_triton_tools.local.readiness import finish, wait_for_ping, wait_until_ready
-from constructs_triton_tools.local.running_container import RunningContainer
+from constructs_triton_tools.local.options import RunOptions
+from constructs_triton_tools.local.running_container import (
+    RunningContainer,
+    finish,
+    wait_for_ping,
+    wait_until_ready,
+)
 from constructs_triton_tools.local.server.local_model import prepare_models
+from constructs_triton_tools.local.server.memory import available_bytes
 from constructs_triton_tools.local.server.server_log import explain_failure
 from constructs_triton_tools.local.server.unpacking import provide_models
 from constructs_triton_tools.local.sources.inference_type import report_inference_type
+from constructs_triton_tools.local.sources.specs import EndpointSpec, VariantSpec, label_of
 
 _REMOVER = "from constructs_triton_tools.local.containers.remover import main; main(*sys.argv[1:])"
 _PORT_INTERVAL_SECONDS = 0.05
@@ -36,6 +51,9 @@ _LOG_TIMEOUT_SECONDS = 5.0
 _RELAY_CONNECTIONS = 32
 # The same measure as for the bundled server: a container sees only its own processes.
 _MEMORY_COMMAND = "cat /proc/[0-9]*/smaps_rollup 2>/dev/null; true"
+#: How long a container may take to answer its first ping, if the template sets no timeout. SageMaker waits
+#: 8 minutes; an image that starts for the first time is slow on a laptop.
+_STARTUP_TIMEOUT_SECONDS = 480.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,3 +269,40 @@ class TritonContainer(RunningContainer):
         how = f"with exit code {code}" if code else "because it was removed"
         self._note(f"the container ended {how}; starting another one")
         await self._remove()
+
+
+class EngineContainers:
+    """Creates containers of the engine in ``options``. ``run_folder`` is deleted if the gateway is killed."""
+
+    def __init__(
+        self,
+        options: RunOptions,
+        specs: Sequence[EndpointSpec],
+        report: Callable[[str], None],
+        run_folder: Path,
+    ) -> None:
+        assert options.engine is not None
+        refuse_unused(options.images, specs)
+        engine = ContainerEngine(options.engine)
+        self._memory_bytes = engine.memory_bytes()
+        self._options = options
+        timeout = options.invocation_timeout_seconds
+        self._settings = EngineSettings(engine, report, timeout, options.is_exact, (run_folder,))
+
+    def create(self, endpoint: EndpointSpec, variant: VariantSpec) -> TritonContainer:
+        """Return the container of a variant, which is not started."""
+        timeout = self._options.startup_timeout_seconds or variant.startup_timeout_seconds
+        return TritonContainer(
+            label_of(endpoint, variant),
+            variant.container,
+            self._settings,
+            image_of(endpoint, variant, self._options.images),
+            shared_memory_bytes(variant.instance_types, self._memory_bytes),
+            timeout or _STARTUP_TIMEOUT_SECONDS,
+        )
+
+    def available_bytes(self) -> int:
+        """Return how much memory containers can use; on macOS all of their virtual machine's."""
+        if sys.platform != "linux":
+            return self._memory_bytes
+        return min(self._memory_bytes, available_bytes())

@@ -7,12 +7,19 @@ an instance's memory is available as shared memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
 from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_tools.local.sources.specs import ContainerSpec
+from constructs_triton_tools.local.sources.specs import (
+    ContainerSpec,
+    EndpointSpec,
+    VariantSpec,
+    label_of,
+    variants_of,
+)
 
 #: The port that SageMaker calls.
 CONTAINER_PORT = 8080
@@ -21,6 +28,7 @@ HTTP_PORT = 8000
 _ADDITIONAL, _HTTP_FLAG = "SAGEMAKER_TRITON_ADDITIONAL_ARGS", "--allow-http"
 #: The label of every container of this package.
 LABEL = "constructs-triton"
+_ECR = re.compile(r"(?P<registry>\d{12}\.dkr\.ecr(-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?)/.+")
 
 
 def run_arguments(
@@ -31,7 +39,8 @@ def run_arguments(
     The port is published on 127.0.0.1 only. An isolated container has no network at all.
     """
     target = "/opt/ml/models" if container.is_multi_model else "/opt/ml/model"
-    network = ("--network", "none") if container.is_isolated else _publication()
+    published = ("--publish", f"127.0.0.1::{CONTAINER_PORT}")
+    network = ("--network", "none") if container.is_isolated else published
     return [
         *("run", "--detach", "--pull", "never", "--name", name, "--label", LABEL),
         *network,
@@ -40,7 +49,7 @@ def run_arguments(
         *("--security-opt", "label=disable"),
         *("--shm-size", str(shm_bytes)),
         *gpus,
-        *_environment_arguments(_environment(container)),
+        *(word for pair in _environment(container).items() for word in ("--env", "=".join(pair))),
         *(image, "serve"),
     ]
 
@@ -59,10 +68,6 @@ def _memory_bytes(instance_type: str) -> int | None:
     return None if memory is None else int(memory * 2**30)
 
 
-def _publication() -> tuple[str, str]:
-    return ("--publish", f"127.0.0.1::{CONTAINER_PORT}")
-
-
 def _environment(container: ContainerSpec) -> Mapping[str, str]:
     environment = dict(container.environment)
     given = environment.get(_ADDITIONAL, "")
@@ -73,6 +78,45 @@ def _environment(container: ContainerSpec) -> Mapping[str, str]:
     return environment
 
 
-def _environment_arguments(environment: Mapping[str, str]) -> Iterator[str]:
-    for name, value in environment.items():
-        yield from ("--env", f"{name}={value}")
+def image_of(endpoint: EndpointSpec, variant: VariantSpec, images: Mapping[str, str]) -> str:
+    """Return the image of the template, or the one that ``images`` has for the variant or the endpoint."""
+    names = _names(endpoint, variant)
+    image = next((images[name] for name in names if name in images), variant.container.image)
+    if not image:
+        raise LocalEndpointError(
+            f"{endpoint.name}: has no image, because only templates and deployed endpoints name one; set "
+            f"--image {endpoint.name}=IMAGE to an image with Triton's `serve` script, such as "
+            "nvcr.io/nvidia/tritonserver:24.10-py3"
+        )
+    return image
+
+
+def refuse_unused(images: Mapping[str, str], specs: Sequence[EndpointSpec]) -> None:
+    """Check that each name of ``images`` is an endpoint, a variant or an image of the run."""
+    known = {name: None for pair in variants_of(specs) for name in _names(*pair) if name}
+    for name in images:
+        if name not in known:
+            raise InvalidValueError(
+                f"--image: no endpoint, variant or image has this name, got {name!r}; use one of "
+                f"{', '.join(known)}"
+            )
+
+
+def missing_image(label: str, endpoint: str, image: str, engine: str) -> LocalEndpointError:
+    """Return the error for an image that is not on this machine, with the commands that pull it."""
+    found = _ECR.fullmatch(image)
+    login = (
+        ""
+        if found is None
+        else f"\n  aws ecr get-login-password --region {found['region']} | {engine} login --username AWS "
+        f"--password-stdin {found['registry']}"
+    )
+    return LocalEndpointError(
+        f"{label}: the image {image} is not on this machine; pull it, or run another image with "
+        f"--image {endpoint}=OTHER{login}\n  {engine} pull {image}"
+    )
+
+
+def _names(endpoint: EndpointSpec, variant: VariantSpec) -> tuple[str, ...]:
+    """The names by which the image of a variant can be replaced, the most specific first."""
+    return (label_of(endpoint, variant), endpoint.name, variant.container.image)

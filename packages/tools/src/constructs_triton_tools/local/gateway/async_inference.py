@@ -16,9 +16,13 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from constructs_triton_tools.local.gateway.api_limits import body_limit, check_headers
 from constructs_triton_tools.local.gateway.bucket_folder import BucketFolder
-from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError, validation_error
+from constructs_triton_tools.local.gateway.runtime_errors import (
+    RuntimeApiError,
+    body_limit,
+    check_headers,
+    validation_error,
+)
 from constructs_triton_tools.local.sources.specs import AsyncInferenceSpec
 
 _PREFIX = "X-Amzn-SageMaker-"
@@ -51,11 +55,7 @@ class AsyncInvocations:
         self._running: set[asyncio.Task[None]] = set()
 
     async def accept(self, request: web.Request) -> web.Response:
-        """Queue a request and answer where its output will be written.
-
-        Raises:
-            RuntimeApiError: a header is wrong, or there is not exactly one of location and body.
-        """
+        """Queue a request and answer where its output will be written."""
         check_headers(_OPERATION, request.headers)
         read = await self._reader(request)
         timeout = int(request.headers.get(_TIMEOUT, _DEFAULT_TIMEOUT_SECONDS))

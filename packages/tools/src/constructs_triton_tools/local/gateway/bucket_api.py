@@ -16,8 +16,7 @@ from xml.sax.saxutils import escape
 
 from aiohttp import web
 
-from constructs_triton_tools.local.gateway.bucket_folder import BucketFolder, etag_of, no_such_key
-from constructs_triton_tools.local.gateway.bucket_listing import list_page
+from constructs_triton_tools.local.gateway.bucket_folder import BucketFolder, etag_of, list_page, no_such_key
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
 
 _KEPT = "x-amz-meta-"

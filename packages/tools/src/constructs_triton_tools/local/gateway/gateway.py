@@ -26,12 +26,11 @@ from constructs_triton_core.facts.limits import (
     INVOCATION_TIMEOUT_SECONDS,
     STREAM_TIMEOUT_SECONDS,
 )
-from constructs_triton_tools.local.gateway.api_limits import check_headers
 from constructs_triton_tools.local.gateway.async_inference import AsyncInvocations
 from constructs_triton_tools.local.gateway.bucket_api import add_bucket_routes
 from constructs_triton_tools.local.gateway.bucket_folder import BucketFolder
 from constructs_triton_tools.local.gateway.freed_memory import keep_freed_memory
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.inference_components import LocalVariant
 from constructs_triton_tools.local.gateway.multi_model import TARGET_MODEL_HEADER
 from constructs_triton_tools.local.gateway.relay import (
     body_of,
@@ -43,6 +42,7 @@ from constructs_triton_tools.local.gateway.relay import (
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.gateway.runtime_errors import (
     RuntimeApiError,
+    check_headers,
     model_error,
     refuse_foreign_requests,
     validation_error,
@@ -226,11 +226,7 @@ class _Gateway:
     async def _call(
         self, call: _Invocation, variant: LocalVariant, timeout: aiohttp.ClientTimeout | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request and yield the container's response.
-
-        Raises:
-            RuntimeApiError: the container failed, timed out or answered with another status than 200.
-        """
+        """Send a request and yield the container's response."""
         spec = call.endpoint.spec
         try:
             async with (

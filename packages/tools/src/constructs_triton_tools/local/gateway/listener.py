@@ -19,11 +19,7 @@ HOST = "127.0.0.1"
 
 @contextmanager
 def listen(port: int) -> Iterator[socket.socket]:
-    """Give a socket that listens on a port of this machine; 0 means any free port.
-
-    Raises:
-        LocalEndpointError: another program has the port.
-    """
+    """Give a socket that listens on a port of this machine; 0 means any free port."""
     listener = socket.socket()
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

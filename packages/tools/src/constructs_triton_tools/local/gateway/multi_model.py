@@ -164,11 +164,7 @@ class MultiModelContainer:
         load.result()
 
     def archive(self, target_model: str) -> Path:
-        """Return the archive of a target model, downloaded if needed.
-
-        Raises:
-            RuntimeApiError: there is no such archive.
-        """
+        """Return the archive of a target model, downloaded if needed."""
         path = self._find(target_model)
         if path is None:
             bucket, _, prefix = self.url.removeprefix("s3://").partition("/")
@@ -198,11 +194,7 @@ class MultiModelContainer:
         return which_archives(self._server.container, self.archive_names(), self.folder)
 
     def index(self) -> ModelIndex | None:
-        """Return the index of the models, as it is now; ``None`` if there is none.
-
-        Raises:
-            InvalidValueError: ``index.json`` is damaged.
-        """
+        """Return the index of the models, as it is now; ``None`` if there is none."""
         return read_index(self._server.container)
 
     def _hint(self, target_model: str) -> str:

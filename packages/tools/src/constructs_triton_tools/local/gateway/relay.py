@@ -1,11 +1,18 @@
 """Passes requests to a container and its responses back, without reading the bodies.
 
 Only the headers that SageMaker passes on are kept, in both directions.
+
+Frames of ``application/vnd.amazon.eventstream``, in which a response stream arrives.
+
+Source: AWS documentation, event stream encoding; checked against botocore's decoder.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import struct
+import zlib
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from typing import Any
 from uuid import uuid4
@@ -15,9 +22,9 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
-from constructs_triton_tools.local.gateway.event_stream import model_stream_error, payload_part
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
 
+_STRING_TYPE = 7
 _VARIANT_HEADER = "x-Amzn-Invoked-Production-Variant"
 #: The caller's headers that the container receives. SageMaker does not pass on signatures and the rest.
 _TO_CONTAINER = ("Content-Type", "Content-Length", "Accept")
@@ -26,6 +33,42 @@ _CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 _CONNECTION_CHECK_SECONDS = 0.1
 # Up to this, waiting for the whole body takes less time than a task that passes on its pieces.
 _SMALL_BODY_BYTES = 64 * 2**10
+
+
+def payload_part(payload: bytes) -> bytes:
+    """Encode one ``PayloadPart`` event."""
+    headers = {
+        ":message-type": "event",
+        ":event-type": "PayloadPart",
+        ":content-type": "application/octet-stream",
+    }
+    return _frame(headers, payload)
+
+
+def model_stream_error(code: str, message: str) -> bytes:
+    """Encode the ``ModelStreamError`` exception, which ends a stream.
+
+    ``code`` is ``ModelInvocationTimeExceeded`` or ``StreamBroken`` (botocore's service model).
+    """
+    headers = {
+        ":message-type": "exception",
+        ":exception-type": "ModelStreamError",
+        ":content-type": "application/json",
+    }
+    return _frame(headers, json.dumps({"Message": message, "ErrorCode": code}).encode())
+
+
+def _frame(headers: dict[str, str], payload: bytes) -> bytes:
+    encoded = b"".join(_header(name, value) for name, value in headers.items())
+    # Two lengths and their checksum, headers, payload, and a checksum over everything before it.
+    prelude = struct.pack(">II", 12 + len(encoded) + len(payload) + 4, len(encoded))
+    message = prelude + struct.pack(">I", zlib.crc32(prelude)) + encoded + payload
+    return message + struct.pack(">I", zlib.crc32(message))
+
+
+def _header(name: str, value: str) -> bytes:
+    text = value.encode()
+    return struct.pack(">B", len(name)) + name.encode() + struct.pack(">BH", _STRING_TYPE, len(text)) + text
 
 
 async def relay(request: web.Request, answer: aiohttp.ClientResponse, variant: str) -> web.StreamResponse:

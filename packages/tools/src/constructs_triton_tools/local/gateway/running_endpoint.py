@@ -8,10 +8,10 @@ from typing import Any
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local.gateway.inference_components import (
     LocalComponent,
+    LocalVariant,
     choose_component,
     refuse_component,
 )
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
 from constructs_triton_tools.local.gateway.runtime_errors import validation_error
 from constructs_triton_tools.local.running_container import RunningContainer
 from constructs_triton_tools.local.sources.specs import EndpointSpec, VariantSpec

@@ -166,11 +166,7 @@ def _row(at: float, values: Sequence[float | None]) -> list[float | None]:
 
 
 def serve_deployed(page: DeployedPage, port: int, report: Callable[[str], None]) -> None:
-    """Serve the page until the command is interrupted. ``report`` prints its address.
-
-    Raises:
-        LocalEndpointError: another program has the port.
-    """
+    """Serve the page until the command is interrupted. ``report`` prints its address."""
 
     async def run() -> None:
         with listen(port) as listener:

@@ -8,8 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from constructs_triton_tools.local.page.call_faults import Fault, fault_of, original_message
-from constructs_triton_tools.local.page.call_record import Call, CallRecord
+from constructs_triton_tools.local.page.call_record import Call, CallRecord, Fault, fault_of, original_message
 
 #: Seconds that the charts show.
 HISTORY_SECONDS = 300
@@ -21,42 +20,40 @@ _PERCENTILES = (50, 95, 99)
 
 
 @dataclass(slots=True)
-class _Second:
+class _Counts:
     calls: int = 0
     errors: int = 0
     failures: int = 0
+
+    def count(self, fault: Fault | None) -> None:
+        """Count a call. One that failed through no fault of its caller is also a failure."""
+        self.calls += 1
+        self.errors += fault is not None
+        self.failures += fault in (Fault.MODEL, Fault.SERVER)
+
+
+@dataclass(slots=True)
+class _Second(_Counts):
     latencies: list[float] = field(default_factory=list)
 
     def add(self, call: Call, fault: Fault | None) -> None:
-        self.calls += 1
-        self.errors += fault is not None
-        self.failures += _is_failure(fault)
+        self.count(fault)
         if len(self.latencies) < _MOST_LATENCIES:
             self.latencies.append(call.seconds)
 
 
 @dataclass(slots=True)
-class _Target:
+class _Target(_Counts):
     """What is known of a target. A refused request says nothing about the model, so it keeps ``failed``."""
 
-    calls: int = 0
-    errors: int = 0
-    failures: int = 0
     failed: Call | None = None
     recent: dict[int, _Second] = field(default_factory=dict)
 
     def add(self, call: Call, fault: Fault | None) -> None:
-        self.calls += 1
-        self.errors += fault is not None
-        self.failures += _is_failure(fault)
+        self.count(fault)
         if fault is None or fault is Fault.MODEL:
             self.failed = None if fault is None else call
         self.recent.setdefault(int(call.ended_at), _Second()).add(call, fault)
-
-
-def _is_failure(fault: Fault | None) -> bool:
-    """Whether a call failed through no fault of its caller."""
-    return fault in (Fault.MODEL, Fault.SERVER)
 
 
 class Figures:
@@ -137,12 +134,9 @@ def _sums(targets: Sequence[_Target]) -> dict[str, int]:
     """Return sums since the start, and of the last minute. ``errors`` are also those of wrong requests."""
     recent = [second for each in targets for second in each.recent.values()]
     return {
-        "calls": sum(each.calls for each in targets),
-        "errors": sum(each.errors for each in targets),
-        "failures": sum(each.failures for each in targets),
-        "recent_calls": sum(each.calls for each in recent),
-        "recent_errors": sum(each.errors for each in recent),
-        "recent_failures": sum(each.failures for each in recent),
+        f"{prefix}{name}": sum(getattr(each, name) for each in found)
+        for prefix, found in (("", targets), ("recent_", recent))
+        for name in ("calls", "errors", "failures")
     }
 
 

@@ -21,19 +21,14 @@ from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.archive_outline import outline_archive
 
 if TYPE_CHECKING:
-    from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+    from constructs_triton_tools.local.gateway.inference_components import LocalVariant
 
 _MOST_LABELS = 10_000
 _MOST_STEPS = 200
 
 
 def model_form(running: LocalVariant, target_model: str | None) -> dict[str, object]:
-    """Return the form of a variant or component, or of one target model.
-
-    Raises:
-        ArchiveError: the archive of the target model cannot be read.
-        InvalidValueError: its files are no model repository.
-    """
+    """Return the form of a variant or component, or of one target model."""
     container = running.server.container
     repository = _repository(running, target_model)
     folder = _called_model(repository, container.environment.get(DEFAULT_MODEL, ""))

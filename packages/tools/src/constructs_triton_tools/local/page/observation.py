@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
-from constructs_triton_tools.local.gateway.inference_components import LocalComponent
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.inference_components import LocalComponent, LocalVariant
 from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.model_statistics import ModelStatistics
-from constructs_triton_tools.local.page.call_faults import failed_step
+from constructs_triton_tools.local.page.call_record import failed_step
 from constructs_triton_tools.local.page.figures import Figures
 from constructs_triton_tools.local.page.log_tail import LogTail, Messages
 from constructs_triton_tools.local.page.user_files import UserFiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from constructs_triton_tools.local.gateway.local_variant import LocalVariant
+from constructs_triton_tools.local.gateway.inference_components import LocalVariant
 
 _FRAME = re.compile(r"^\s+(?P<file>\S+)\((?P<line>\d+)\): \S+$")
 

@@ -7,20 +7,30 @@ server's private folder. If the template turns it on itself, it listens on a por
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 
-from constructs_triton_tools.local.http_session import read_body, read_statistics
+from constructs_triton_tools.local.http_session import open_session, read_body, read_statistics
 from constructs_triton_tools.local.model_statistics import ModelStatistics
 from constructs_triton_tools.local.running_container import Destination
-from constructs_triton_tools.local.server.connection import ServerConnection
+from constructs_triton_tools.local.server.private_address import SOCKET_NAME
 from constructs_triton_tools.local.sources.inference_type import used_inference_type
 from constructs_triton_tools.local.sources.specs import ContainerSpec
 
+# A connection that does not fit into the server's backlog of 1024 fails immediately on a Unix socket, while
+# TCP tries again; so no more are opened at the same time, and further requests wait for one.
+_UNIX_CONNECTIONS = 1000
+# The kernel limits it to net.core.wmem_max. The default of 208 KiB makes gateway and server take turns
+# several times for each tensor; TCP's buffers grow by themselves.
+_SEND_BUFFER_BYTES = 2**20
 _SOCKET_NAME = "http.sock"
 #: A path relative to the server's working directory, because a Unix address has room for 107 bytes.
 _FLAGS = ("--allow-http=true", f"--http-address=unix:{_SOCKET_NAME}")
@@ -28,6 +38,42 @@ _FLAGS = ("--allow-http=true", f"--http-address=unix:{_SOCKET_NAME}")
 _FIRST_VERSION, _FIRST_ON_SAGEMAKER = (2, 39), (2, 56)
 _VERSION = re.compile(rb'"version":"(\d{1,4})\.(\d{1,4})\.')
 _MAXIMUM_METADATA_BYTES = 65536
+
+
+class _LargeBufferConnector(aiohttp.UnixConnector):
+    """Connects to a Unix socket with a large send buffer. aiohttp has no option for it."""
+
+    async def _create_connection(self, *args: Any, **kwargs: Any) -> ResponseHandler:
+        handler = await super()._create_connection(*args, **kwargs)
+        assert handler.transport is not None
+        connection = handler.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+        return handler
+
+
+class ServerConnection:
+    """Connections to a server's Unix socket in ``folder``, or to a TCP port if ``folder`` is ``None``."""
+
+    def __init__(
+        self, folder: Path | None, timeout_seconds: float, *, socket_name: str = SOCKET_NAME
+    ) -> None:
+        self._socket_name = socket_name
+        # Reached through a descriptor, because the address of a Unix socket has room for 107 bytes only.
+        self._descriptor = None if folder is None else os.open(folder, os.O_PATH | os.O_DIRECTORY)
+        self.session = open_session(self._connector(), timeout_seconds)
+
+    def _connector(self) -> aiohttp.BaseConnector:
+        if self._descriptor is None:
+            return aiohttp.TCPConnector(limit=0)
+        path = f"/proc/self/fd/{self._descriptor}/{self._socket_name}"
+        return _LargeBufferConnector(path, limit=_UNIX_CONNECTIONS)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self.session.close()
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
 
 class HttpFrontEnd:
@@ -77,11 +123,7 @@ class HttpFrontEnd:
         return "http://localhost/v2" if self._port is None else f"http://127.0.0.1:{self._port}/v2"
 
     async def statistics(self) -> tuple[ModelStatistics, ...]:
-        """Return what the server has counted of each model since the model was loaded.
-
-        Raises:
-            LocalEndpointError: the server does not answer, or has no statistics.
-        """
+        """Return what the server has counted of each model since the model was loaded."""
         return await read_statistics(self._session, self._url)
 
     async def generate_destination(self, model: str, report: Callable[[str], None]) -> Destination | None:

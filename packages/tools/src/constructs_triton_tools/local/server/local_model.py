@@ -5,6 +5,10 @@ one instance by default, because each is a process with its own copy of the mode
 
 Only the copy changes, never the archive. A ``config.pbtxt`` that cannot be parsed is left unchanged, so that
 the server rejects it with its own message.
+
+Finds models for which the bundled server would wait forever, before it loads them.
+
+A server that hangs writes no message, and in a multi-model container it blocks every other load.
 """
 
 from __future__ import annotations
@@ -15,15 +19,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.errors import LocalEndpointError, ModelConfigError
+from constructs_triton_core.errors import ContainerExitError, LocalEndpointError, ModelConfigError
 from constructs_triton_core.untrusted.regular_files import read_regular
+from constructs_triton_tools.local.server.installation import ModelPython
+from constructs_triton_tools.local.stand_ins.environments import replace_environments
 from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
 from triton_model_check.model_config.backends import infer_backend
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
+from triton_model_check.model_config.packed_environment import packed_python
+from triton_model_check.model_config.target import Target
 from triton_model_check.model_config.text import format_model_config, parse_model_config
 from triton_model_check.model_repository import ModelRepository
 
 _ONE_INSTANCE = "instance_group [ { count: 1 kind: KIND_CPU } ]\n"
+#: Checks whose errors make triton 24.10 wait forever for a Python stub.
+_HANGS = frozenset({"python-model-file"})
+_ENVIRONMENT = "EXECUTION_ENV_PATH"
+_MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 
 
 def prepare_models(
@@ -33,9 +45,6 @@ def prepare_models(
 
     A ``config.pbtxt`` at the root, which a multi-model archive may have, is named ``""``. ``report`` prints
     which models were changed and how. On a machine with a GPU, GPU instance groups stay unchanged.
-
-    Raises:
-        LocalEndpointError: a model would be changed although ``is_exact`` is set.
     """
     configs = dict(_read_configs(repository))
     cpus = os.cpu_count() or 1
@@ -83,11 +92,6 @@ def fit_models(
     """Fit unpacked models to this machine; return how many processes Python models and stand-ins have.
 
     ``installed`` are the backends of the server.
-
-    Raises:
-        LocalEndpointError: a backend is not installed and has no stand-in, or a model would be changed
-            although ``is_exact`` is set.
-        MissingDependencyError: a stand-in's package is not installed.
     """
     if stand_ins is not None:
         stand_ins.put_in_place(models_to_load(repository, default_model), report)
@@ -204,3 +208,40 @@ def _limit(config: Any, cpus: int) -> bool:
     for group in groups:
         group.count = cpus
     return bool(groups)
+
+
+def make_loadable(
+    repository: Path, target: Target, python: ModelPython, report: Callable[[str], None]
+) -> None:
+    """Build environments of ``constructs-triton env build`` for this Python, and refuse what would hang."""
+    replace_environments(repository, python.executable, report)
+    refuse_known_hangs(repository, target, python.version)
+
+
+def refuse_known_hangs(repository: Path, target: Target, python: tuple[int, int]) -> None:
+    """Check a repository for models that would hang the server.
+
+    ``python`` is the version that the stub embeds. A packed environment must have the same version.
+    """
+    report = ModelRepository.from_directory(repository).check(target, is_packed=False)
+    found = [finding.one_line for finding in report.findings if finding.code in _HANGS]
+    found += _foreign_environments(repository, "{}.{}".format(*python))
+    if found:
+        raise ContainerExitError("\n".join(found))
+
+
+def _foreign_environments(repository: Path, minor: str) -> Iterator[str]:
+    for path in sorted([*repository.glob("config.pbtxt"), *repository.glob("*/config.pbtxt")]):
+        try:
+            parameters = parse_model_config(read_regular(path), str(path)).parameters
+        except (OSError, ModelConfigError):
+            continue
+        if _ENVIRONMENT not in parameters:
+            continue
+        given = parameters[_ENVIRONMENT].string_value
+        packed = packed_python(given.replace(_MODEL_DIRECTORY, str(path.parent)))
+        if packed not in (None, minor):
+            yield (
+                f"{path.relative_to(repository)}: {_ENVIRONMENT} contains Python {packed}, but the server "
+                f"runs Python {minor}, got {given!r}; set --python to an environment of Python {packed}"
+            )

@@ -45,9 +45,6 @@ def fit_shared_memory(instances: int, default_bytes: int, *, is_chosen: bool) ->
     """Return the initial shared memory of each Python model instance, in bytes.
 
     A chosen size stays. The image's default is reduced if this machine has less, down to 1 MiB.
-
-    Raises:
-        LocalEndpointError: there is not enough shared memory for all instances.
     """
     status = os.statvfs(_SHARED_MEMORY)
     free = status.f_bavail * status.f_frsize
@@ -68,9 +65,6 @@ def fitted_environment(
     """Return variables that fit ``instances`` Python model processes to this machine.
 
     ``given`` is the environment of the template. With ``is_exact`` the processes do not share the CPUs.
-
-    Raises:
-        LocalEndpointError: there is not enough shared memory.
     """
     fitted: dict[str, str] = {}
     chosen = given.get(_SHM_DEFAULT, "")

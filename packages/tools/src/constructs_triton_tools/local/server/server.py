@@ -16,18 +16,20 @@ from constructs_triton_core.errors import ContainerExitError
 from constructs_triton_core.facts.limits import INVOCATION_TIMEOUT_SECONDS
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.model_statistics import ModelStatistics
-from constructs_triton_tools.local.readiness import wait_for_ping, wait_until_ready
-from constructs_triton_tools.local.running_container import Destination, RunningContainer
-from constructs_triton_tools.local.server.connection import ServerConnection
+from constructs_triton_tools.local.running_container import (
+    Destination,
+    RunningContainer,
+    wait_for_ping,
+    wait_until_ready,
+)
 from constructs_triton_tools.local.server.front_end_ports import (
     FrontEndPorts,
     private_addresses,
     reserve_port,
 )
-from constructs_triton_tools.local.server.http_front_end import HttpFrontEnd
+from constructs_triton_tools.local.server.http_front_end import HttpFrontEnd, ServerConnection
 from constructs_triton_tools.local.server.installation import ModelPython, TritonInstallation, make_backends
-from constructs_triton_tools.local.server.known_hangs import make_loadable
-from constructs_triton_tools.local.server.local_model import fit_models
+from constructs_triton_tools.local.server.local_model import fit_models, make_loadable
 from constructs_triton_tools.local.server.memory import fitted_environment, session_bytes
 from constructs_triton_tools.local.server.namespaces import CONTAINER_FOLDER
 from constructs_triton_tools.local.server.serve_script import fit_caches, server_command
@@ -193,12 +195,7 @@ class TritonServer(RunningContainer):
         report_inference_type(self.container, self.container.image, model, self._note)
 
     def prepare_models(self, repository: Path, default_model: str, target_model: str = "") -> None:
-        """Fit unpacked models to this machine and to the backends of the server.
-
-        Raises:
-            LocalEndpointError: a backend is not installed and has no stand-in.
-            MissingDependencyError: a stand-in's package is not installed.
-        """
+        """Fit unpacked models to this machine and to the backends of the server."""
         settings = self.settings
         stand_ins = settings.stand_ins and settings.stand_ins.for_archive(
             target_model, self.container.image, used=self.stand_ins

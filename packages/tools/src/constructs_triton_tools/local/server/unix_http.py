@@ -16,11 +16,7 @@ class UnixHTTPConnection(http.client.HTTPConnection):
         self._path = path
 
     def connect(self) -> None:
-        """Connect to the socket file.
-
-        Raises:
-            OSError: it does not exist, or no server listens on it.
-        """
+        """Connect to the socket file."""
         # The address of a Unix socket has room for 107 bytes, so the folder is named by a descriptor.
         folder = os.open(self._path.parent, os.O_PATH | os.O_DIRECTORY)
         client = socket.socket(socket.AF_UNIX)

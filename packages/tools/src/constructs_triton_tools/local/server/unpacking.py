@@ -9,8 +9,7 @@ from pathlib import Path
 
 from constructs_triton_core.errors import ArchiveError
 from constructs_triton_core.untrusted.regular_files import open_regular
-from constructs_triton_tools.local.sources.specs import ContainerSpec
-from constructs_triton_tools.local.sources.uncompressed import FileContent
+from constructs_triton_tools.local.sources.specs import ContainerSpec, FileContent
 from triton_model_check.model_repository.member_checks import MemberChecks, normalize
 from triton_model_check.model_repository.members import DIRECTORY_MODE, PLAIN_MODE, fold_mode
 from triton_model_check.model_repository.temporary_folders import partial_folder
@@ -19,11 +18,7 @@ from triton_model_check.untrusted.tar_reader import ArchiveMember, UnpackLimits,
 
 
 def provide_models(container: ContainerSpec, directory: Path) -> None:
-    """Put the models of a single-model container into ``directory``, which must not exist yet.
-
-    Raises:
-        ArchiveError: the archive or a file cannot be read, or the folder cannot be written.
-    """
+    """Put the models of a single-model container into ``directory``, which must not exist yet."""
     if container.archive is not None:
         unpack(container.archive, directory)
     else:
@@ -31,11 +26,7 @@ def provide_models(container: ContainerSpec, directory: Path) -> None:
 
 
 def copy_files(files: Mapping[str, FileContent], directory: Path) -> None:
-    """Copy files into ``directory``, which must not exist yet; the server may write to the copies only.
-
-    Raises:
-        ArchiveError: a file cannot be read or written. Nothing is left.
-    """
+    """Copy files into ``directory``, which must not exist yet; the server may write to the copies only."""
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         with partial_folder(directory.parent) as folder:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -16,9 +16,9 @@ from constructs_triton_core.cloud_assembly.endpoints import (
     declared_endpoints,
     endpoint_names,
     hosts_components,
+    scalable_targets,
 )
 from constructs_triton_core.cloud_assembly.s3_permissions import role_permissions
-from constructs_triton_core.cloud_assembly.scaling import scalable_targets
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.errors import LocalEndpointError, TemplateError
 from constructs_triton_core.untrusted.regular_files import read_regular
@@ -30,9 +30,11 @@ from constructs_triton_tools.local.sources.specs import (
     ComponentSpec,
     ContainerSpec,
     EndpointSpec,
+    FileContent,
     VariantSpec,
+    check_names,
+    file_content,
 )
-from constructs_triton_tools.local.sources.uncompressed import FileContent, check_names, file_content
 
 ManifestT = TypeVar("ManifestT", Manifest, FileManifest)
 _COPIES = "sagemaker:inference-component:DesiredCopyCount"
@@ -44,14 +46,15 @@ def read_endpoints(
     """Read the endpoints of a cloud assembly, including nested stacks and stages.
 
     ``stack`` and ``endpoint`` select by name (default: all). Other endpoints need not be able to run locally.
-
-    Raises:
-        LocalEndpointError: there is no assembly or no such endpoint, or an archive is missing.
     """
     try:
         stacks = list(Assembly(Path(directory)).all_stacks())
         chosen = _keep_named(stacks, stack, directory)
-        specs = [spec for each in chosen for spec in _endpoints(each, endpoint, stacks)]
+        specs = [
+            _Specs(each, stacks).endpoint(declared)
+            for each in chosen
+            for declared in declared_endpoints(each, endpoint, is_complete=True)
+        ]
     except TemplateError as error:
         raise LocalEndpointError(str(error)) from error
     if not specs:
@@ -88,13 +91,6 @@ def _refuse_duplicates(specs: Sequence[EndpointSpec]) -> None:
             raise LocalEndpointError(
                 f"{spec.stack}: two endpoints are called {spec.name!r}; choose one with --stack"
             )
-
-
-def _endpoints(
-    stack: SynthesizedStack, name: str | None, app: Sequence[SynthesizedStack]
-) -> Iterator[EndpointSpec]:
-    for endpoint in declared_endpoints(stack, name, is_complete=True):
-        yield _Specs(stack, app).endpoint(endpoint)
 
 
 @dataclass(frozen=True, slots=True)

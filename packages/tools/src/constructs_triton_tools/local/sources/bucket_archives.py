@@ -19,9 +19,6 @@ def with_archives_of(endpoint: EndpointSpec, bucket_folder: Path) -> EndpointSpe
     ``s3://bucket/prefix/`` is ``bucket_folder/bucket/prefix``, where archives may be added and removed later.
     An archive of the deployment replaces one of the same name. ``index.json`` below the prefix gets the names
     that the deployment would write.
-
-    Raises:
-        LocalEndpointError: ``index.json`` is damaged, or cannot be written.
     """
     variants = tuple(_variant(each, bucket_folder) for each in endpoint.variants)
     shadows = tuple(_variant(each, bucket_folder) for each in endpoint.shadow_variants)

@@ -24,9 +24,10 @@ from constructs_triton_tools.local.sources.specs import (
     ComponentSpec,
     ContainerSpec,
     EndpointSpec,
+    FileContent,
     VariantSpec,
+    check_names,
 )
-from constructs_triton_tools.local.sources.uncompressed import FileContent, check_names
 
 
 def read_deployed_endpoints(
@@ -36,9 +37,6 @@ def read_deployed_endpoints(
 
     The models of a single-model container are downloaded immediately. Those of a multi-model container are
     downloaded on their first call, so that archives added later can be called too.
-
-    Raises:
-        LocalEndpointError: there is no such endpoint, or the API returns an error.
     """
     try:
         specs = tuple(_Account(endpoint_url, directory).endpoints(endpoint))

@@ -109,7 +109,8 @@ def _endpoint_of_folder(
     name = name or _endpoint_name(path.resolve().name)
     if is_multi_model:
         _refuse_default_model(path, model)
-        archives = {} if _has_models(path) else _archives_below(path)
+        found = () if _has_models(path) else sorted(path.rglob(f"*{_SUFFIX}"))
+        archives = {str(each.relative_to(path)): each for each in found}
         if archives:
             return _multi_model(name, archives, _names_below(path))
         packed = _pack_each(_checked(path, calls), scratch)
@@ -129,22 +130,14 @@ def _has_models(path: Path) -> bool:
     return any(model.has_config or model.version_directories for model in models)
 
 
-def _archives_below(path: Path) -> dict[str, Path]:
-    return {str(each.relative_to(path)): each for each in sorted(path.rglob(f"*{_SUFFIX}"))}
-
-
 def _checked(path: Path, calls: Mapping[str, Sequence[str]]) -> ModelRepository:
-    """Return the repository as it is packed.
-
-    Raises:
-        RepositoryError: it has errors that packing does not fix.
-    """
+    """Return the repository as it is packed."""
     repository = ModelRepository.from_directory(path)
     if not repository.models and any(path.rglob(f"*{_SUFFIX}")):
         raise LocalEndpointError(
             f"{path}: contains archives and no models; serve them with --multi-model, or pass one of them"
         )
-    if not repository.models and _is_model(path):
+    if not repository.models and (path / "config.pbtxt").exists():
         raise LocalEndpointError(f"{path}: is itself a model; pass its parent folder {path.resolve().parent}")
     if not repository.models:
         raise LocalEndpointError(
@@ -157,10 +150,6 @@ def _checked(path: Path, calls: Mapping[str, Sequence[str]]) -> ModelRepository:
     if errors:
         raise RepositoryError(str(path), errors)
     return placed
-
-
-def _is_model(path: Path) -> bool:
-    return (path / "config.pbtxt").exists()
 
 
 def _only_model(repository: ModelRepository, path: Path) -> str:

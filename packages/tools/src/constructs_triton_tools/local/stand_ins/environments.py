@@ -35,13 +35,7 @@ print(json.dumps([sys.version_info[:2], folders, packages]))
 
 
 def replace_environments(repository: Path, python: Path, report: Callable[[str], None]) -> None:
-    """Replace the environments of unpacked models that ``constructs-triton env build`` has built.
-
-    Raises:
-        InvalidValueError: packages cannot be resolved for this Python, or downloaded.
-        LocalEndpointError: ``python`` does not run.
-        MissingDependencyError: uv is not installed.
-    """
+    """Replace the environments of unpacked models that ``constructs-triton env build`` has built."""
     found = {path: lock_of_archive(path) for path in sorted(set(_archives(repository)))}
     locks = {path: lock for path, lock in found.items() if lock is not None}
     if not locks:
@@ -53,7 +47,8 @@ def replace_environments(repository: Path, python: Path, report: Callable[[str],
         path.unlink()
         copy_file(archive, path)  # a link would change the times of a file that may be packed now
         report(
-            f"{name}: built for {target.description}, in place of {_description(lock)}{_changed(lock, local)}"
+            f"{name}: built for {target.description}, in place of Python {lock.python} of the image"
+            f"{_changed(lock, local)}"
         )
 
 
@@ -97,10 +92,6 @@ def _build(
         report(f"{name}: building the environment for {target.description}")
         archive = build_locked(local, target, folder, name)
     return archive, local
-
-
-def _description(lock: EnvironmentLock) -> str:
-    return f"Python {lock.python} of the image"
 
 
 def _changed(image: EnvironmentLock, local: EnvironmentLock) -> str:

@@ -13,25 +13,78 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from constructs_triton_core.errors import MissingDependencyError
-from constructs_triton_tools.local.stand_ins.frameworks import (
-    FRAMEWORKS,
-    distribution,
-    framework_package,
-    why_unsupported,
-)
 from constructs_triton_tools.local.stand_ins.replaced_models import put_in_place
 from triton_model_check.facts.tree_formats import unsupported_xgboost
 from triton_model_check.model_config.backends import infer_backend
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.loaded_files import describe_file, file_to_load
+from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.trees import FIRST_UNPUBLISHED_XGBOOST
 
+PACKAGES: Mapping[str, tuple[str, ...]] = {
+    "onnxruntime": ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino"),
+    "torch": ("torch",),
+    "openvino": ("openvino",),
+    "xgboost": ("xgboost", "xgboost-cpu"),
+    "lightgbm": ("lightgbm",),
+    "treelite": ("treelite",),
+    "nvidia.dali": ("nvidia-dali-cuda120", "nvidia-dali-cuda130", "nvidia-dali-cuda110"),
+}
+"""The module that each framework is imported as, with the distributions that contain it."""
+# XGBoost reads its old binary format, FIL's default, no longer; Treelite does.
+_PACKAGE_OF_MODEL_TYPE = {"xgboost_json": "xgboost", "xgboost_ubj": "xgboost", "lightgbm": "lightgbm"}
 _CODE = Path(__file__).with_name("served")
 #: The name under which the code is imported. The Python backend's own folder is in ``sys.path``.
 _MODULE = "constructs_triton_stand_ins"
+_TAG = re.compile(r":(\d\d\.\d\d)-py3")
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """How a backend is replaced: the module with the code, and the package that it imports."""
+
+    module: str
+    package: str
+
+
+FRAMEWORKS: Mapping[str, Framework] = {
+    "onnxruntime": Framework("onnxruntime_model", "onnxruntime"),
+    "pytorch": Framework("pytorch_model", "torch"),
+    "openvino": Framework("openvino_model", "openvino"),
+    "fil": Framework("fil_model", "treelite"),
+    "dali": Framework("dali_model", "nvidia.dali"),
+}
+"""The backends that have a stand-in."""
+
+
+def framework_package(backend: str, config: Any | None) -> str:
+    """Return the module that a model of this backend needs. FIL has several, chosen by ``model_type``."""
+    if backend != "fil":
+        return FRAMEWORKS[backend].package
+    parameters = {} if config is None else config.parameters
+    model_type = parameters["model_type"].string_value if "model_type" in parameters else ""
+    return _PACKAGE_OF_MODEL_TYPE.get(model_type, FRAMEWORKS[backend].package)
+
+
+def distribution(module: str) -> str:
+    """Return what `pip install` is called with for a module."""
+    return PACKAGES[module][0]
+
+
+def why_unsupported(config: Any | None) -> str | None:
+    """Return what a stand-in cannot do for this configuration; ``None`` if it can run the model."""
+    given = new_model_config() if config is None else config
+    if given.runtime:
+        return f"sets runtime: {given.runtime!r}, which chooses a library of the backend"
+    if given.sequence_batching.state:
+        return "keeps implicit state (sequence_batching.state), which Triton's Python backend cannot"
+    if given.batch_input or given.batch_output or any(each.allow_ragged_batch for each in given.input):
+        return "has ragged batches (allow_ragged_batch, batch_input or batch_output)"
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +122,7 @@ class StandIns:
         )
 
     def put_in_place(self, models: Iterable[ModelFolder], report: Callable[[str], None]) -> None:
-        """Put the stand-ins of these unpacked models in their place, and report them.
-
-        Raises:
-            LocalEndpointError: a stand-in cannot be read.
-        """
+        """Put the stand-ins of these unpacked models in their place, and report them."""
         for name, path in put_in_place(models, self.models).items():
             self.used[name] = path.name
             report(f"{name}: {path} runs in its place (--stand-in)")
@@ -110,11 +159,7 @@ class StandIns:
         return f"{package} {self.packages[package]}"
 
     def require(self, model: ModelFolder, backend: str, report: Callable[[str], None]) -> None:
-        """Check that a stand-in can run this model, and report which one does.
-
-        Raises:
-            MissingDependencyError: a package is missing, or the stand-in cannot do what the model needs.
-        """
+        """Check that a stand-in can run this model, and report which one does."""
         reason = why_unsupported(model.config)
         if reason is not None:
             raise MissingDependencyError(
@@ -132,9 +177,6 @@ class StandIns:
         report(f"{model.name}: backend {backend} is replaced by {self.describe(model, backend)} on the CPU")
         for notice in tree_notices(model, self.image_version):
             report(f"{model.name}: {notice}")
-
-
-_TAG = re.compile(r":(\d\d\.\d\d)-py3")
 
 
 def image_version_of(image: str) -> str | None:

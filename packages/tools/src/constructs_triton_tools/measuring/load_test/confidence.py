@@ -88,8 +88,8 @@ def least_requests(percentile: float, *, error: float = 0.05) -> int:
     """
     share = min(0.99, 2 * (1 - percentile / 100))
     requests = range(1, _MOST_REQUESTS)
-    return next(each for each in requests if _is_enough(each, percentile, share, error))
-
-
-def _is_enough(requests: int, percentile: float, share: float, error: float) -> bool:
-    return probability_of_at_most(allowed_over(requests, percentile), requests, share) <= error
+    return next(
+        each
+        for each in requests
+        if probability_of_at_most(allowed_over(each, percentile), each, share) <= error
+    )

@@ -59,9 +59,6 @@ class BenchmarkMetadata:
         ``"endpoint"`` if AWS described the endpoint, ``"local"``, or ``"given"`` if a person wrote the type.
     ``instance_count``
         The number of instances that shared the load. Default: 1.
-
-    Raises:
-        InvalidValueError: ``instance_count`` is below 1.
     """
 
     configuration: str
@@ -89,9 +86,6 @@ def write_results(
 
     ``HeldSteps`` selects the steps. In the last row, ``is_lower_bound`` is ``true`` if the endpoint may hold
     a higher rate.
-
-    Raises:
-        InvalidValueError: the file cannot be written, or has other columns than the rows to append.
     """
     held = HeldSteps.of(steps)
     headings = _HEADINGS + (_STREAM_HEADINGS if any(step.stream for step in held.steps) else ())

@@ -24,6 +24,13 @@ REQUESTS_FOR_P99 = 1000
 _BUSY_CPU = 0.8
 # A generator that is late by more than this share of the limit cannot measure the limit.
 _LATE_SHARE = 0.1
+#: Lowest, highest and usual value of settings.
+_BOUNDS = {
+    "seconds": (1, 3600, 60),
+    "warm_up_seconds": (0, 3600, 5),
+    "max_in_flight": (1, 10_000, 256),
+    "grace_seconds": (0, 3600, 30),
+}
 _EMPTY = "no request was due; use a longer step or a higher rate"
 
 
@@ -92,22 +99,12 @@ class StepSettings:
     grace_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.seconds <= 3600:
-            raise InvalidValueError(f"seconds: must be from 1 to 3600, got {self.seconds}; use 60")
-        if not 0 <= self.warm_up_seconds <= 3600:
-            raise InvalidValueError(
-                f"warm_up_seconds: must be from 0 to 3600, got {self.warm_up_seconds}; use 5"
-            )
-        if not 1 <= self.max_in_flight <= 10_000:
-            raise InvalidValueError(
-                f"max_in_flight: must be from 1 to 10000, got {self.max_in_flight}; use 256"
-            )
+        for name, (low, high, usual) in _BOUNDS.items():
+            value = getattr(self, name)
+            if value is not None and not low <= value <= high:
+                raise InvalidValueError(f"{name}: must be from {low} to {high}, got {value}; use {usual}")
         if self.most_requests is not None and self.most_requests < 1:
             raise InvalidValueError(f"most_requests: must be at least 1, got {self.most_requests}; use 100")
-        if self.grace_seconds is not None and not 0 <= self.grace_seconds <= 3600:
-            raise InvalidValueError(
-                f"grace_seconds: must be from 0 to 3600, got {self.grace_seconds}; use 30"
-            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

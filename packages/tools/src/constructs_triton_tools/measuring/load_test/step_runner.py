@@ -14,9 +14,13 @@ from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOS
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.processes.bounded_process import NO_LIMIT, BoundedProcess
 from constructs_triton_core.processes.environments import own_environment
-from constructs_triton_tools.measuring.load_test.http_sender import HttpSender, Signer, import_aiohttp
 from constructs_triton_tools.measuring.load_test.open_loop import IsDecided, LiveFigures, OpenLoop
-from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest
+from constructs_triton_tools.measuring.load_test.prepared_requests import (
+    HttpSender,
+    PreparedRequest,
+    Signer,
+    import_aiohttp,
+)
 from constructs_triton_tools.measuring.load_test.samples import Recording
 from constructs_triton_tools.measuring.load_test.step import Limits, StepResult, StepSettings, evaluate
 
@@ -41,11 +45,6 @@ class StepRunner:
     ``is_decided``
         Called before each request with what was recorded; the step ends when it returns ``True``. Not called
         with several processes. Default: steps do not end early.
-
-    Raises:
-        InvalidValueError: there are no requests, ``processes`` is below 1, or there are no credentials to
-            sign the requests with.
-        MissingDependencyError: aiohttp is not installed.
     """
 
     def __init__(

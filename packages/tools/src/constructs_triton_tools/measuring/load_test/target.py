@@ -33,9 +33,6 @@ def describe_target(transport: SageMakerTransport, *, variant: str | None = None
     a note.
 
     ``variant`` answers all requests. Default: all variants share them.
-
-    Raises:
-        InvalidValueError: the endpoint is not in service, or has no such variant.
     """
     name, notes = transport.endpoint_name, []
     variants: list[dict[str, Any]] = []

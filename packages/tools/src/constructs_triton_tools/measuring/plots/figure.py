@@ -42,12 +42,7 @@ _STYLE: dict[str, Any] = {
 
 
 def check_path(path: str | PathLike[str]) -> Path:
-    """Return the path of a figure.
-
-    Raises:
-        InvalidValueError: its ending is not that of a supported format, or its folder does not exist.
-        MissingDependencyError: matplotlib is not installed.
-    """
+    """Return the path of a figure."""
     file = Path(path)
     if file.suffix.lower() not in _ENDINGS:
         raise InvalidValueError(f"plot: must end in {', '.join(_ENDINGS)}, got {file.name}; rename the file")
@@ -74,12 +69,7 @@ def draw(path: str | PathLike[str], title: str, subtitle: str) -> Iterator[Axes]
 
 @contextmanager
 def draw_panels(path: str | PathLike[str], title: str, titles: Sequence[str]) -> Iterator[list[Axes]]:
-    """Give the axes of panels beside each other, each with a title, and write the figure afterwards.
-
-    Raises:
-        InvalidValueError: the file cannot be written, or has another ending than a supported format.
-        MissingDependencyError: matplotlib is not installed.
-    """
+    """Give the axes of panels beside each other, each with a title, and write the figure afterwards."""
     inches = (_INCHES[0] * (1 + len(titles)) / 2, _INCHES[1])
     with _write_figure(path, inches) as figure:
         figure.suptitle(shortened(title, 200), x=0.01, ha="left", fontsize=14, fontweight="bold")

@@ -36,10 +36,6 @@ def plot_load_test(
     Of several steps at one rate the last one is drawn.
 
     The ending of ``path`` decides the format, such as ``.svg`` or ``.png``.
-
-    Raises:
-        InvalidValueError: there are no answered steps, or the file cannot be written.
-        MissingDependencyError: matplotlib is not installed.
     """
     answered = {step.rate: step for step in steps if step.good}
     ordered = [answered[rate] for rate in sorted(answered)]

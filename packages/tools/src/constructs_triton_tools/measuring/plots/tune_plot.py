@@ -35,10 +35,6 @@ def plot_tuning(result: TuneResult, path: str | PathLike[str]) -> None:
     """Draw a search as three panels.
 
     The ending of ``path`` decides the format, such as ``.svg`` or ``.png``.
-
-    Raises:
-        InvalidValueError: the file cannot be written.
-        MissingDependencyError: matplotlib is not installed.
     """
     with draw_panels(path, str(result), _PANELS) as (comparison, latency, grid):
         _draw_comparison(comparison, result)

@@ -118,7 +118,8 @@ class Bench:
             is_repeated = voids >= _REPEATS_OF_DISTURBED
             if result.verdict is not Verdict.VOID and (is_repeated or not self._is_disturbed(result)):
                 load = round(os.getloadavg()[0], 2)
-                return {"step": _to_dict(result), "models": models, "load": load, "voids": voids}
+                step = {name: getattr(result, name) for name in _KEPT}
+                return {"step": step, "models": models, "load": load, "voids": voids}
             if result.cpu > _BUSY_CPU:
                 raise SearchStoppedError(
                     f"the generator cannot send {rate:.0f} requests per second: {result.reason}"
@@ -196,10 +197,6 @@ class MissDetector:
         limit = self.limits.latency_ms / 1000
         over = sum(not each.is_good or each.latency > limit for each in recording.samples)
         return decide(over, count, self.limits.percentile) is Decision.NOT_HELD
-
-
-def _to_dict(result: StepResult) -> dict[str, Any]:
-    return {name: getattr(result, name) for name in _KEPT}
 
 
 def _from_dict(values: Mapping[str, Any]) -> StepResult:

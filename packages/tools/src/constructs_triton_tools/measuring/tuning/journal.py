@@ -24,9 +24,6 @@ class Journal:
     """The results of a search by question; equal questions are counted.
 
     ``inputs`` are what the results depend on, by a name for people.
-
-    Raises:
-        InvalidValueError: the file belongs to other inputs, or is not a journal.
     """
 
     def __init__(self, path: Path, inputs: Mapping[str, str]) -> None:

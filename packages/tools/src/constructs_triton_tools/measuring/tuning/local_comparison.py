@@ -18,13 +18,14 @@ from constructs_triton_tools.measuring.tuning.bench import Bench
 from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
 from constructs_triton_tools.measuring.tuning.comparison import Comparison, compare_rounds
 from constructs_triton_tools.measuring.tuning.journal import Journal
-from constructs_triton_tools.measuring.tuning.machine import check_backends, read_machine
 from constructs_triton_tools.measuring.tuning.options import ComparisonOptions
 from constructs_triton_tools.measuring.tuning.preparation import (
     Inputs,
+    check_backends,
     draw_requests,
     encode_inputs,
     find_only_model,
+    read_machine,
 )
 from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError, Race, SearchStoppedError
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository

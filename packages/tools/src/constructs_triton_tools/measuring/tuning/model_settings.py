@@ -24,9 +24,6 @@ def read_settings(folder: ModelFolder, gpu_count: int, parameters: Collection[st
     """Return the settings of a model as the server completes them.
 
     ``parameters`` are further parameters of the backend to read.
-
-    Raises:
-        InvalidValueError: a search cannot tune this model.
     """
     config = complete(folder, Target(gpu_count=gpu_count)).config
     _refuse(folder.name, config)

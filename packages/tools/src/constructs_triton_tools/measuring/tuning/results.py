@@ -33,11 +33,7 @@ _SHARES_CPUS = "The load generator and the model shared the CPUs: compare the ra
 
 
 def write_tuning(result: TuneResult, repository: TunedRepository) -> None:
-    """Write all files to the folder of the result.
-
-    Raises:
-        InvalidValueError: a file cannot be written.
-    """
+    """Write all files to the folder of the result."""
     try:
         _write_configs(result, repository)
         _write_report(result, repository, result.folder / REPORT)
@@ -56,18 +52,13 @@ def write_tuning(result: TuneResult, repository: TunedRepository) -> None:
 def _write_configs(result: TuneResult, repository: TunedRepository) -> None:
     paths = {folder.name: result.folder / folder.name / CONFIG_FILE for folder in repository.folders}
     for path in paths.values():
-        _remove_old(path)
+        if path.is_file() and path.read_text("utf-8", "replace").startswith(f"# {_FIRST_WORDS}"):
+            path.unlink()  # an earlier search wrote it
     for folder in repository.changed(result.best):
         reasons = "".join(f"# {line}\n" for line in _reasons(result, folder.name))
         config = format_model_config(repository.config(folder, result.best[folder.name]))
         paths[folder.name].parent.mkdir(parents=True, exist_ok=True)
         paths[folder.name].write_text(reasons + config, encoding="utf-8")
-
-
-def _remove_old(path: Path) -> None:
-    """Delete a file that an earlier search wrote."""
-    if path.is_file() and path.read_text(encoding="utf-8", errors="replace").startswith(f"# {_FIRST_WORDS}"):
-        path.unlink()
 
 
 def _reasons(result: TuneResult, model: str) -> Iterator[str]:

@@ -22,7 +22,6 @@ from constructs_triton_tools.measuring.load_test.step import Limits
 from constructs_triton_tools.measuring.tuning.axes import count_candidates, search
 from constructs_triton_tools.measuring.tuning.bench import Bench
 from constructs_triton_tools.measuring.tuning.journal import Journal
-from constructs_triton_tools.measuring.tuning.machine import check_backends, describe_server, read_machine
 from constructs_triton_tools.measuring.tuning.options import TuneOptions
 from constructs_triton_tools.measuring.tuning.outcome import (
     Facts,
@@ -33,10 +32,13 @@ from constructs_triton_tools.measuring.tuning.outcome import (
 )
 from constructs_triton_tools.measuring.tuning.preparation import (
     Inputs,
+    check_backends,
+    describe_server,
     draw_requests,
     encode_inputs,
     find_only_model,
     find_spaces,
+    read_machine,
 )
 from constructs_triton_tools.measuring.tuning.racing import (
     CandidateRefusedError,
@@ -90,11 +92,6 @@ class Tuning:
     """A search that is prepared: nothing is measured or written before ``run``.
 
     The parameters are those of ``tune``.
-
-    Raises:
-        InvalidValueError: an argument is out of range, the model cannot be tuned, or needs a stand-in that is
-            not accepted.
-        RepositoryError: a configuration has errors.
     """
 
     def __init__(
@@ -154,12 +151,7 @@ class Tuning:
         }
 
     def run(self, listener: TuneListener | None = None) -> TuneResult:
-        """Search, compare and write the results, and stop the candidates, also after Ctrl-C and SIGTERM.
-
-        Raises:
-            InvalidValueError: the folder of the results belongs to a search with other inputs.
-            LocalEndpointError: the present configuration does not start.
-        """
+        """Search, compare and write the results, and stop the candidates, also after Ctrl-C and SIGTERM."""
         watcher = listener or TuneListener()
         self._started = time.monotonic()
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from constructs_triton_tools.local import LocalEndpoint
 from constructs_triton_tools.local.model_statistics import ModelStatistics, statistics_since
 from constructs_triton_tools.local.options import LocalRunOptions
 from constructs_triton_tools.measuring.tuning.candidates import Candidate
-from constructs_triton_tools.measuring.tuning.machine import Machine
+from constructs_triton_tools.measuring.tuning.preparation import Machine
 from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
 

@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, get_args
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.operations.adopting.downloads import Downloads
 from constructs_triton_tools.operations.adopting.findings import Adoption
 from constructs_triton_tools.operations.adopting.models import ModelReader
-from constructs_triton_tools.operations.adopting.reading import RecordingReader
-from constructs_triton_tools.operations.adopting.refusals import Switch
+from constructs_triton_tools.operations.adopting.python_text import Options, literal
+from constructs_triton_tools.operations.adopting.reading import Downloads, RecordingReader
+from constructs_triton_tools.operations.adopting.refusals import Switch, obstacles, refuse_unknown_members
 from constructs_triton_tools.operations.adopting.report_text import report_text
 from constructs_triton_tools.operations.adopting.running_endpoint import (
     RunningEndpoint,
     read_running_endpoint,
 )
 from constructs_triton_tools.operations.adopting.stack.app_text import TEST_TEXT, app_text, imported_text
-from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
-from constructs_triton_tools.operations.adopting.stack.whole_stack import add_stack
+from constructs_triton_tools.operations.adopting.stack.endpoint_code import (
+    add_component_endpoint,
+    add_endpoint,
+)
+from constructs_triton_tools.operations.adopting.stack.stack_code import Repositories, StackCode
 
 if TYPE_CHECKING:
     import boto3
@@ -44,15 +47,6 @@ def adopt_endpoint(
     """Write an app for an endpoint into a new folder. AWS is only read.
 
     Nothing is written if there are problems that are not accepted.
-
-    Args:
-        session: boto3 session with the Region and credentials.
-        name: Name of the endpoint.
-        directory: Folder that does not exist, or is empty.
-        files: Further files of the app, by their path.
-        accepted: Codes of problems that are accepted.
-        switch: How the app takes the place of the endpoint.
-        max_download_bytes: Bytes of model archives that may be downloaded.
 
     Raises:
         InvalidValueError: the folder has content, the endpoint cannot be read, or AWS cannot be reached.
@@ -105,3 +99,38 @@ def _carried(running: RunningEndpoint) -> Iterator[str]:
 
 def _json(value: object) -> str:
     return f"{json.dumps(value, indent=2)}\n"
+
+
+def add_stack(code: StackCode, models: ModelReader, switch: Switch) -> None:
+    """Add all statements. Without an app, there are none, and the reason is a final problem."""
+    for each, message in obstacles(code.running, switch):
+        code.adoption.refuse(each, message, is_final=True)
+    if code.adoption.is_impossible:
+        return
+    refuse_unknown_members(code.running, code.adoption)
+    role = "a new role with the permissions that the endpoint needs"
+    code.adoption.differ("DescribeModel.ExecutionRoleArn", role)
+    if code.running.hosts_components:
+        code.adoption.differ("DescribeEndpointConfig.ExecutionRoleArn", role)
+    naming: Options = {"endpoint_name": "ENDPOINT_NAME"}
+    if switch == "take-over":
+        naming["adopt_existing"] = "True"
+    add = add_component_endpoint if code.running.hosts_components else add_endpoint
+    endpoint = add(code, Repositories(code, models), naming)
+    if endpoint is None:
+        return
+    if switch == "import":
+        code.run(f"{endpoint}.cfn_endpoint.override_logical_id", '"Endpoint"')
+    _add_tags(code, endpoint)
+    code.run("cdk.CfnOutput", "self", '"EndpointName"', value=f"{endpoint}.endpoint_name")
+
+
+def _add_tags(code: StackCode, endpoint: str) -> None:
+    running = code.running
+    tags = running.tags.get(running.endpoint["EndpointArn"], {})
+    for name, value in sorted(tags.items()):
+        code.run(f"cdk.Tags.of({endpoint}).add", literal(name), code.value(name, value, "tag"))
+    for arn, others in running.tags.items():
+        if others != tags and ":inference-component/" not in arn:
+            kind, _, resource = arn.split(":")[5].partition("/")
+            code.adoption.differ(f"ListTags[{kind}]", f"{resource} has the tags of the endpoint")

@@ -13,9 +13,9 @@ from typing import Literal
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.model_index import split_s3_uri
-from constructs_triton_tools.operations.adopting.downloads import Downloads
 from constructs_triton_tools.operations.adopting.findings import Adoption
-from constructs_triton_tools.operations.adopting.members import Answer
+from constructs_triton_tools.operations.adopting.python_text import Answer
+from constructs_triton_tools.operations.adopting.reading import Downloads
 from triton_model_check.facts.images import version_of_image
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.archive_inspection import OUTLINE_BYTES, inspect_archive
@@ -63,13 +63,7 @@ class AdoptedModels:
 
 @dataclass(slots=True)
 class ModelReader:
-    """Reads the models of containers.
-
-    Args:
-        downloads: What is downloaded, within bounds.
-        directory: Folder of the app.
-        adoption: Where findings are noted.
-    """
+    """Reads the models of containers."""
 
     downloads: Downloads
     directory: Path
@@ -78,14 +72,7 @@ class ModelReader:
     def read(
         self, name: str, container: Answer, instance_type: str | None, folder: str
     ) -> AdoptedModels | None:
-        """Return the models of a container; ``None`` if they cannot be carried over, which is noted.
-
-        Args:
-            name: Name of the SageMaker model.
-            container: Its container.
-            instance_type: Instance type that the models are checked for; ``None`` if there is none.
-            folder: Folder for them, relative to that of the app.
-        """
+        """Return the models of a container; ``None`` if they cannot be carried over, which is noted."""
         if container.get("ModelPackageName"):
             return AdoptedModels("package", str(container["ModelPackageName"]))
         source = container.get("ModelDataSource", {}).get("S3DataSource", {})

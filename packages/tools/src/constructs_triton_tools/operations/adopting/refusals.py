@@ -7,7 +7,7 @@ from typing import Literal
 
 from constructs_triton_core.cloud_assembly.endpoints import containers_of
 from constructs_triton_tools.operations.adopting.findings import Adoption
-from constructs_triton_tools.operations.adopting.members import Answer, code_of
+from constructs_triton_tools.operations.adopting.python_text import Answer, code_of
 from constructs_triton_tools.operations.adopting.running_endpoint import RunningEndpoint
 from constructs_triton_tools.operations.component_state import specifications_of
 

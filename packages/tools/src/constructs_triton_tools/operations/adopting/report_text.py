@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from constructs_triton_core.cloud_assembly.endpoints import containers_of
 from constructs_triton_core.visible_text import visible
 from constructs_triton_tools.operations.adopting.findings import Adoption
-from constructs_triton_tools.operations.adopting.members import Answer
+from constructs_triton_tools.operations.adopting.python_text import Answer
 from constructs_triton_tools.operations.adopting.refusals import Switch
 from constructs_triton_tools.operations.adopting.running_endpoint import RunningEndpoint, RunningRole
 from constructs_triton_tools.operations.adopting.secrets import is_secret

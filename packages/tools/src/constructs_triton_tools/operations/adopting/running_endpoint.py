@@ -10,7 +10,7 @@ from typing import Any
 from constructs_triton_core.aws.aws_reader import AwsError
 from constructs_triton_core.cloud_assembly.endpoints import containers_of
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.operations.adopting.members import Answer
+from constructs_triton_tools.operations.adopting.python_text import Answer
 from constructs_triton_tools.operations.adopting.reading import RecordingReader
 from constructs_triton_tools.operations.component_state import specifications_of
 from constructs_triton_tools.operations.status import describe_endpoint, scalable_targets, watches
@@ -112,11 +112,7 @@ def _variants(answer: Answer) -> list[Answer]:
 
 
 def read_running_endpoint(reader: RecordingReader, name: str) -> RunningEndpoint:
-    """Read an endpoint and everything that belongs to it.
-
-    Raises:
-        InvalidValueError: it does not exist, AWS cannot be reached, or its configuration was deleted.
-    """
+    """Read an endpoint and everything that belongs to it."""
     endpoint = describe_endpoint(reader, name)
     config = _read_config(reader, name, endpoint["EndpointConfigName"])
     components = _read_components(reader, name)

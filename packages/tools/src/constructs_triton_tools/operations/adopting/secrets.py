@@ -2,20 +2,76 @@
 
 A value that is masked without need costs its owner one parameter. A secret that is written costs more. So
 the rules prefer to mask.
+
+The forms that secrets have: tokens with the prefix of their issuer, passwords in URLs, random text.
+
+No rule needs a network. The rules prefer to mask, but names of models, paths, ARNs and digests of images are
+not secrets. Passphrases, PINs and UUIDs have no form of their own.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from constructs_triton_tools.operations.adopting.members import words_of
-from constructs_triton_tools.operations.adopting.secret_forms import has_secret_form, looks_random
+from constructs_triton_tools.operations.adopting.python_text import words_of
 
+#: Beginnings that their issuers publish, so that scanners find a token by them. A name may begin with one of
+#: the second group, such as hf_transfer, so only letters and digits may follow there.
+_ISSUED = re.compile(
+    r"""(?x) (?<![A-Za-z0-9]) (?:
+    (?: gh[pousr]_ | github_pat_ | gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|ffct)- | (?:sk|rk)_(?:live|test)_
+      | (?:live|test)_(?:sk|pk|rk)_ | whsec_ | xox[abceoprs]- | xapp- | nvapi- | do[opr]_v1_ | AIza | ya29\.
+      | shp(?:at|ca|pa|ss)_ | GOCSPX- | SG\. | wandb_v1_ | dckr_[po]at_ | gl(?:sa|c)_ | lin_(?:api|oauth)_
+      | hv[sbr]\. | sk-(?:proj|ant|or|svcacct|admin|lf)- | lsv2_[ps][tk]_ | sntry[su]_ | sbp_ | sb_secret_
+      | figd_ | tskey-[a-z]+- | pcsk_ | api_org_ | ATATT3 | ATCTT3 | sq0[ac][a-z]{2}- | NRAK- | PMAK-
+      | dp\.[a-z]{2,8}\. | CCIPAT_ | rdme_ | AGE-SECRET-KEY- | vc[pka]_ | FlyV1\  | apify_api_ | ops_eyJ
+      ) [A-Za-z0-9_.\-]{6,}
+    | (?: hf_ | sk- | npm_ | gsk_ | r8_ | rpa_ | xai- | pplx- | tvly- | jina_ | fw_ | ntn_ | secret_ | ph[cx]_
+      | key- | AKCp | LTAI | s\. ) [A-Za-z0-9]{16,}
+    | sess[_-](?=[a-z]*[A-Z0-9])[A-Za-z0-9]{10,}
+    | pypi-AgE[A-Za-z0-9_\-]{6,}
+    | [A-Za-z0-9]{14}\.atlasv1\.
+    | (?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}
+    | (?<!-)(?:[A-Z0-9]{4,5}-){4,}[A-Z0-9]{4,5}(?![A-Za-z0-9-])  # keys of licenses
+    )"""
+)
+_WORD = (
+    r"(?:token|pass(?:word|wd|phrase)|pwd|secret|(?:api|access|account|private|signing|encryption)[_-]?key)"
+)
+#: Not the special tokens of language models, such as pad_token=</s>.
+_GIVEN = r"(?!</?\|?\w+\|?>)\S+"
+_WRITTEN = re.compile(
+    rf"""(?x)
+    (?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{{6,}}\.[A-Za-z0-9_-]{{4,}}  # JSON web tokens
+    | ://[^\s/?\#@:]*:[^\s/@]+@                                   # URLs with a password
+    | ://[^\s/?\#@:]{{8,}}@                                       # URLs with a token
+    | (?i:\b(?:thin|oci8?):[^\s/@:]{{1,99}}/[^\s/@]{{1,99}}@)         # Oracle's, with user/password
+    | (?i:\bhooks\.slack\.com/\w+/ | \bdiscord(?:app)?\.com/api/webhooks/)
+    | -----BEGIN\ [A-Z0-9 ]+-----                                 # PEM
+    | (?i:X-Amz-(?:Signature|Credential|Security-Token)|SharedAccessSignature\s
+        |[?&](?:sig|signature|token|key)=)
+    | (?i:\bbearer\s+[A-Za-z0-9+/=_.-]{{8,}} | \bbasic\s+(?!auth)[A-Za-z0-9+/=_.-]{{8,}})
+    | (?<!\d{{12}}:)(?i:{_WORD}["']?\s*[=:]\s*["']?{_GIVEN})
+    | (?i:(?<!\S)--?(?:[\w-]*[_-])?{_WORD}\s+(?!-){_GIVEN})       # options
+    """
+)
+#: A digest that says so is not a secret.
+_HEX = re.compile(r"(?<!sha256:)(?<!sha512:)(?<![0-9a-fA-F])[0-9a-fA-F]{32,}")
+# Without the separators of names and paths, which are rare in random text.
+_RANDOM = re.compile(r"[A-Za-z0-9+]{14,}")
+#: A secret access key of AWS may have slashes: it has 40 characters.
+_ACCESS_KEY = re.compile(r"(?<![A-Za-z0-9/+._:-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+._:-])")
+#: Bits per character. Names of models and paths have less, random letters and digits more.
+_ENTROPY = 3.2
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[/+]")
+#: Average length of the words of a name such as ResNet50ImageNet; random text changes its kind more often.
+_LONGEST_PIECES, _LONGEST_OF_KEYS = 3.0, 3.4
 MASK = "***"
-
 #: Words of names, as in HF_TOKEN, apiKey or DB_PASSWORD.
 _NAMES = re.compile(
     r"apikey|auth|authorization|bearer|cookie|credentials?|creds|dsn|keys?|pass|passphrase|passwd|password|pat"
@@ -24,20 +80,36 @@ _NAMES = re.compile(
 _ENDINGS = ("token", "password", "passwd", "secret", "apikey", "accesskey", "secretkey", "credentials")
 
 
+def has_secret_form(value: str) -> bool:
+    """Return whether a part of a value has the form of a secret."""
+    return _ISSUED.search(value) is not None or _WRITTEN.search(value) is not None
+
+
+def looks_random(value: str) -> bool:
+    """Return whether a part of a value looks like random text, as keys and digests do."""
+    if _HEX.search(value) or any(_is_mixed(key, _LONGEST_OF_KEYS) for key in _ACCESS_KEY.findall(value)):
+        return True
+    return any(_is_mixed(text, _LONGEST_PIECES) for text in _RANDOM.findall(value))
+
+
+def _is_mixed(text: str, longest: float) -> bool:
+    if not all(re.search(each, text) for each in ("[a-z]", "[A-Z]", "[0-9]")):
+        return False
+    counts = Counter(text).values()
+    entropy = -sum(n / len(text) * math.log2(n / len(text)) for n in counts)
+    return entropy >= _ENTROPY and len(text) / len(_PIECE.findall(text)) <= longest
+
+
 def is_secret(name: str, value: str) -> bool:
     """Return whether the value of a variable or a tag looks like a secret, by its name or its form."""
     if not value:
         return False
-    return _has_secret_name(name) or has_secret_form(value) or looks_random(value)
+    has_secret_name = any(map(_NAMES.fullmatch, words_of(name))) or name.lower().endswith(_ENDINGS)
+    return has_secret_name or has_secret_form(value) or looks_random(value)
 
 
 def masked(value: Any, name: str = "") -> Any:
-    """Return an answer of AWS in which secrets are ``***``, with times as strings.
-
-    Args:
-        value: The answer, or a part of it.
-        name: Name of the member that it is.
-    """
+    """Return an answer of AWS in which secrets are ``***``, with times as strings."""
     if isinstance(value, Mapping):
         return _masked_mapping(value, name)
     if isinstance(value, list | tuple):
@@ -56,7 +128,3 @@ def _masked_mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
     if name == "Environment":
         return {each: MASK if is_secret(each, text) else text for each, text in value.items()}
     return {each: masked(part, each) for each, part in value.items()}
-
-
-def _has_secret_name(name: str) -> bool:
-    return any(map(_NAMES.fullmatch, words_of(name))) or name.lower().endswith(_ENDINGS)

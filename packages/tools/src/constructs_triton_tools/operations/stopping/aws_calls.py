@@ -16,12 +16,7 @@ _POLL_SECONDS = 15
 
 
 class AwsCalls(AwsReader):
-    """Calls AWS, and waits for endpoints.
-
-    Args:
-        session: boto3 session with the Region and credentials.
-        timeout: Longest time to wait for an endpoint.
-    """
+    """Calls AWS, and waits for endpoints."""
 
     def __init__(self, session: boto3.Session, timeout: timedelta = timedelta(hours=1)) -> None:
         super().__init__(session)
@@ -43,11 +38,7 @@ class AwsCalls(AwsReader):
         self._wait(name, None)
 
     def wait_until_in_service(self, name: str) -> None:
-        """Wait until an endpoint is in service.
-
-        Raises:
-            InvalidValueError: it failed, or is not in service within the timeout.
-        """
+        """Wait until an endpoint is in service."""
         self._wait(name, "InService")
 
     def _wait(self, name: str, wanted: str | None) -> None:

@@ -62,11 +62,7 @@ class SavedEndpoint:
         return str(self.create_endpoint["EndpointConfigName"])
 
     def require(self, path: Path, name: str, region: str) -> None:
-        """Check that the file is the one of an endpoint.
-
-        Raises:
-            InvalidValueError: it is the file of another endpoint or Region.
-        """
+        """Check that the file is the one of an endpoint."""
         if self.name != name:
             raise InvalidValueError(
                 f"{path}: is the file of endpoint {self.name}, got {name}; choose another file with --file"
@@ -78,11 +74,7 @@ class SavedEndpoint:
 
 
 def write_saved(path: Path, saved: SavedEndpoint) -> None:
-    """Replace the file. A failure leaves the old file as it was.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Replace the file. A failure leaves the old file as it was."""
     partial = path.with_name(f"{path.name}.partial")
     with partial.open("w", encoding="utf-8") as file:
         json.dump(asdict(saved), file, indent=2)
@@ -93,11 +85,7 @@ def write_saved(path: Path, saved: SavedEndpoint) -> None:
 
 
 def read_saved(path: Path) -> SavedEndpoint:
-    """Read a file and check that AWS's operations accept its requests.
-
-    Raises:
-        InvalidValueError: the file does not exist, or it is not the file of a stopped endpoint.
-    """
+    """Read a file and check that AWS's operations accept its requests."""
     try:
         content = read_json(path)
     except FileNotFoundError:

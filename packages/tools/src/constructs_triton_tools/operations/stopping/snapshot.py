@@ -12,15 +12,8 @@ from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
 from constructs_triton_tools.operations.stopping.saved_endpoint import STOPPING, SavedEndpoint
 
 _STACK_TAG = "aws:cloudformation:stack-name"
-_TARGET = (
-    "ServiceNamespace",
-    "ResourceId",
-    "ScalableDimension",
-    "MinCapacity",
-    "MaxCapacity",
-    "SuspendedState",
-)
 _KEY = ("ServiceNamespace", "ResourceId", "ScalableDimension")
+_TARGET = (*_KEY, "MinCapacity", "MaxCapacity", "SuspendedState")
 _POLICY = (
     *_KEY,
     "PolicyName",
@@ -45,12 +38,6 @@ def read_endpoint(
     aws: AwsCalls, name: str, *, stack: str | None = None, force: bool = False
 ) -> SavedEndpoint:
     """Read an endpoint, its configuration, its tags and its scaling.
-
-    Args:
-        aws: Calls of AWS.
-        name: Name of the endpoint.
-        stack: Stack of the endpoint, if its tags do not have it any more.
-        force: Accept an endpoint of a CloudFormation stack.
 
     Raises:
         InvalidValueError: the endpoint cannot be read, or cannot be created again as it is.

@@ -50,7 +50,7 @@ class StandIn:
             gc.enable()
 
     def execute(self, requests: Sequence[Any]) -> List[Any]:
-        inputs = [_read(request) for request in requests]
+        inputs = [{each.name(): each.as_numpy() for each in request.inputs()} for request in requests]
         responses: List[Any] = []
         for size in _batch_sizes(inputs) if self.is_batched else [1] * len(requests):
             batch = slice(len(responses), len(responses) + size)
@@ -69,10 +69,6 @@ class StandIn:
             failure = pb_utils.TritonError(self.message(error))
             return [pb_utils.InferenceResponse([], failure) for _ in requests]
         return [_response(part, names) for part, names in zip(parts, wanted)]
-
-
-def _read(request: Any) -> Arrays:
-    return {tensor.name(): tensor.as_numpy() for tensor in request.inputs()}
 
 
 def _batch_sizes(inputs: Sequence[Arrays]) -> List[int]:

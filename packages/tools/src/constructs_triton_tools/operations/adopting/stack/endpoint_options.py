@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from constructs_triton_tools.operations.adopting.members import Answer, Options, options_of
-from constructs_triton_tools.operations.adopting.python_text import Items, call, literal
+from constructs_triton_tools.operations.adopting.python_text import (
+    Answer,
+    Items,
+    Options,
+    call,
+    literal,
+    options_of,
+)
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
 
 
@@ -61,13 +67,14 @@ def endpoint_options(code: StackCode) -> Options:
     }
 
 
-def _place(uri: str) -> tuple[str, str]:
+def place_of(uri: str) -> tuple[str, str]:
+    """Return the bucket and the prefix of a URI of S3."""
     bucket, _, prefix = uri.removeprefix("s3://").partition("/")
     return bucket, prefix.rstrip("/")
 
 
 def _data_capture(code: StackCode, config: Answer) -> Options:
-    bucket, prefix = _place(config["DestinationS3Uri"])
+    bucket, prefix = place_of(config["DestinationS3Uri"])
     if not prefix:
         code.adoption.refuse(
             "data-capture-prefix",
@@ -94,9 +101,9 @@ def _data_capture(code: StackCode, config: Answer) -> Options:
 
 def _async_inference(code: StackCode, config: Answer) -> Options:
     output = config["OutputConfig"]
-    bucket, prefix = _place(output["S3OutputPath"])
+    bucket, prefix = place_of(output["S3OutputPath"])
     failures = output.get("S3FailurePath")
-    failure_bucket, failure_prefix = _place(failures) if failures else (bucket, f"{prefix}-failures")
+    failure_bucket, failure_prefix = place_of(failures) if failures else (bucket, f"{prefix}-failures")
     if not prefix or not failure_prefix or failure_bucket != bucket:
         code.adoption.refuse(
             "async-inference-prefix",

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_tools.operations.adopting.members import Answer, Options, options_of
-from constructs_triton_tools.operations.adopting.python_text import Call, Items, call, literal, quoted
+from constructs_triton_tools.operations.adopting.python_text import (
+    Answer,
+    Call,
+    Items,
+    Options,
+    call,
+    literal,
+    options_of,
+    quoted,
+)
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
 
-_INVOCATIONS, _CONCURRENT = "target_invocations_per_minute", "target_concurrent_requests"
 _PREDEFINED = {
-    "SageMakerVariantInvocationsPerInstance": ("scale_on_invocations_per_instance", _INVOCATIONS),
-    "SageMakerVariantConcurrentRequestsPerModelHighResolution": ("scale_on_concurrent_requests", _CONCURRENT),
-    "SageMakerInferenceComponentInvocationsPerCopy": ("scale_on_invocations_per_copy", _INVOCATIONS),
+    "SageMakerVariantInvocationsPerInstance": "scale_on_invocations_per_instance",
+    "SageMakerVariantConcurrentRequestsPerModelHighResolution": "scale_on_concurrent_requests",
+    "SageMakerInferenceComponentInvocationsPerCopy": "scale_on_invocations_per_copy",
     "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution": (
-        "scale_on_concurrent_requests_per_copy",
-        _CONCURRENT,
+        "scale_on_concurrent_requests_per_copy"
     ),
 }
 _UTILIZATIONS = {
@@ -30,14 +36,7 @@ _COOLDOWNS = {"ScaleInCooldown": 300, "ScaleOutCooldown": 300}
 
 
 def add_scaling(code: StackCode, scaled: str, resource_id: str, instance_type: str | None) -> None:
-    """Add the scaling of a variant or a component; nothing if it does not scale.
-
-    Args:
-        code: The stack.
-        scaled: Variable of the endpoint, of the variant or of the component.
-        resource_id: Its name in Application Auto Scaling.
-        instance_type: Type of its instances; ``None`` for a component.
-    """
+    """Add the scaling of a variant, or of a component, which has no ``instance_type``, if it scales."""
     running = code.running
     target = next((each for each in running.targets if each["ResourceId"] == resource_id), None)
     if target is None:
@@ -106,8 +105,9 @@ def _tracking(code: StackCode, policy: Answer, instance_type: str | None) -> tup
     value = config["TargetValue"]
     predefined = config.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
     if predefined in _PREDEFINED:
-        method, keyword = _PREDEFINED[predefined]
-        return method, {keyword: literal(value)}
+        is_rate = "Invocations" in predefined
+        keyword = "target_invocations_per_minute" if is_rate else "target_concurrent_requests"
+        return _PREDEFINED[predefined], {keyword: literal(value)}
     metric = config.get("CustomizedMetricSpecification", {})
     if "MetricName" not in metric:
         return None

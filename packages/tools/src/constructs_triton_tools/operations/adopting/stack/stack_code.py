@@ -6,13 +6,17 @@ import re
 from dataclasses import dataclass, field
 
 from constructs_triton_tools.operations.adopting.findings import Adoption
+from constructs_triton_tools.operations.adopting.models import AdoptedModels, ModelReader
 from constructs_triton_tools.operations.adopting.python_text import (
+    Call,
     Expression,
+    Options,
     assignment,
     call,
     called,
     free_name,
     literal,
+    quoted,
     render,
 )
 from constructs_triton_tools.operations.adopting.running_endpoint import RunningEndpoint
@@ -22,6 +26,7 @@ from constructs_triton_tools.operations.adopting.stack.app_template import RESER
 _LONGEST_NAME = 63
 _KEY_ARN = re.compile(r"arn:[a-z-]+:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
 _KEY_ID = re.compile(r"(?:mrk-)?[0-9a-f][0-9a-f-]{10,40}")
+_IN_BUCKET = {"bucket": "from_bucket", "files": "from_s3_prefix", "prefix": "from_archive_prefix"}
 
 
 @dataclass(slots=True)
@@ -74,14 +79,7 @@ class StackCode:
         return {name.partition(".")[0] for _, value in self.statements for name in called(value)}
 
     def reference(self, variable: str, function: str, /, *given: Expression, **keywords: Expression) -> str:
-        """Return the variable of a resource that exists. A statement defines it before its first use.
-
-        Args:
-            variable: The name, from which the construct id is derived: ``ModelBucket`` for ``model_bucket``.
-            function: The function that refers to the resource.
-            given: Arguments after the scope and the id.
-            keywords: Keyword arguments.
-        """
+        """Return the variable of a resource that exists. A statement defines it before its first use."""
         key = render(call(function, *given, **keywords), "")
         if key not in self._references:
             construct_id = self.new_id(variable.title())
@@ -126,3 +124,39 @@ class StackCode:
             )
             self.adoption.parameters[construct_id.strip('"')] = f"{variable} of {owner}"
         return f"{self._references[key]}.value_as_string"
+
+
+@dataclass(slots=True)
+class Repositories:
+    """The repositories that were added to a stack."""
+
+    code: StackCode
+    reader: ModelReader
+    _found: dict[str, tuple[str, AdoptedModels] | None] = field(default_factory=dict)
+
+    def of(self, model_name: str, instance_type: str | None) -> tuple[str, AdoptedModels] | None:
+        """Return the variable of the repository of a SageMaker model, and its models."""
+        if model_name not in self._found:
+            self._found[model_name] = self._add(model_name, instance_type)
+        return self._found[model_name]
+
+    def _add(self, model_name: str, instance_type: str | None) -> tuple[str, AdoptedModels] | None:
+        running = self.code.running
+        folder = "models" if len(running.models) == 1 else f"models/{model_name}"
+        models = self.reader.read(model_name, running.container(model_name), instance_type, folder)
+        if models is None:
+            return None
+        construct_id = self.code.new_id("Models")
+        options: Options = {"source": self._source(models)}
+        if models.acknowledged:
+            options["check"] = call("RepositoryCheck.on", acknowledge=literal(models.acknowledged))
+        return self.code.add("models", call("TritonModelRepository", "self", construct_id, **options)), models
+
+    def _source(self, models: AdoptedModels) -> Call:
+        if models.kind == "package":
+            return call("ModelSource.from_model_package", literal(models.place))
+        if models.is_local:
+            function = "from_directory" if models.kind == "directory" else "from_archive"
+            return call(f"ModelSource.{function}", f"PROJECT / {quoted(models.place)}")
+        bucket = self.code.bucket(models.bucket, "model", models.key_arn)
+        return call(f"ModelSource.{_IN_BUCKET[models.kind]}", bucket, literal(models.place))

@@ -9,11 +9,18 @@ from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.versions import is_at_least
-from constructs_triton_tools.operations.adopting.members import Answer, Options, options_of
 from constructs_triton_tools.operations.adopting.models import AdoptedModels
-from constructs_triton_tools.operations.adopting.python_text import Items, call, literal, quoted
-from constructs_triton_tools.operations.adopting.stack.repositories import Repositories
-from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
+from constructs_triton_tools.operations.adopting.python_text import (
+    Answer,
+    Items,
+    Options,
+    call,
+    literal,
+    options_of,
+    quoted,
+)
+from constructs_triton_tools.operations.adopting.stack.endpoint_options import place_of
+from constructs_triton_tools.operations.adopting.stack.stack_code import Repositories, StackCode
 from triton_model_check.facts import images
 from triton_model_check.facts.environment import variables
 from triton_model_check.facts.inference_ami import default_inference_ami
@@ -77,11 +84,11 @@ def machine_options(code: StackCode, variant: Answer, models: AdoptedModels) -> 
         found["capacity_reservation"] = call("CapacityReservationConfig", **reservation)
     dump = variant.get("CoreDumpConfig")
     if dump:
-        bucket, _, prefix = dump["DestinationS3Uri"].removeprefix("s3://").partition("/")
+        bucket, prefix = place_of(dump["DestinationS3Uri"])
         found["core_dump"] = call(
             "CoreDump",
             bucket=code.bucket(bucket, "dump"),
-            prefix=literal(prefix.rstrip("/")),
+            prefix=literal(prefix),
             **code.key(dump.get("KmsKeyId"), "dump"),
         )
     return found
