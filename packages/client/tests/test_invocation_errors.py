@@ -79,14 +79,8 @@ NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a b
 @pytest.mark.parametrize(
     ("said", "end"),
     [
-        (
-            "unexpected inference input 'k' for model 'm'",
-            "; use the names in the model's config",
-        ),
-        (
-            "Unable to parse 'inputs': attempt to access",
-            "; the endpoint runs with inference_type",
-        ),
+        ("unexpected inference input 'k' for model 'm'", "; use the names in the model's config"),
+        ("Unable to parse 'inputs': attempt to access", "; the endpoint runs with inference_type"),
         (
             f"{SHAPE} got [1,5]",
             '; input "X": shape must fit [-1, 4], got [1, 5]; reshape it so that axis 1 has',
@@ -123,10 +117,7 @@ def test_asynchronous_request_that_the_role_may_not_read_names_the_location() ->
 @pytest.mark.parametrize(
     ("said", "fix"),
     [
-        (
-            "HTTP end point doesn't support models with decoupled transaction policy",
-            "set inference_type to",
-        ),
+        ("HTTP end point doesn't support models with decoupled transaction policy", "set inference_type to"),
         (
             "parameter 'inputs' has invalid type. It should be either",
             "add --stream to the command, send text",

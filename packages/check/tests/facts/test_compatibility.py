@@ -12,11 +12,7 @@ from triton_model_check.facts.compatibility import RULES, VariantFacts, check_co
 EXAMPLES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("instance-type-unknown", {"instance_type": "ml.g55.xlarge"}, {"instance_type": "ml.g5.xlarge"}),
     ("instance-type-arm", {"instance_type": "ml.c7g.xlarge"}, {"instance_type": "ml.c7i.xlarge"}),
-    (
-        "instance-type-accelerator",
-        {"instance_type": "ml.inf2.xlarge"},
-        {"instance_type": "ml.g5.xlarge"},
-    ),
+    ("instance-type-accelerator", {"instance_type": "ml.inf2.xlarge"}, {"instance_type": "ml.g5.xlarge"}),
     (
         "gpu-older-than-image",
         {"instance_type": "ml.p3.2xlarge", "image_version": "26.05"},

@@ -245,10 +245,7 @@ def _calls_function(imports: Mapping[str, int], function_imports: Mapping[str, i
             _graph(helper.make_node("If", ["X"], ["Y"], then_branch=_BRANCH)),
             'the operator If reads "Z", which is not produced by any operator',
         ),
-        (
-            _graph(node("Add", ["X", "Z"], ["Y"]), node("Relu", ["Y"], ["Z"])),
-            "the graph is not acyclic",
-        ),
+        (_graph(node("Add", ["X", "Z"], ["Y"]), node("Relu", ["Y"], ["Z"])), "the graph is not acyclic"),
         (
             model("", [node("Relu", ["X"], ["Y"])], [tensor("X")] * 2, [tensor("Y")]),
             'Duplicate definition of "X"',

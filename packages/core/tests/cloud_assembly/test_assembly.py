@@ -23,7 +23,7 @@ BODY = {
     "Resources": {
         "Always": {**TOPIC, "Properties": {"TopicName": {"Ref": "Bare"}, "Tags": {"Ref": "AWS::NoValue"}}},
         "Never": {**TOPIC, "Condition": "Never"},
-        "Asked": {**TOPIC, "Condition": "Asked"},
+        "Asked": {**TOPIC, "Condition": "Asked"}
     },
 }  # fmt: skip
 

@@ -18,10 +18,7 @@ BODY = {
     },
     "Resources": {
         "Bucket": {"Type": "AWS::S3::Bucket"},
-        "Named": {
-            "Type": "AWS::S3::Bucket",
-            "Properties": {"BucketName": {"Fn::Sub": "b-${AWS::Region}"}},
-        },
+        "Named": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": {"Fn::Sub": "b-${AWS::Region}"}}},
         "Unknown": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": {"Ref": "Bare"}}},
         "Config": {"Type": "AWS::SageMaker::EndpointConfig"},
     },

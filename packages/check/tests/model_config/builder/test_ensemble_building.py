@@ -211,10 +211,7 @@ def test_model_known_by_name_alone_is_mapped_by_hand(size: int | None) -> None:
         (lambda e: e.step(DECODE, inputs={"image": 1}), "step inputs: must map a tensor of the model"),
         (lambda e: e.step(DECODE, inputs=["image"]), "step inputs: must be a mapping, got ['image']"),
         (lambda e: e.output(3), "must be a name, or a ModelOutput with a name"),
-        (
-            lambda e: e.input(ModelInput(name="x"), dims=[1]),
-            "set data_type and dims in the ModelInput",
-        ),
+        (lambda e: e.input(ModelInput(name="x"), dims=[1]), "set data_type and dims in the ModelInput"),
         (lambda _: Ensemble("e", max_batch_size=True), "max_batch_size must be a whole number, got True"),
         (
             lambda _: Ensemble("e", max_inflight_requests=1.5),  # type: ignore[arg-type]
