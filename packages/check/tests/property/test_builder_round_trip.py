@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import fields
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -99,17 +98,6 @@ def _all_messages() -> list[Any]:
             found[descriptor.full_name] = descriptor
             waiting += [field.message_type for field in descriptor.fields if field.message_type]
     return [found[name] for name in sorted(found) if not found[name].GetOptions().map_entry]
-
-
-@pytest.mark.parametrize("descriptor", _all_messages(), ids=lambda descriptor: descriptor.full_name)
-def test_every_message_has_a_class(descriptor: Any) -> None:
-    """Every message of the schema has a class with its fields; ``ModelParameter`` is a string."""
-    if descriptor.name == "ModelParameter":
-        assert [field.name for field in descriptor.fields] == ["string_value"]
-        return
-    cls = TypedMessage._CLASSES[descriptor.full_name]
-    typed = {field.name.rstrip("_") for field in fields(cls)}
-    assert typed - {"extra"} == {field.name for field in descriptor.fields}
 
 
 @pytest.mark.parametrize(
