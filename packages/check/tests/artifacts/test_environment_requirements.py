@@ -107,13 +107,17 @@ def test_targets_of_images_and_of_this_machine() -> None:
     ],
 )
 def test_files_that_are_no_lock_files(content: str, tmp_path: Path) -> None:
-    """A file of another program or version is not used, nor a folder in its place."""
+    """A file of another program or version is not used."""
     path = write(lock_path(tmp_path / "requirements.txt", image_target()), content.format(lock=LOCK))
     with pytest.raises(
         InvalidValueError, match=r"requirements\.py3\.12\.lock: is not a lock file.*delete it"
     ):
         read_lock_file(path)
-    path.unlink()
+
+
+def test_lock_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """A folder in its place is reported."""
+    path = lock_path(tmp_path / "requirements.txt", image_target())
     path.mkdir()
     with pytest.raises(InvalidValueError, match=r"cannot be read .*; change its permissions"):
         read_lock_file(path)

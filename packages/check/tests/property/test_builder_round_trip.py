@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from triton_model_check.model_config import ModelConfig
 from triton_model_check.model_config.builder.typed_message import TypedMessage
 from triton_model_check.model_config.schema import new_model_config
-from triton_model_check.model_config.text import parse_model_config
+from triton_model_check.model_config.text import format_model_config, parse_model_config
 
 MESSAGE = new_model_config().DESCRIPTOR
 
@@ -85,8 +85,11 @@ def test_message_survives_builder_and_text(message: Any) -> None:
     """Reading a message into the builder, writing it as text and reading that again changes nothing."""
     typed = ModelConfig.from_message(message)
     assert typed.to_message() == message
-    assert parse_model_config(typed.to_text()) == message
-    assert ModelConfig.from_text(typed.to_text()) == typed
+    text = typed.to_text()
+    again = parse_model_config(text)
+    assert again.SerializeToString(deterministic=True) == message.SerializeToString(deterministic=True)
+    assert format_model_config(again) == text
+    assert ModelConfig.from_text(text) == typed
 
 
 def _all_messages() -> list[Any]:

@@ -32,6 +32,10 @@ def test_control_characters_are_shown(printed: Any, capsys: pytest.CaptureFixtur
     output = "".join(capsys.readouterr())
     assert SHOWN.replace("\\n", "") in output
     assert output.removesuffix("\n").replace("\n", "").isprintable()
+
+
+def test_line_stays_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line break inside a string does not begin a line of the output."""
     print_lines(HOSTILE, "next")
     assert capsys.readouterr().out == f"{SHOWN}\nnext\n"
 
