@@ -68,6 +68,7 @@ def test_unknown_endpoint_names_the_command_that_lists_endpoints() -> None:
 
 
 SHAPE = "unexpected shape for input 'X' for model 'm'. Expected [-1,4],"
+WRONG_TYPE = "inference input 'x' data-type is 'FP64', but model 'm' expects 'FP32'"
 NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension"
 
 
@@ -81,7 +82,7 @@ NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a b
         (f"{SHAPE} got [5]. {NOTE}", "; reshape it to 2 dimensions; max_batch_size can stay as it is"),
         (f"in ensemble 'e', {SHAPE} got [5]", "got [5]"),
         ("expected 2 inputs but got 1 inputs. Got input(s) ['x'], but missing required input(s) ['y'].", "."),
-        ("inference input 'x' data-type is 'FP64', but model 'm' expects 'FP32'", "; convert the array"),
+        (WRONG_TYPE, "; convert the array with astype"),
         ("inference request batch-size must be <= 32 for 'm'", "; send fewer rows in a request, or raise"),
         ("Endpoint m is asynchronous; call invoke_endpoint_async", "; with this client, call infer_async"),
         (

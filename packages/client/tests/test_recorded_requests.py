@@ -57,6 +57,7 @@ def _request(*inputs: Any, outputs: Any = ()) -> dict[str, Any]:
     return {"requests": [{"name": "a", "inputs": inputs, "outputs": outputs}]}
 
 
+NO_TOLERANCE = "a tolerance must be a number of at least 0"
 BASE64 = {"name": "x", "datatype": "BYTES", "shape": [2], "base64": ["AAAA"]}
 
 
@@ -69,7 +70,7 @@ BASE64 = {"name": "x", "datatype": "BYTES", "shape": [2], "base64": ["AAAA"]}
         (_request(_tensor(datatype="FP33")), "no datatype 'FP33'"),
         (_request({"name": "x", "datatype": "FP32", "file": "no.npy"}), "no.npy cannot be read"),
         (_request(BASE64), "a base64 string for each element"),
-        (_request(outputs=[{"name": "y", "absolute_tolerance": -1}]), "a number of at least 0"),
+        (_request(outputs=[{"name": "y", "absolute_tolerance": -1}]), NO_TOLERANCE),
     ],
 )
 def test_a_wrong_file_is_an_error(tmp_path: Path, change: dict[str, Any], message: str) -> None:

@@ -141,6 +141,8 @@ TWICE = binary({"outputs": tensor(size=0, shape=[0])["outputs"] * 2})
 CORRUPT = "; the body is corrupt or incomplete, so send the request again"
 NO_DATA = binary({"outputs": [{"name": "Y", "datatype": "BOOL", "shape": [1]}]})
 
+CUT, BEYOND = b"\2\0\0\0aa\2\0", b"\1\0\0\0a\xff\xff\xff\xffb"
+
 MALFORMED = {
     "empty": ((b"", JSON_CONTENT_TYPE), "at byte 0: is not JSON"),
     "not an object": ((b"[1]", JSON_CONTENT_TYPE), "must be a JSON object, got list"),
@@ -199,10 +201,10 @@ MALFORMED = {
     "beyond FP64": (in_json([10**400], "FP64"), "must fit FP64"),
     "BF16 in JSON": (in_json([1], "BF16"), 'output "Y": BF16 must be in binary'),
     "lone surrogate": (in_json(["\ud800"], "BYTES"), "must be valid Unicode"),
-    "cut within a length": (strings(2, b"\2\0\0\0aa\2\0"), "at byte 108: .* 1 of 2 has no .*, got 2 b"),
-    "length beyond the end": (strings(2, b"\1\0\0\0a\xff\xff\xff\xffb"), "1 has a length of 4294967295"),
+    "cut within a length": (strings(2, CUT), "byte 108: element 1 of 2 has no complete length, got 2 bytes"),
+    "length beyond the end": (strings(2, BEYOND), "element 1 has a length of 4294967295 bytes, got 1 bytes"),
     "last one short": (strings(2, b"\1\0\0\0a\3\0\0\0bb"), "element 1 has a length of 3 bytes, got 2 bytes"),
-    "bytes left over": (strings(2, b"\1\0\0\0a\1\0\0\0bXX"), "left over after 2 elements, got 2 bytes"),
+    "bytes left over": (strings(2, b"\1\0\0\0a\1\0\0\0bXX"), "bytes are left over after 2 elements, got 2"),
     "too many elements": (strings(2, b"\0\0\0\0"), "byte 102: 2 elements need at least 8 bytes, got 4"),
     "second length cut": (strings(2, b"\1\0\0\0a\1\0\0"), "107: element 1 of 2 has no complete length"),
     "first length beyond the end": (strings(1, b"\x09\0\0\0a"), "106: element 0 has a length of 9 bytes"),
