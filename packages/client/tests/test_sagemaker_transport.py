@@ -15,7 +15,7 @@ import pytest
 from botocore.response import StreamingBody
 from botocore.stub import Stubber
 from hostile_answers import frame
-from loopback_server import Answer, Server, binary_answer, run_server
+from loopback_server import SESSION, Answer, Server, binary_answer, run_server
 
 from constructs_triton_client import Invocation, SageMakerTransport, TritonClient, default_config
 from constructs_triton_client.wire import decode_request
@@ -56,8 +56,7 @@ def model_failure(status: int, message: str) -> Answer:
 
 
 def for_sagemaker(url: str, **options: Any) -> TritonClient:
-    session = boto3.Session("akid", "secret", region_name="eu-central-1")
-    return TritonClient.for_endpoint("demo", session=session, endpoint_url=url, **options)
+    return TritonClient.for_endpoint("demo", session=SESSION, endpoint_url=url, **options)
 
 
 def test_request_has_the_body_and_options(server: Server) -> None:
@@ -92,8 +91,7 @@ def test_loopback_needs_neither_region_nor_credentials(
 
 def test_requests_beyond_loopback_are_signed() -> None:
     """With an address of another machine the client signs requests and keeps the given Region."""
-    session = boto3.Session("akid", "secret", region_name="eu-central-1")
-    transport = SageMakerTransport("demo", session=session, endpoint_url="http://10.0.0.1:8080")
+    transport = SageMakerTransport("demo", session=SESSION, endpoint_url="http://10.0.0.1:8080")
     client = transport.client("sagemaker-runtime")
     assert (client.meta.endpoint_url, client.meta.region_name) == ("http://10.0.0.1:8080", "eu-central-1")
     assert client.meta.config.signature_version == "v4"
@@ -132,22 +130,19 @@ def test_s3_has_its_own_address_beyond_loopback(
     """A local run serves S3 too, unless the environment has the address of another S3."""
     if s3_address is not None:
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3_address)
-    session = boto3.Session("akid", "secret", region_name="eu-central-1")
-    transport = SageMakerTransport(
-        "demo", session=session, endpoint_url=endpoint_url, region_name="eu-north-1"
-    )
+    options: dict[str, Any] = {"endpoint_url": endpoint_url, "region_name": "eu-north-1"}
+    transport = SageMakerTransport("demo", session=SESSION, **options)
     s3 = transport.client("s3")
     assert (s3.meta.endpoint_url, s3.meta.region_name) == (expected, "eu-north-1")
 
 
 def test_config_replaces_the_default() -> None:
     """A given botocore configuration is used instead of the default one."""
-    session = boto3.Session("akid", "secret", region_name="eu-central-1")
     given: Any = default_config(read_timeout_seconds=1, max_attempts=2)
-    client = SageMakerTransport("demo", session=session, config=given).client("sagemaker-runtime")
+    client = SageMakerTransport("demo", session=SESSION, config=given).client("sagemaker-runtime")
     assert client.meta.config.read_timeout == 1
     assert client.meta.config.retries["total_max_attempts"] == 2
-    assert SageMakerTransport("demo", session=session).client("s3").meta.config.read_timeout == 70
+    assert SageMakerTransport("demo", session=SESSION).client("s3").meta.config.read_timeout == 70
 
 
 def test_missing_region_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,8 +256,7 @@ def test_missing_boto3_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_metadata_without_a_request_id() -> None:
     """A response without metadata has no request id and no retries."""
-    session = boto3.Session("akid", "secret", region_name="eu-central-1")
-    transport = SageMakerTransport("demo", session=session)
+    transport = SageMakerTransport("demo", session=SESSION)
     with Stubber(transport.client("sagemaker-runtime")) as stubber:
         body = StreamingBody(io.BytesIO(b"reply"), 5)
         stubber.add_response("invoke_endpoint", {"Body": body, "InvokedProductionVariant": "A"})
