@@ -140,10 +140,7 @@ BODIES: dict[str, tuple[bytes, str]] = {
     "an error with half a surrogate": (rb'{"error":"\ud800"}', "application/json"),
     "too many elements": (output(shape=[2**62, 2**62]), "application/json"),
     "thousands of dimensions": (output(shape=[2**63 - 1] * 45_000), "application/json"),
-    "an output twice": (
-        json.dumps({"outputs": [OUTPUT, OUTPUT]}).encode(),
-        "application/json",
-    ),
+    "an output twice": (json.dumps({"outputs": [OUTPUT, OUTPUT]}).encode(), "application/json"),
     "a binary size beyond the body": binary(10**18, b"abcd"),
     "a negative binary size": binary(-4, b"abcd"),
     "a binary size with a fraction": binary(4.5, b"abcd"),

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import boto3
 import numpy as np
 
+from constructs_triton_client import SageMakerTransport, default_config
 from constructs_triton_client.wire import encode_response
 
 
@@ -84,6 +86,15 @@ def binary_answer() -> Answer:
     """Return a binary response with one output."""
     response = encode_response({"Y": np.array([1.5], dtype="f4")}, model_name="m", model_version="3")
     return Answer(200, response.body, {"Content-Type": response.content_type, "x-amzn-RequestId": "r-1"})
+
+
+SESSION = boto3.Session("akid", "secret", region_name="eu-central-1")
+
+
+def sagemaker_transport(url: str, **options: Any) -> SageMakerTransport:
+    """Return a transport to a server that may be broken: it waits 10 s, and sends a request once."""
+    config = default_config(read_timeout_seconds=10, max_attempts=1)
+    return SageMakerTransport("demo", session=SESSION, endpoint_url=url, config=config, **options)
 
 
 @dataclass

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from hostile_answers import CHUNKED, EVENT, OK, answer, event_stream, frame
-from loopback_server import RawServer, run_raw_server
+from loopback_server import RawServer, run_raw_server, sagemaker_transport
 
-from constructs_triton_client import HttpTransport, Invocation, TritonClient, default_config
+from constructs_triton_client import HttpTransport, Invocation, TritonClient
 from constructs_triton_client.transports import bounded_connections
 from constructs_triton_client.transports.bounded_connections import (
     MAXIMUM_ERROR_BYTES,
@@ -41,7 +40,7 @@ def server() -> Iterator[RawServer]:
 @pytest.fixture(scope="module")
 def sagemaker(server: RawServer) -> SageMakerTransport:
     """A transport with the default bounds."""
-    return SageMakerTransport("demo", session=_session(), endpoint_url=server.url, config=_config())
+    return sagemaker_transport(server.url)
 
 
 @pytest.fixture(autouse=True)
@@ -51,18 +50,10 @@ def closed_connections(server: RawServer) -> Iterator[None]:
     server.wait()
 
 
-def _session() -> boto3.Session:
-    return boto3.Session("akid", "secret", region_name="eu-central-1")
-
-
-def _config() -> Any:
-    return default_config(read_timeout_seconds=10, max_attempts=1)
-
-
 def transport(kind: str, url: str, **options: Any) -> HttpTransport | SageMakerTransport:
     if kind == "HTTP":
         return HttpTransport(url, read_timeout_seconds=10, **options)
-    return SageMakerTransport("demo", session=_session(), endpoint_url=url, config=_config(), **options)
+    return sagemaker_transport(url, **options)
 
 
 @pytest.mark.parametrize("kind", TRANSPORTS)

@@ -35,10 +35,7 @@ def test_an_output_has_one_type_whatever_its_size() -> None:
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        (
-            lambda event: event.text(),
-            'output "text_output": is not in the event; use one of .*deep',
-        ),
+        (lambda event: event.text(), 'output "text_output": is not in the event; use one of .*deep'),
         (lambda event: event.text("n"), r'output "n": must be strings, got \[1, 10{30}\]; read it'),
         (
             lambda event: event.array("n", "i8"),

@@ -15,15 +15,8 @@ from constructs_triton_core.errors import InvocationError, RequestEncodingError,
 
 def test_fields_become_flat_json() -> None:
     """Arrays become lists, NumPy scalars numbers, and bytes strings."""
-    fields = {
-        "a": np.array([1, 2]),
-        "b": np.float32(0.5),
-        "c": "grün".encode(),
-        "d": "x",
-        "e": [1],
-        "f": True,
-    }
-    request = encode_generation(fields)
+    arrays = {"a": np.array([1, 2]), "b": np.float32(0.5), "c": "grün".encode()}
+    request = encode_generation({**arrays, "d": "x", "e": [1], "f": True})
     assert request.header_size is None
     assert request.body.isascii()
     assert json.loads(request.body) == {"a": [1, 2], "b": 0.5, "c": "grün", "d": "x", "e": [1], "f": True}
@@ -47,28 +40,25 @@ def test_field_without_json_form_is_rejected(value: Any, message: str) -> None:
     assert len(str(caught.value)) < 200
 
 
+MODEL_ERROR = b'data: {"a":1}\n\ndata: {"error":"no tokens"}\n\n'
+ONE_RESPONSE = b'{"error":"generate expects model to produce exactly 1 response, use generate stream"}'
+NO_TENSORS = b'{"error":"Unable to parse \'inputs\': attempt to access non-existing object member"}'
+
+
 @pytest.mark.parametrize(
     ("stream", "error", "message"),
     [
+        (MODEL_ERROR, InvocationError, "event 1: the model failed, got no"),
+        (ONE_RESPONSE, InvocationError, "event 0: .*; set inference_type to generate_stream on the endpoint"),
         (
-            b'data: {"a":1}\n\ndata: {"error":"no tokens"}\n\n',
+            NO_TENSORS,
             InvocationError,
-            "event 1: the model failed, got no",
+            "event 0: .*; the endpoint runs with inference_type infer, so send tensors",
         ),
         (
             b"data: [1]\n\n",
             ResponseDecodingError,
-            r"event 0: must be a JSON object, got '\[1\]'; set inference_type",
-        ),
-        (
-            b'{"error":"generate expects model to produce exactly 1 response, use generate stream"}',
-            InvocationError,
-            "event 0: the model failed, .*; set inference_type to generate_stream on the endpoint",
-        ),
-        (
-            b'{"error":"Unable to parse \'inputs\': attempt to access non-existing object member"}',
-            InvocationError,
-            "event 0: the model failed, .*; the endpoint runs with inference_type infer, so send tensors",
+            r"event 0: must .* object, got '\[1\]'; set inference_type",
         ),
         (b"<html>\n", ResponseDecodingError, r"a line must begin with data:, got b'<html>'; check that the"),
         (b"data: {\n\n", ResponseDecodingError, "event 0: must be a JSON object"),

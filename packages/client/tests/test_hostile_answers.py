@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
-import boto3
 import numpy as np
 import pytest
 from hostile_answers import (
@@ -20,11 +18,10 @@ from hostile_answers import (
     event_stream,
     frame,
 )
-from loopback_server import RawServer, run_raw_server
+from loopback_server import RawServer, run_raw_server, sagemaker_transport
 
-from constructs_triton_client import HttpTransport, PendingInference, TritonClient, default_config
+from constructs_triton_client import HttpTransport, PendingInference, TritonClient
 from constructs_triton_client.transports import bounded_connections
-from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 from constructs_triton_core.errors import ConstructsTritonError, InvocationError
 
 INPUTS = {"X": np.arange(3, dtype="f4")}
@@ -50,17 +47,11 @@ def server() -> Iterator[RawServer]:
         yield server
 
 
-def sagemaker(url: str, **options: Any) -> SageMakerTransport:
-    session = boto3.Session("akid", "secret", region_name="eu-central-1")
-    config = default_config(read_timeout_seconds=10, max_attempts=1)
-    return SageMakerTransport("demo", session=session, endpoint_url=url, config=config, **options)
-
-
 def all_calls(url: str, maximum: int) -> Calls:
     """Return every method that reads an answer, over every transport; S3 is the same server."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_S3", url)
-        remote = sagemaker(url, maximum_response_bytes=maximum)
+        remote = sagemaker_transport(url, maximum_response_bytes=maximum)
         remote.client("s3")
     plain = HttpTransport(url, read_timeout_seconds=10, maximum_response_bytes=maximum)
     http, boto = TritonClient(plain), TritonClient(remote)
@@ -91,7 +82,7 @@ def short_calls(server: RawServer) -> Calls:
 @pytest.fixture(scope="module")
 def streaming(server: RawServer) -> TritonClient:
     """A client over SageMaker."""
-    return TritonClient(sagemaker(server.url))
+    return TritonClient(sagemaker_transport(server.url))
 
 
 @pytest.fixture

@@ -89,6 +89,7 @@ def test_url_without_scheme_is_rejected(url: str) -> None:
     assert HttpTransport("https://host").url == "https://host"
 
 
+@pytest.mark.parametrize("is_stream", [False, True])
 @pytest.mark.parametrize(
     ("status", "error", "what"),
     [
@@ -100,12 +101,13 @@ def test_url_without_scheme_is_rejected(url: str) -> None:
     ],
 )
 def test_failure_has_status_and_message(
-    server: Server, status: int, error: type[InvocationError], what: str
+    server: Server, status: int, error: type[InvocationError], what: str, is_stream: bool
 ) -> None:
     """Any status but 200 is an error with the status and the message of the container."""
     server.answers = [Answer(status, b'{"error":"no space left"}', {"Location": "/elsewhere"})]
+    transport = HttpTransport(server.url)
     with pytest.raises(InvocationError) as caught:
-        TritonClient(HttpTransport(server.url)).infer(INPUTS)
+        list(transport.stream(REQUEST)) if is_stream else transport.invoke(REQUEST)
     assert type(caught.value) is error
     assert (caught.value.status, caught.value.model_message) == (status, "no space left")
     assert f"endpoint {server.url}: {what}, got status {status}: no space left; " in str(caught.value)
@@ -119,43 +121,12 @@ def test_streams_yield_events(server: Server) -> None:
     assert list(events) == [{"a": 1}, {"a": 2}]
 
 
-def test_chunks_are_yielded_as_they_arrive(server: Server) -> None:
-    """A chunked response is not collected before its first part is returned."""
-    body = b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
-    server.answers = [Answer(200, body, {"Transfer-Encoding": "chunked"})]
-    assert list(HttpTransport(server.url).stream(REQUEST)) == [b"abc", b"de"]
-
-
-def test_stream_that_fails_is_an_error(server: Server) -> None:
-    """An error status before the first event raises an error, and no event is returned."""
-    server.answers = [Answer(500, b'{"error":"no model"}')]
-    with pytest.raises(InvocationError, match="no model"):
-        list(HttpTransport(server.url).stream(REQUEST))
-
-
 def test_announced_length_is_checked_before_reading(server: Server) -> None:
     """A Content-Length of 10 GB raises an error before the body is read."""
     headers = {"Content-Type": "application/json", "Connection": "close"}
     server.answers = [Answer(200, b"x", headers, 10 * 10**9)]
     with pytest.raises(InvocationError, match=f"at most {1024**3} bytes, got 10000000000; raise maximum_re"):
         TritonClient(HttpTransport(server.url)).infer(INPUTS)
-
-
-@pytest.mark.parametrize("chunked", [True, False])
-def test_response_may_have_the_maximum_and_no_more(server: Server, chunked: bool) -> None:
-    """A response of the maximum length is read, and one more byte is an error, announced or not."""
-
-    def answer(size: int) -> Answer:
-        if not chunked:
-            return Answer(200, b"x" * size)
-        return Answer(200, b"1\r\nx\r\n" * size + b"0\r\n\r\n", {"Transfer-Encoding": "chunked"})
-
-    transport = HttpTransport(server.url, maximum_response_bytes=4)
-    server.answers = [answer(4)]
-    assert transport.invoke(REQUEST).body == b"xxxx"
-    server.answers = [answer(5)]
-    with pytest.raises(InvocationError, match="at most 4 bytes, got 5"):
-        transport.invoke(REQUEST)
 
 
 def test_response_that_is_too_long_is_closed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,15 +181,6 @@ def test_closed_port_is_an_invocation_error() -> None:
     with pytest.raises(InvocationError, match=r"the request failed.*that a server listens there") as caught:
         TritonClient(HttpTransport("http://127.0.0.1:9")).infer(INPUTS)
     assert "refused" in (caught.value.model_message or "")
-
-
-def test_incomplete_response_is_an_invocation_error(server: Server) -> None:
-    """A body shorter than its Content-Length is not decoded."""
-    answer = binary_answer()
-    answer.headers["Connection"], answer.length = "close", len(answer.body) + 5
-    server.answers = [answer]
-    with pytest.raises(InvocationError, match="the request failed"):
-        TritonClient(HttpTransport(server.url)).infer(INPUTS)
 
 
 def test_missing_urllib3_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

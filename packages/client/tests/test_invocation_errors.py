@@ -51,54 +51,38 @@ def test_class_and_hint(code: str, status: int | None, error: type[InvocationErr
     assert (built.status, built.request_id, built.model_message) == (status, "r", None)
 
 
+def _rejected(said: str, code: str = "ValidationError") -> str:
+    return str(build_invocation_error("demo", "it failed", code=code, status=400, model_message=said))
+
+
 def test_unknown_endpoint_names_the_command_that_lists_endpoints() -> None:
     """SageMaker's message for an unknown endpoint gets its own hint, that of an unknown variant does not."""
     said = "Endpoint demo of account 123456789012 not found."
-    error = build_invocation_error(
-        "demo", "it failed", code="ValidationError", status=400, model_message=said
+    hint = "check the name and the Region; `aws sagemaker list-endpoints` lists endpoints"
+    assert _rejected(said).endswith(f"not found.; {hint}")
+    local = _rejected(f"{said} Endpoints of this local run: digits")
+    assert local.endswith("run: digits; use the name of an endpoint of this local run")
+    assert _rejected("Variant A not found for endpoint demo").endswith(
+        ": Variant A not found for endpoint demo"
     )
-    assert str(error).endswith(
-        "not found.; check the name and the Region; `aws sagemaker list-endpoints` lists endpoints"
-    )
-    error = build_invocation_error(
-        "demo", "it failed", code="ValidationError", status=400,
-        model_message=f"{said} Endpoints of this local run: digits",
-    )  # fmt: skip
-    assert str(error).endswith("run: digits; use the name of an endpoint of this local run")
-    said = "Variant A not found for endpoint demo"
-    error = build_invocation_error(
-        "demo", "it failed", code="ValidationError", status=400, model_message=said
-    )
-    assert str(error).endswith(f": {said}")
 
 
 SHAPE = "unexpected shape for input 'X' for model 'm'. Expected [-1,4],"
+WRONG_TYPE = "inference input 'x' data-type is 'FP64', but model 'm' expects 'FP32'"
 NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension"
 
 
 @pytest.mark.parametrize(
     ("said", "end"),
     [
-        (
-            "unexpected inference input 'k' for model 'm'",
-            "; use the names in the model's config",
-        ),
-        (
-            "Unable to parse 'inputs': attempt to access",
-            "; the endpoint runs with inference_type",
-        ),
-        (
-            f"{SHAPE} got [1,5]",
-            '; input "X": shape must fit [-1, 4], got [1, 5]; reshape it so that axis 1 has',
-        ),
+        ("unexpected inference input 'k' for model 'm'", "; use the names in the model's config"),
+        ("Unable to parse 'inputs': attempt to access", "; the endpoint runs with inference_type"),
+        (f"{SHAPE} got [1,5]", '; input "X": shape must fit [-1, 4], got [1, 5]; reshape it so that axis 1'),
         (f"{SHAPE} got [4]. {NOTE}", "add the batch axis with array[None]; max_batch_size can stay as it is"),
         (f"{SHAPE} got [5]. {NOTE}", "; reshape it to 2 dimensions; max_batch_size can stay as it is"),
         (f"in ensemble 'e', {SHAPE} got [5]", "got [5]"),
         ("expected 2 inputs but got 1 inputs. Got input(s) ['x'], but missing required input(s) ['y'].", "."),
-        (
-            "inference input 'x' data-type is 'FP64', but model 'm' expects 'FP32'",
-            "; convert the array with astype",
-        ),
+        (WRONG_TYPE, "; convert the array with astype"),
         ("inference request batch-size must be <= 32 for 'm'", "; send fewer rows in a request, or raise"),
         ("Endpoint m is asynchronous; call invoke_endpoint_async", "; with this client, call infer_async"),
         (
@@ -109,24 +93,22 @@ NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a b
 )
 def test_a_message_of_the_model_has_a_hint_only_if_the_fix_is_elsewhere(said: str, end: str) -> None:
     """What Triton's message leaves out is added: names, inference type, and how to change a shape."""
-    text = str(build_invocation_error("demo", "it failed", status=400, model_message=said))
+    text = _rejected(said, "")
     assert text.partition(said)[2].startswith(end) or text.endswith(end)
 
 
 def test_asynchronous_request_that_the_role_may_not_read_names_the_location() -> None:
     """SageMaker reads the request before the container, so the endpoint's log says nothing about it."""
     said = 'AccessDenied: role R is not authorized to perform: s3:GetObject on resource: "arn:aws:s3:::b/k"'
+    hint = "; set input_location to the input_prefix of the endpoint's AsyncInferenceConfig"
     error = build_invocation_error("demo", "it failed", code="AsyncInferenceFailure", model_message=said)
-    assert "; set input_location to the input_prefix of the endpoint's AsyncInferenceConfig" in str(error)
+    assert hint in str(error)
 
 
 @pytest.mark.parametrize(
     ("said", "fix"),
     [
-        (
-            "HTTP end point doesn't support models with decoupled transaction policy",
-            "set inference_type to",
-        ),
+        ("HTTP end point doesn't support models with decoupled transaction policy", "set inference_type to"),
         (
             "parameter 'inputs' has invalid type. It should be either",
             "add --stream to the command, send text",
@@ -136,8 +118,7 @@ def test_asynchronous_request_that_the_role_may_not_read_names_the_location() ->
 )
 def test_a_request_of_the_other_inference_type_is_explained(said: str, fix: str) -> None:
     """Each of Triton's errors names the method and the setting that fit, also for a binary request."""
-    error = build_invocation_error("demo", "it failed", status=400, model_message=said)
-    assert fix in str(error)
+    assert fix in _rejected(said, "")
 
 
 def test_long_messages_are_shortened_in_print_only() -> None:

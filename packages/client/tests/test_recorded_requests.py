@@ -49,52 +49,28 @@ def test_a_file_holds_every_kind_of_tensor(tmp_path: Path) -> None:
     assert request.outputs["large"].absolute_tolerance == 0
 
 
+def _tensor(**changes: Any) -> dict[str, Any]:
+    return {"name": "x", "datatype": "FP32", "shape": [1], "data": [1], **changes}
+
+
+def _request(*inputs: Any, outputs: Any = ()) -> dict[str, Any]:
+    return {"requests": [{"name": "a", "inputs": inputs, "outputs": outputs}]}
+
+
+NO_TOLERANCE = "a tolerance must be a number of at least 0"
+BASE64 = {"name": "x", "datatype": "BYTES", "shape": [2], "base64": ["AAAA"]}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"version": 2}, '"version": 1'),
         ({"requests": []}, "at least one request"),
         ({"requests": [{"name": "a"}]}, "request a: must have name, inputs and outputs"),
-        (
-            {
-                "requests": [
-                    {
-                        "name": "a",
-                        "inputs": [{"name": "x", "datatype": "FP33", "shape": [1], "data": [1]}],
-                        "outputs": [],
-                    }
-                ]
-            },
-            "no datatype 'FP33'",
-        ),
-        (
-            {
-                "requests": [
-                    {
-                        "name": "a",
-                        "inputs": [{"name": "x", "datatype": "FP32", "file": "no.npy"}],
-                        "outputs": [],
-                    }
-                ]
-            },
-            "no.npy cannot be read",
-        ),
-        (
-            {
-                "requests": [
-                    {
-                        "name": "a",
-                        "inputs": [{"name": "x", "datatype": "BYTES", "shape": [2], "base64": ["AAAA"]}],
-                        "outputs": [],
-                    }
-                ]
-            },
-            "a base64 string for each element",
-        ),
-        (
-            {"requests": [{"name": "a", "inputs": [], "outputs": [{"name": "y", "absolute_tolerance": -1}]}]},
-            "a tolerance must be a number of at least 0",
-        ),
+        (_request(_tensor(datatype="FP33")), "no datatype 'FP33'"),
+        (_request({"name": "x", "datatype": "FP32", "file": "no.npy"}), "no.npy cannot be read"),
+        (_request(BASE64), "a base64 string for each element"),
+        (_request(outputs=[{"name": "y", "absolute_tolerance": -1}]), NO_TOLERANCE),
     ],
 )
 def test_a_wrong_file_is_an_error(tmp_path: Path, change: dict[str, Any], message: str) -> None:
@@ -106,37 +82,18 @@ def test_a_wrong_file_is_an_error(tmp_path: Path, change: dict[str, Any], messag
     assert message in str(raised.value)
 
 
-def _tensor(**changes: Any) -> dict[str, Any]:
-    return {"name": "x", "datatype": "FP32", "shape": [1], "data": [1], **changes}
-
-
+WRONG_MEMBERS: tuple[tuple[str, Any], ...] = (
+    *(("data", [10**300]), ("data", {}), ("name", 1), ("name", [])),
+    *(("datatype", []), ("datatype", "x" * 5000)),
+)
 HOSTILE_TENSORS: tuple[Any, ...] = (
-    _tensor(shape=[10**300]),
-    _tensor(shape=[-1]),
-    _tensor(shape=[True]),
-    _tensor(shape=[1.0]),
-    _tensor(shape=[1] * 100),
-    _tensor(shape="1"),
-    _tensor(data=[10**300]),
-    _tensor(data={}),
-    _tensor(name=1),
-    _tensor(name=[]),
-    _tensor(datatype=[]),
-    _tensor(datatype="x" * 5000),
-    _tensor(file=1),
-    _tensor(file="a.npz"),
-    _tensor(file="text.npy"),
-    _tensor(file="complex.npy"),
-    _tensor(file="objects.npy"),
-    _tensor(file="/etc/passwd"),
-    _tensor(file="/dev/zero"),
-    _tensor(file="../" * 20 + "etc/passwd"),
-    _tensor(file="x" * 5000),
-    _tensor(file="a\0b"),
+    *(_tensor(shape=shape) for shape in ([10**300], [-1], [True], [1.0], [1] * 100, "1")),
+    *(_tensor(**{member: value}) for member, value in WRONG_MEMBERS),
+    *(_tensor(file=file) for file in (1, "a.npz", "text.npy", "complex.npy", "objects.npy")),
+    *(_tensor(file=file) for file in ("/etc/passwd", "/dev/zero", "../" * 20 + "etc/passwd")),
+    *(_tensor(file=file) for file in ("x" * 5000, "a\0b")),
     _tensor(file="float.npy", datatype="BYTES"),
-    None,
-    "x",
-    [],
+    *(None, "x", []),
 )
 
 

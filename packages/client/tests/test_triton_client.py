@@ -137,14 +137,8 @@ def test_infer_passes_every_argument() -> None:
     assert header["id"] == "7"
     assert header["inputs"][0]["datatype"] == "BF16"
     assert header["outputs"] == [{"name": "C", "parameters": {"binary_data": False}}]
-    assert header["parameters"] == {
-        "sequence_id": 5,
-        "sequence_start": False,
-        "sequence_end": False,
-        "priority": 2,
-        "timeout": 9,
-        "beam": 4,
-    }
+    sequence = {"sequence_id": 5, "sequence_start": False, "sequence_end": False}
+    assert header["parameters"] == {**sequence, "priority": 2, "timeout": 9, "beam": 4}
     TritonClient(transport).infer(one(1), binary=False)
     assert transport.sent[1].content_type == "application/json"
 
@@ -168,18 +162,10 @@ def test_target_model_is_looked_up_in_the_index() -> None:
     client.infer(one(1))
     client.infer(one(1), TargetModel="b")
     client.infer(one(1), TargetModel="a-0d.tar.gz")
-    assert [call.options["TargetModel"] for call in transport.calls] == [
-        "a-1f.tar.gz",
-        "b-2e.tar.gz",
-        "a-0d.tar.gz",
-    ]
-
-
-def test_without_a_target_model_none_is_sent() -> None:
-    """An index alone adds no option."""
-    transport = InMemoryTransport(double)
-    TritonClient(transport, index=ModelIndex({})).infer(one(1))
-    assert transport.calls[0].options == {}
+    sent = [call.options["TargetModel"] for call in transport.calls]
+    assert sent == ["a-1f.tar.gz", "b-2e.tar.gz", "a-0d.tar.gz"]
+    TritonClient(transport, index=index).infer(one(1))
+    assert transport.calls[3].options == {}
 
 
 @pytest.mark.parametrize("target_model", [5, ""])
@@ -238,9 +224,8 @@ def test_multi_model_endpoints_cannot_stream(options: dict[str, str]) -> None:
 
 def test_asynchronous_inference_needs_sagemaker() -> None:
     """Asynchronous inference is a feature of SageMaker, so another transport is rejected."""
-    with pytest.raises(
-        InvalidValueError, match=r"got InMemoryTransport; create the client with TritonClient"
-    ):
+    message = "got InMemoryTransport; create the client with TritonClient"
+    with pytest.raises(InvalidValueError, match=message):
         TritonClient(InMemoryTransport(double)).infer_async(one(1), input_location="s3://b/in")
 
 

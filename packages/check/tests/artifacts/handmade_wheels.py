@@ -22,12 +22,8 @@ def write_wheel(
     """Write a wheel of a package with one module, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     information = f"{name}-{version}.dist-info"
-    lines = [
-        "Metadata-Version: 2.1",
-        f"Name: {name}",
-        f"Version: {version}",
-        *([metadata] if metadata else []),
-    ]
+    lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
+    lines += [metadata] if metadata else []
     lines += [f"Requires-Dist: {each}" for each in requires]
     content = {
         f"{name}.py": f"VERSION = {version!r}\n",

@@ -47,19 +47,19 @@ def test_password_in_a_variable_is_accepted(tmp_path: Path) -> None:
     assert found.lines == (line, "a")
 
 
-def test_many_files_that_include_each_other(tmp_path: Path) -> None:
-    """A chain of files ends."""
+def test_files_that_are_not_read(tmp_path: Path) -> None:
+    """A chain of files ends, and a binary file is reported."""
+    (tmp_path / "r.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidValueError, match="is not utf-8"):
+        read_requirements(tmp_path / "r.txt")
     for index in range(60):
         write(tmp_path / f"{index}.txt", f"-r {index + 1}.txt\n")
     with pytest.raises(InvalidValueError, match="more than 50 files"):
         read_requirements(tmp_path / "0.txt")
 
 
-def test_a_file_that_is_not_text(tmp_path: Path) -> None:
-    """A binary file is reported."""
-    (tmp_path / "r.txt").write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidValueError, match="is not utf-8"):
-        read_requirements(tmp_path / "r.txt")
+PASSWORD = "--index-url https://me:secret@host/simple\na\n"
+ONE, OF_A_PATH = '[project]\ndependencies = ["A>1"]\n', '[tool.uv.sources]\na = { path = "x" }\n'
 
 
 @pytest.mark.parametrize(
@@ -67,30 +67,15 @@ def test_a_file_that_is_not_text(tmp_path: Path) -> None:
     [
         ("requirements.txt", "# nothing\n--no-index\n", (), "contains no requirement; add a package"),
         ("requirements.txt", "-e .\n", (), "editable packages cannot be packed, got '-e .'; build a wheel"),
-        (
-            "requirements.txt",
-            "--index-url https://me:secret@host/simple\na\n",
-            (),
-            r"contains a password.*https://\*\*\*@host",
-        ),
+        ("requirements.txt", PASSWORD, (), r"contains a password.*https://\*\*\*@host"),
         ("requirements.txt", "-r absent.txt\n", (), r"absent\.txt: cannot be read \(no such file"),
         ("requirements.txt", "a\n", ("x",), r"extras need pyproject.toml or uv.lock.*httpx\[http2\]"),
         ("pyproject.toml", "[project", (), "is not valid TOML"),
         ("pyproject.toml", "[tool.x]\n", (), r"has no table \[project\]"),
         ("pyproject.toml", '[project]\ndependencies = "a"\n', (), "dependencies must be a list of strings"),
         ("pyproject.toml", '[project]\ndynamic = ["dependencies"]\n', (), "run `uv lock`, and pass uv.lock"),
-        (
-            "pyproject.toml",
-            '[project]\ndependencies = ["a"]\n',
-            ("gpu",),
-            'has no extra "gpu"; use one of nothing',
-        ),
-        (
-            "pyproject.toml",
-            '[project]\ndependencies = ["A>1"]\n[tool.uv.sources]\na = { path = "x" }\n',
-            (),
-            'has "a", which only uv resolves',
-        ),
+        ("pyproject.toml", ONE, ("gpu",), 'has no extra "gpu"; use one of nothing'),
+        ("pyproject.toml", f"{ONE}{OF_A_PATH}", (), 'has "a", which only uv resolves'),
     ],
 )
 def test_files_that_are_refused(
@@ -117,12 +102,8 @@ def test_targets_of_images_and_of_this_machine() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        "",
-        "numpy==1\n",
-        "# constructs-triton environment lock 2; x\n# 1\n",
-        "{lock}# []\n",
-        '{lock}# {{"a": 1}}\n',
-        f"{{lock}}# {'[' * 100_000}\n",
+        *("", "numpy==1\n", "# constructs-triton environment lock 2; x\n# 1\n"),
+        *("{lock}# []\n", '{lock}# {{"a": 1}}\n', f"{{lock}}# {'[' * 100_000}\n"),
     ],
 )
 def test_files_that_are_no_lock_files(content: str, tmp_path: Path) -> None:
@@ -134,23 +115,21 @@ def test_files_that_are_no_lock_files(content: str, tmp_path: Path) -> None:
         read_lock_file(path)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("options", ["--config-file=/x"]), ("python", 3), ("extras", "a")]
-)
-def test_a_header_with_other_values_is_refused(name: str, value: object, tmp_path: Path) -> None:
-    """The lock file of another person's archive cannot pass any option to uv."""
-    header = {
-        **dict.fromkeys(("python", "platform", "digest"), "x"),
-        **{key: [] for key in ("requirements", "constraints", "options", "extras")},
-    }
-    assert read_lock(f"{LOCK}# {json.dumps(header)}\n".encode(), "lock").python == "x"
-    with pytest.raises(InvalidValueError, match="is not a lock file"):
-        read_lock(f"{LOCK}# {json.dumps({**header, name: value})}\n".encode(), "lock")
-
-
 def test_lock_file_that_cannot_be_read(tmp_path: Path) -> None:
     """A folder in its place is reported."""
     path = lock_path(tmp_path / "requirements.txt", image_target())
     path.mkdir()
     with pytest.raises(InvalidValueError, match=r"cannot be read .*; change its permissions"):
         read_lock_file(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("options", ["--config-file=/x"]), ("python", 3), ("extras", "a")]
+)
+def test_a_header_with_other_values_is_refused(name: str, value: object, tmp_path: Path) -> None:
+    """The lock file of another person's archive cannot pass any option to uv."""
+    lists: dict[str, object] = {key: [] for key in ("requirements", "constraints", "options", "extras")}
+    header = {**dict.fromkeys(("python", "platform", "digest"), "x"), **lists}
+    assert read_lock(f"{LOCK}# {json.dumps(header)}\n".encode(), "lock").python == "x"
+    with pytest.raises(InvalidValueError, match="is not a lock file"):
+        read_lock(f"{LOCK}# {json.dumps({**header, name: value})}\n".encode(), "lock")

@@ -86,28 +86,29 @@ def make_model() -> Any:
     return module.TritonPythonModel()
 
 
+def publish(port: Port, text: str) -> Any:
+    model = make_model()
+    model.initialize(ARGUMENTS)
+    port.show(text)
+    model.finalize()
+    return model
+
+
 def lines_of(capfd: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capfd.readouterr().out.splitlines()]
 
 
 def test_a_line_is_the_format_that_cloudwatch_reads(port: Port, capfd: pytest.CaptureFixture[str]) -> None:
     """A line declares each metric that it has, and the dimensions are its endpoint, variant and model."""
-    model = make_model()
-    model.initialize(ARGUMENTS)
-    port.show(page(5, 1200, pending=3))
-    model.finalize()
+    publish(port, page(5, 1200, pending=3))
     lines = lines_of(capfd)
     assert {line["Model"] for line in lines} == {"m"}
     for line in lines:
         (rule,) = line["_aws"]["CloudWatchMetrics"]
         assert rule["Namespace"] == "Triton"
         assert rule["Dimensions"] == [["Endpoint", "Variant", "Model"]]
-        assert {each["Name"] for each in rule["Metrics"]} == set(line) - {
-            "_aws",
-            "Endpoint",
-            "Variant",
-            "Model",
-        }
+        metrics = {each["Name"] for each in rule["Metrics"]}
+        assert metrics == set(line) - {"_aws", "Endpoint", "Variant", "Model"}
         assert (line["Endpoint"], line["Variant"]) == ("shop", "Blue")
         assert abs(line["_aws"]["Timestamp"] / 1000 - time.time()) < 120
     assert sum(line["Requests"] for line in lines) == 5
@@ -134,10 +135,7 @@ def test_a_server_without_the_pending_metric_publishes_no_zero(
     port: Port, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Images before 23.09 do not count pending requests, and a zero would be wrong."""
-    model = make_model()
-    model.initialize(ARGUMENTS)
-    port.show(page(1, 2))
-    model.finalize()
+    publish(port, page(1, 2))
     assert all("Pending" not in line for line in lines_of(capfd))
 
 
@@ -158,11 +156,7 @@ def test_initialize_never_raises(
 
 def test_a_broken_page_is_reported_once(port: Port, capfd: pytest.CaptureFixture[str]) -> None:
     """A value that is not a number is printed on stderr, and no metrics are published from the page."""
-    model = make_model()
-    model.initialize(ARGUMENTS)
-    port.show(page(1, 2).replace(" 1\n", " one\n"))
-    model.finalize()
-    model.report()
+    publish(port, page(1, 2).replace(" 1\n", " one\n")).report()
     printed = capfd.readouterr()
     assert printed.out == ""
     assert printed.err.count("cannot publish metrics") == 1

@@ -63,11 +63,7 @@ def test_instance_as_table_and_as_json(capsys: pytest.CaptureFixture[str]) -> No
     """Both forms have the same facts."""
     assert _run("instance", "ml.g5.12xlarge") == 0
     table = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
-    assert (table["gpus"].strip(), table["gpu_model"].strip(), table["is_known"].strip()) == (
-        "4",
-        "A10G",
-        "yes",
-    )
+    assert [table[row].strip() for row in ("gpus", "gpu_model", "is_known")] == ["4", "A10G", "yes"]
     assert _run("instance", "ml.g5.12xlarge", "--json") == 0
     assert json.loads(capsys.readouterr().out)["gpus"] == 4
 

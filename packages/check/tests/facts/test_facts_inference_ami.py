@@ -49,7 +49,7 @@ def test_default_follows_the_cuda_of_the_image(
 
 
 @pytest.mark.parametrize(
-    ("image_version", "instance_type"),
+    ("image", "instance_type"),
     [
         ("26.05", "ml.g7.2xlarge"),
         ("25.04", "ml.g6.xlarge"),
@@ -57,11 +57,9 @@ def test_default_follows_the_cuda_of_the_image(
         (None, "ml.g5.xlarge"),
     ],
 )
-def test_pair_without_a_source_is_not_set_and_gives_a_warning(
-    image_version: str | None, instance_type: str
-) -> None:
+def test_pair_without_a_source_is_not_set_and_gives_a_warning(image: str | None, instance_type: str) -> None:
     """Without a published source, nothing is guessed."""
-    choice = default_inference_ami(image_version, InstanceType.of(instance_type))
+    choice = default_inference_ami(image, InstanceType.of(instance_type))
     assert (choice.ami, choice.certainty) == (None, None)
     assert choice.finding is not None
     assert (choice.finding.code, choice.finding.severity) == ("inference-ami-unsourced", "warning")

@@ -1,4 +1,4 @@
-"""Every rule, by its examples: the smallest repository that trips it, and the same repository fixed."""
+"""Every rule, by its examples: the smallest repository that trips it, the same fixed, its hint followed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 from check_examples import EXAMPLES, Files, code_of, write
 from check_examples.python_backend import PYTHON, packed
 from check_examples.repositories import CLASS, ENVIRONMENT, HEAD, HERE, ONE_STEP, ensemble, one, pipe, step
+from hint_cases import CASES, REASONS, left_after
 
 from triton_model_check.model_config import checks
 from triton_model_check.model_config.checks import RULES
@@ -56,6 +57,19 @@ def test_fixed_example_has_no_findings(key: str, tmp_path: Path) -> None:
     """No rule reports the fixed example."""
     example = EXAMPLES[key]
     assert _check(example.fixed, example.fixed_target or example.target, tmp_path).findings == ()
+
+
+@pytest.mark.parametrize("key", sorted(CASES))
+def test_followed_hint_leads_to_success(key: str, tmp_path: Path) -> None:
+    """After the steps of the hint the check reports neither this finding nor another error."""
+    assert left_after(key, tmp_path) == []
+
+
+def test_every_check_has_a_followed_hint_or_a_reason() -> None:
+    """A check without a case says why its hint cannot be followed on one machine, and no other check does."""
+    followed = {code_of(key) for key in CASES}
+    assert set(RULES) - followed == set(REASONS)
+    assert set(CASES) <= set(EXAMPLES)
 
 
 # --- every fault has an example ---------------------------------------------------------------------------

@@ -34,16 +34,11 @@ CHAIN = (step("a", {"X": "IN"}, {"Y": "t"}), step("b", {"P": "t"}, {"Q": "OUT"})
 
 
 def test_producers_and_readers() -> None:
-    """Each tensor has the steps that write and that read it."""
-    chain = graph(*CHAIN)
-    assert [step.model_name for step in chain.producers["t"]] == ["a"]
-    assert [step.model_name for step in chain.readers["t"]] == ["b"]
-    assert chain.unproduced == chain.unread == chain.unused_inputs == chain.in_cycle == ()
-
-
-def test_order_of_steps_is_free() -> None:
-    """A step may come before a step that it reads from."""
-    assert graph(*reversed(CHAIN)).in_cycle == ()
+    """Each tensor has the steps that write and that read it, which may be in any order."""
+    for chain in (graph(*CHAIN), graph(*reversed(CHAIN))):
+        assert [step.model_name for step in chain.producers["t"]] == ["a"]
+        assert [step.model_name for step in chain.readers["t"]] == ["b"]
+        assert chain.unproduced == chain.unread == chain.unused_inputs == chain.in_cycle == ()
 
 
 def test_faults_are_reported_once() -> None:
@@ -74,19 +69,9 @@ def test_prints_as_text_and_as_mermaid() -> None:
     chain = graph(*CHAIN)
     assert str(chain).splitlines() == ["pipe: IN -> OUT", "  1. a(X=IN) -> Y=t", "  2. b(P=t) -> Q=OUT"]
     assert chain.to_mermaid().splitlines() == [
-        "flowchart LR",
-        '  in0(["IN"])',
-        '  step0["a"]',
-        '  step1["b"]',
-        '  out0(["OUT"])',
-        '  in0 -->|"IN"| step0',
-        '  step1 -->|"OUT"| out0',
-        '  step0 -->|"t"| step1',
+        *("flowchart LR", '  in0(["IN"])', '  step0["a"]', '  step1["b"]', '  out0(["OUT"])'),
+        *('  in0 -->|"IN"| step0', '  step1 -->|"OUT"| out0', '  step0 -->|"t"| step1'),
     ]
-
-
-def test_mermaid_escapes_names() -> None:
-    """Quotes and angle brackets in names cannot break the diagram."""
     odd = EnsembleGraph("p", ('a"<b',), (), ())
     assert odd.to_mermaid() == 'flowchart LR\n  in0(["a#quot;#lt;b"])'
 

@@ -69,13 +69,9 @@ def _check(files: Files, directory: Path, target: Target | None = None) -> Repor
 @pytest.mark.parametrize("path", POINTED)
 def test_pointer_is_the_only_finding(path: str, tmp_path: Path) -> None:
     """A pointer in place of any file is one error, and no rule says what else is wrong with its text."""
-    report = _check({**POINTED[path], path: POINTER}, tmp_path)
-    (finding,) = report.errors
-    assert (finding.code, finding.path, finding.hint) == (
-        LFS,
-        path,
-        "run `git lfs install` and `git lfs pull`",
-    )
+    (finding,) = _check({**POINTED[path], path: POINTER}, tmp_path).errors
+    assert (finding.code, finding.path) == (LFS, path)
+    assert finding.hint == "run `git lfs install` and `git lfs pull`"
 
 
 @pytest.mark.parametrize(
@@ -92,19 +88,22 @@ def test_verdict_is_still_that_of_the_server(path: str, verdict: str, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "content",
-    [POINTER + "#" * 1024, POINTER.replace("v1", "v2", 1), POINTER[1:], ""],
-    ids=["1 KiB", "another version", "another first line", "empty"],
+    ("content", "is_pointer"),
+    [
+        (POINTER + "#" * 1024, False),
+        (POINTER.replace("v1", "v2", 1), False),
+        (POINTER[1:], False),
+        ("", False),
+        (POINTER.replace("\n", "\r\n").encode(), True),
+    ],
+    ids=["1 KiB", "another version", "another first line", "empty", "line ends of Windows"],
 )
-def test_other_files_are_no_pointers(content: str, tmp_path: Path) -> None:
-    """Only a file below 1 KiB with exactly the first line of the specification is a pointer."""
-    assert _check({**one(HEAD), "m/1/weights.npz": content}, tmp_path).errors == ()
-
-
-def test_pointer_may_have_the_line_ends_of_windows(tmp_path: Path) -> None:
-    """Git for Windows may have converted a pointer too."""
-    files = {**one(HEAD), "m/1/weights.npz": POINTER.replace("\n", "\r\n").encode()}
-    assert [each.code for each in _check(files, tmp_path).errors] == [LFS]
+def test_a_pointer_has_the_first_line_of_the_specification(
+    content: str | bytes, is_pointer: bool, tmp_path: Path
+) -> None:
+    """It is below 1 KiB; Git for Windows may have converted its line ends."""
+    errors = _check({**one(HEAD), "m/1/weights.npz": content}, tmp_path).errors
+    assert [each.code for each in errors] == [LFS] * is_pointer
 
 
 @pytest.mark.parametrize(
@@ -141,16 +140,9 @@ def test_without_files_only_the_configuration_is_looked_at(tmp_path: Path) -> No
 def test_folders_are_looked_into_once_and_only_inside_the_repository(tmp_path: Path) -> None:
     """Links that lead above or out of the repository end nowhere, and no file is reported twice."""
     write({"w.npz": POINTER}, tmp_path / "outside")
-    files = {
-        **one(HEAD),
-        "m/1/real/w.npz": POINTER,
-        "m/1/again": "->real",
-        "m/1/above": "->..",
-        "m/1/root": "->/",
-        "m/1/out": f"->{tmp_path / 'outside'}",
-        "m/1/loop": "->loop",
-    }
-    (error,) = _check(files, tmp_path).errors
+    links = {"again": "real", "above": "..", "root": "/", "out": str(tmp_path / "outside"), "loop": "loop"}
+    files = {f"m/1/{name}": f"->{target}" for name, target in links.items()}
+    (error,) = _check({**one(HEAD), "m/1/real/w.npz": POINTER, **files}, tmp_path).errors
     assert error.path in ("m/1/real/w.npz", "m/1/again/w.npz")
 
 
@@ -196,15 +188,11 @@ def test_archive_gets_no_warnings_about_checkouts(tmp_path: Path) -> None:
 
 
 def test_names_in_two_unicode_forms_collide(tmp_path: Path) -> None:
-    """A disk that does not distinguish the forms keeps one of the files."""
-    report = _check({**one(HEAD), "m/1/\u00e9.txt": "x", "m/1/e\u0301.txt": "y"}, tmp_path)
+    """A disk that does not distinguish the forms keeps one of the files; only names in the archive count."""
+    report = _check({**one(HEAD), "m/1/\u00e9.txt": "x", "m/1/e\u0301.txt": "y"}, tmp_path / "a")
     assert {each.code for each in report.warnings} == {"file-names-collide", "file-name-form"}
-
-
-def test_files_that_are_left_out_do_not_collide(tmp_path: Path) -> None:
-    """Only names in the archive count."""
     files = {**one(HEAD), ".tritonignore": "Notes.txt\n", "m/1/Notes.txt": "x", "m/1/notes.txt": "y"}
-    assert _check(files, tmp_path).findings == ()
+    assert _check(files, tmp_path / "b").findings == ()
 
 
 def test_at_most_a_hundred_names_are_listed(tmp_path: Path) -> None:

@@ -38,44 +38,38 @@ def _messages(found: ModelFile) -> list[str]:
 # --- TorchScript ------------------------------------------------------------------------------------------
 
 
+PAIR = [("ids", "Tensor"), ("mask", "Optional[Tensor]"), ("scale", "float")]
+
+
 @pytest.mark.parametrize(
-    ("name", "arguments", "devices"),
+    ("name", "arguments", "types", "devices", "faults"),
     [
-        ("traced.pt", [("x", "Tensor")], ("cpu",)),
-        ("nested.pt", [("x", "Tensor"), ("y", "Tensor")], ()),
-        ("mapping.pt", [("inputs", "Dict[str, Tensor]")], ()),
+        ("traced.pt", [("x", "Tensor")], ("TYPE_FP32",), ("cpu",), 0),
+        ("nested.pt", [("x", "Tensor"), ("y", "Tensor")], (), (), 0),
+        ("mapping.pt", [("inputs", "Dict[str, Tensor]")], (), (), 0),
+        ("pair.pt", PAIR, (), (), 2),
     ],
 )
 def test_arguments_of_real_archives(
-    name: str, arguments: list[tuple[str, str]], devices: tuple[str, ...]
+    name: str, arguments: list[tuple[str, str]], types: tuple[str], devices: tuple[str, ...], faults: int
 ) -> None:
     """The arguments of ``forward`` and the devices in the code, of archives that PyTorch wrote."""
     found = describe(ARCHIVES / name)
     assert [(each.name, each.data_type) for each in found.inputs] == arguments
-    assert (found.devices, found.faults) == (devices, ())
+    assert (found.traced_types, found.devices, len(found.faults)) == (types, devices, faults)
 
 
-def test_types_of_a_traced_archive(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("storages", "types"),
+    [
+        (("LongStorage", "FloatStorage"), ("TYPE_INT64", "TYPE_FP32")),
+        (("LongStorage", "LongStorage"), ("TYPE_INT64", "TYPE_INT64")),
+        (("LongStorage", "QInt8Storage"), ()),
+    ],
+)
+def test_types_of_a_traced_archive(storages: tuple[str, str], types: tuple[str, ...], tmp_path: Path) -> None:
     """PyTorch 2.1 and newer store the inputs of the trace; a name that is used twice is stored once."""
-    assert describe(ARCHIVES / "traced.pt").traced_types == ("TYPE_FP32",)
-    two = tmp_path / "model.pt"
-    two.write_bytes(traced("LongStorage", "FloatStorage"))
-    assert describe(two).traced_types == ("TYPE_INT64", "TYPE_FP32")
-    two.write_bytes(traced("LongStorage", "LongStorage"))
-    assert describe(two).traced_types == ("TYPE_INT64", "TYPE_INT64")
-    two.write_bytes(traced("LongStorage", "QInt8Storage"))
-    assert describe(two).traced_types == ()
-
-
-def test_arguments_with_default_values() -> None:
-    """A real archive whose ``forward`` takes an optional tensor and a number."""
-    found = describe(ARCHIVES / "pair.pt")
-    assert [(each.name, each.data_type) for each in found.inputs] == [
-        ("ids", "Tensor"),
-        ("mask", "Optional[Tensor]"),
-        ("scale", "float"),
-    ]
-    assert len(found.faults) == 2
+    assert _described(traced(*storages), "model.pt", tmp_path).traced_types == types
 
 
 @pytest.mark.parametrize(
@@ -93,16 +87,15 @@ def test_other_files_of_pytorch_are_named(name: str, what: str) -> None:
     assert _messages(found) == [f"is not a TorchScript archive: it is {what}"]
 
 
+NO_CODE = "is not a TorchScript archive: it is a zip archive without the code of a model"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("model.pt", b"", "is not a TorchScript archive: it is an empty file"),
         ("model.pt", torchscript()[:-30], "is not a TorchScript archive: it is an incomplete zip archive"),
-        (
-            "model.pt",
-            zipped({"readme.txt": b"x"}),
-            "is not a TorchScript archive: it is a zip archive without the code of a model",
-        ),
+        ("model.pt", zipped({"readme.txt": b"x"}), NO_CODE),
         ("model.pt", b"hello", "is not a TorchScript archive"),
         ("model.plan", b"", "is not a TensorRT plan: it is an empty file"),
         ("model.plan", plan()[:20], "is not a TensorRT plan: it is an incomplete TensorRT plan"),
@@ -185,9 +178,8 @@ def test_version_of_a_plan(tmp_path: Path) -> None:
     """The version is compared with that of the image, if it is known."""
     found = _described(plan("10.5.0.18"), "model.plan", tmp_path)
     assert found.versions == {"tensorrt": "10.5.0.18"}
-    assert found.not_checked == (
-        "built with TensorRT 10.5.0.18; the image must have the same version, which is not checked",
-    )
+    not_checked = "the image must have the same version, which is not checked"
+    assert found.not_checked == (f"built with TensorRT 10.5.0.18; {not_checked}",)
     assert _described(plan("10.0.1.6"), "model.plan", tmp_path, "24.05").faults == ()
     (fault,) = _described(plan("10.5.0.18"), "model.plan", tmp_path, "24.05").faults
     assert "expecting library version 10.0 got 10.5.0.18" in fault.message
@@ -212,9 +204,8 @@ def test_plan_with_an_unknown_header_is_not_judged(content: bytes, tmp_path: Pat
 def test_openvino_needs_its_weights(tmp_path: Path) -> None:
     """The XML file has a ``<net>``, and the weights are beside it if a layer reads any."""
     with_weights = b'<?xml version="1.0"?><net><layer type="Const"/></net>'
-    assert _messages(_described(with_weights, "model.xml", tmp_path)) == [
-        'the weights "model.bin" do not exist'
-    ]
+    found = _described(with_weights, "model.xml", tmp_path)
+    assert _messages(found) == ['the weights "model.bin" do not exist']
     (tmp_path / "model.bin").touch()
     assert describe(tmp_path / "model.xml").faults == ()
     (tmp_path / "model.bin").unlink()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -183,9 +182,3 @@ def test_agrees_with_protobuf(name: str, names: list[str], tmp_path_factory: pyt
     with _reader(content, path) as reader:
         found = [(field.number, reader.text(field)) for field in reader]
     assert found == [(1, name)] + [(3, each) for each in names]
-
-
-def test_io_needs_a_real_file() -> None:
-    """Only files with a descriptor are read, because the walk seeks."""
-    with pytest.raises(io.UnsupportedOperation):
-        MessageFile(io.BytesIO(b""))

@@ -129,19 +129,9 @@ def test_device_is_an_error(root: Path) -> None:
 
 def test_files_of_tools_are_left_out(root: Path) -> None:
     """Caches and files of version control and editors are left out, and folders that contain nothing else."""
-    write_repository(
-        root,
-        {
-            "m/.git/HEAD": b"",
-            "m/.DS_Store": b"",
-            "m/desktop.ini": b"",
-            "m/1/._model.py": b"",
-            "m/1/model.pyc": b"",
-            "m/1/__pycache__/model.cpython-311.pyc": b"",
-            "m/1/.ipynb_checkpoints/a.ipynb": b"",
-            "m/1/gone/__pycache__/a.pyc": b"",
-        },
-    )
+    files = ["m/.git/HEAD", "m/.DS_Store", "m/desktop.ini", "m/1/._model.py", "m/1/model.pyc"]
+    files += ["m/1/__pycache__/model.cpython-311.pyc", "m/1/.ipynb_checkpoints/a.ipynb"]
+    write_repository(root, dict.fromkeys([*files, "m/1/gone/__pycache__/a.pyc"], b""))
     names = [member.name for member in collect_members(root, ["m"])]
     assert names == ["m", "m/1", "m/1/model.py", "m/config.pbtxt"]
 
@@ -174,66 +164,31 @@ def test_version_directory_is_kept_when_its_content_is_left_out(root: Path) -> N
 
 def test_tritonignore_has_the_syntax_of_gitignore(root: Path) -> None:
     """Patterns, anchors and negation work as in gitignore, and take precedence over the defaults."""
-    write_repository(
-        root,
-        {
-            ".tritonignore": b"*.ckpt\n!best.ckpt\n/m/notes/\n!.DS_Store\n# comment\n",
-            "m/1/a.ckpt": b"",
-            "m/1/best.ckpt": b"",
-            "m/notes/todo.txt": b"",
-            "m/1/notes/kept.txt": b"",
-            "m/1/.DS_Store": b"",
-        },
-    )
-    assert files_of(root) == [
-        "m/1/.DS_Store",
-        "m/1/best.ckpt",
-        "m/1/model.py",
-        "m/1/notes/kept.txt",
-        "m/config.pbtxt",
-    ]
+    rules = b"*.ckpt\n!best.ckpt\n/m/notes/\n!.DS_Store\n# comment\n"
+    kept = ["m/1/.DS_Store", "m/1/best.ckpt", "m/1/notes/kept.txt"]
+    write_repository(root, {".tritonignore": rules})
+    write_repository(root, dict.fromkeys([*kept, "m/1/a.ckpt", "m/notes/todo.txt"], b""))
+    assert files_of(root) == sorted([*MODEL, *kept])
 
 
 def test_tritonignore_of_a_folder_applies_below_it(root: Path) -> None:
     """The nearest file takes precedence; its patterns are relative to its folder and apply only there."""
-    write_repository(
-        root,
-        {
-            ".tritonignore": b"*.ckpt\n/m/notes/\n",
-            "m/1/.tritonignore": b"!best.ckpt\n/raw\n!/ca.pem\n",
-            "m/1/deep/.tritonignore": b"best.ckpt\n",
-            "m/notes/.tritonignore": b"!*\n",
-            **dict.fromkeys(
-                (
-                    "m/best.ckpt",
-                    "m/raw",
-                    "m/notes/todo.txt",
-                    "m/1/best.ckpt",
-                    "m/1/other.ckpt",
-                    "m/1/raw",
-                    "m/1/ca.pem",
-                    "m/1/deep/best.ckpt",
-                    "m/1/deep/raw",
-                ),
-                b"",
-            ),
-        },
-    )
-    assert files_of(root) == [
-        "m/1/best.ckpt",
-        "m/1/ca.pem",
-        "m/1/deep/raw",
-        "m/1/model.py",
-        "m/config.pbtxt",
-        "m/raw",
-    ]
+    rules = {
+        ".tritonignore": b"*.ckpt\n/m/notes/\n",
+        "m/1/.tritonignore": b"!best.ckpt\n/raw\n!/ca.pem\n",
+        "m/1/deep/.tritonignore": b"best.ckpt\n",
+        "m/notes/.tritonignore": b"!*\n",
+    }
+    kept = ["m/1/best.ckpt", "m/1/ca.pem", "m/1/deep/raw", "m/raw"]
+    others = ["m/best.ckpt", "m/notes/todo.txt", "m/1/other.ckpt", "m/1/raw", "m/1/deep/best.ckpt"]
+    write_repository(root, {**rules, **dict.fromkeys([*kept, *others], b"")})
+    assert files_of(root) == sorted([*MODEL, *kept])
 
 
 def test_credential_is_archived_only_when_named(root: Path) -> None:
     """A line of ``.tritonignore`` that matches a credential leaves it out, or includes it with ``!``."""
-    write_repository(
-        root, {".tritonignore": b"/m/1/.env\n!/m/1/ca.pem\n", "m/1/.env": b"", "m/1/ca.pem": b""}
-    )
+    rules = {".tritonignore": b"/m/1/.env\n!/m/1/ca.pem\n"}
+    write_repository(root, {**rules, "m/1/.env": b"", "m/1/ca.pem": b""})
     assert files_of(root) == ["m/1/ca.pem", "m/1/model.py", "m/config.pbtxt"]
 
 

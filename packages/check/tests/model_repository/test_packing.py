@@ -38,6 +38,9 @@ NET = {
 }
 
 
+NO_NAME = r"archive_name: must be a file name ending in \.tar\.gz"
+
+
 def names_in(path: Path) -> list[str]:
     with tarfile.open(path) as tar:
         return tar.getnames()
@@ -139,11 +142,8 @@ def test_created_version_is_that_of_the_version_policy(tmp_path: Path) -> None:
     """An ensemble whose policy has version 3 gets ``3/``, because Triton would not load ``1/``."""
     config = ENSEMBLE_CONFIG + b"version_policy { specific { versions: [3] } }\n"
     repository = write_repository(tmp_path / "r", {**NET, "both/config.pbtxt": config})
-    assert names_in(pack(repository, ["both"], tmp_path / "out").path) == [
-        "both",
-        "both/3",
-        "both/config.pbtxt",
-    ]
+    packed = pack(repository, ["both"], tmp_path / "out")
+    assert names_in(packed.path) == ["both", "both/3", "both/config.pbtxt"]
 
 
 def test_model_that_needs_files_gets_no_version_directory(tmp_path: Path) -> None:
@@ -177,18 +177,12 @@ def test_archives_of_users_are_files_of_their_own(tmp_path: Path, monkeypatch: p
 
 
 def test_unchanged_copy_is_not_copied_again(tmp_path: Path) -> None:
-    """A copy that the cache has made and that is unchanged stays as it is."""
+    """A hard link that an older version has left becomes a file of its own, which then stays as it is."""
     repository = write_repository(tmp_path / "r", NET)
+    assert pack(repository, ["net"], tmp_path / "a", shares_files=True).path.stat().st_nlink == 2
     before = pack(repository, ["net"], tmp_path / "a").path.stat()
+    assert before.st_nlink == 1
     assert pack(repository, ["net"], tmp_path / "a").path.stat().st_ino == before.st_ino
-
-
-def test_link_is_replaced_where_files_are_not_shared(tmp_path: Path) -> None:
-    """A hard link that a cloud assembly or an older version has left becomes a file of its own."""
-    repository = write_repository(tmp_path / "r", NET)
-    linked = pack(repository, ["net"], tmp_path / "a", shares_files=True).path
-    assert linked.stat().st_nlink == 2
-    assert pack(repository, ["net"], tmp_path / "a").path.stat().st_nlink == 1
 
 
 def test_packing_many_models_lists_the_folder_a_few_times(
@@ -324,23 +318,25 @@ def test_file_that_changes_while_read_is_an_error(tmp_path: Path) -> None:
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("names", "archive_name", "message"),
+    [
+        *((["net"], name, NO_NAME) for name in ("net.zip", ".tar.gz", "../net.tar.gz", "a/net.tar.gz")),
+        ([], None, "model_names: must"),
+        (["nett"], None, "model_names: must"),
+    ],
+)
+def test_names_of_models_and_archive_are_checked(
+    tmp_path: Path, names: list[str], archive_name: str | None, message: str
+) -> None:
+    """A model that does not exist, a folder or another suffix is an error, and nothing is written."""
+    with pytest.raises(InvalidValueError, match=message):
+        pack(write_repository(tmp_path / "r", NET), names, tmp_path / "out", archive_name=archive_name)
+    assert not (tmp_path / "out").exists()
+
+
 def test_destination_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     """The error names the destination, here a file instead of a folder."""
     (tmp_path / "out").write_bytes(b"")
     with pytest.raises(ArchiveError, match=r"out: the archive cannot be written \(file exists"):
         pack(write_repository(tmp_path / "r", NET), ["net"], tmp_path / "out")
-
-
-@pytest.mark.parametrize("name", ["net.zip", ".tar.gz", "../net.tar.gz", "a/net.tar.gz"])
-def test_archive_name_must_be_accepted_by_sagemaker(tmp_path: Path, name: str) -> None:
-    """A name with a folder or another suffix is an error, and nothing is written."""
-    with pytest.raises(InvalidValueError, match=r"archive_name: must be a file name ending in \.tar\.gz"):
-        pack(write_repository(tmp_path / "r", NET), ["net"], tmp_path / "out", archive_name=name)
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("names", [[], ["nett"]])
-def test_unknown_models_are_an_error(tmp_path: Path, names: list[str]) -> None:
-    """At least one model of the repository is required."""
-    with pytest.raises(InvalidValueError, match="model_names: must"):
-        pack(write_repository(tmp_path / "r", NET), names, tmp_path / "out")

@@ -29,10 +29,8 @@ def ensemble(*models: str) -> str:
 
 def test_models_are_folders_with_a_config_or_a_version(tmp_path: Path) -> None:
     """Models without a configuration count, other and hidden folders do not, and names are sorted."""
-    repository = make(
-        tmp_path,
-        {"b/config.pbtxt": "", "a/1/model.onnx": "", "notes/x.txt": "", ".git/1": None, "README.md": ""},
-    )
+    files: Files = {"b/config.pbtxt": "", "a/1/model.onnx": "", "notes/x.txt": "", "README.md": ""}
+    repository = make(tmp_path, {**files, ".git/1": None})
     assert list(repository.models) == ["a", "b"]
     assert repository.stray_directories == (".git", "notes")
     assert repository.models["a"].config is None
@@ -48,26 +46,18 @@ def test_versions_are_numbers_in_numeric_order(tmp_path: Path) -> None:
 
 def test_closure_follows_nested_ensembles(tmp_path: Path) -> None:
     """The closure contains steps at any depth once, even with a cycle or a missing step."""
-    repository = make(
-        tmp_path,
-        {
-            "outer/config.pbtxt": ensemble("inner", "a", "absent"),
-            "inner/config.pbtxt": ensemble("a", "b", "outer"),
-            "a/config.pbtxt": "",
-            "b/config.pbtxt": "",
-            "c/config.pbtxt": "",
-        },
-    )
+    files = {f"{name}/config.pbtxt": "" for name in "abc"}
+    files["outer/config.pbtxt"] = ensemble("inner", "a", "absent")
+    files["inner/config.pbtxt"] = ensemble("a", "b", "outer")
+    repository = make(tmp_path, {**files})
     assert repository.closure("outer") == ["a", "b", "inner", "outer"]
     assert repository.closure("c") == ["c"]
 
 
 def test_top_level_models_are_not_only_steps(tmp_path: Path) -> None:
     """A multi-model endpoint gets an archive for each model that no ensemble uses."""
-    repository = make(
-        tmp_path, {"pipe/config.pbtxt": ensemble("a"), "a/config.pbtxt": "", "other/config.pbtxt": ""}
-    )
-    assert repository.top_level_models() == ["other", "pipe"]
+    files: Files = {"pipe/config.pbtxt": ensemble("a"), "a/config.pbtxt": "", "other/config.pbtxt": ""}
+    assert make(tmp_path, files).top_level_models() == ["other", "pipe"]
 
 
 def test_missing_folder_and_missing_model_are_errors(tmp_path: Path) -> None:
@@ -132,22 +122,17 @@ def test_five_mistakes_are_reported_in_one_run(tmp_path: Path) -> None:
 
 def test_weights_stored_elsewhere_cause_no_further_errors(tmp_path: Path) -> None:
     """A configuration without local files is valid, and its own mistakes are still reported."""
-    io = (
-        'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }\n'
-    )
-    repository = make(tmp_path, {"m/config.pbtxt": 'backend: "python"\nmax_batch_size: -1\n' + io})
+    tensors = (f'{side} {{ name: "X" data_type: TYPE_FP32 dims: 4 }}\n' for side in ("input", "output"))
+    config = "".join(['backend: "python"\nmax_batch_size: -1\n', *tensors])
+    repository = make(tmp_path, {"m/config.pbtxt": config})
     codes = [finding.code for finding in repository.check(Target(local_files=False)).findings]
     assert codes == ["backend-max-batch-size"]
 
 
 def test_archive_name_is_free_in_a_multi_model_endpoint(tmp_path: Path) -> None:
     """There a configuration may have any name; in a single-model endpoint it must have its folder's name."""
-    repository = make(
-        tmp_path,
-        {"roberta/config.pbtxt": 'name: "nlp"\nbackend: "onnxruntime"\n', "roberta/1/model.onnx": ""},
-    )
-    (repository.path / "roberta" / "1" / "model.onnx").write_bytes(relu())
+    config = 'name: "nlp"\nbackend: "onnxruntime"\n'
+    repository = make(tmp_path, {"roberta/config.pbtxt": config, "roberta/1/model.onnx": relu()})
     assert repository.check(Target(mode="multi-model")).findings == ()
-    assert [e.code for e in repository.check(Target(default_model="roberta")).errors] == [
-        "layout-name-differs"
-    ]
+    errors = repository.check(Target(default_model="roberta")).errors
+    assert [error.code for error in errors] == ["layout-name-differs"]

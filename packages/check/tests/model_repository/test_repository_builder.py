@@ -54,20 +54,10 @@ def test_repository_is_written_and_checked(tmp_path: Path) -> None:
     )
     repository = builder.write_to(tmp_path / "out" / "models")
     assert _tree(repository.path) == [
-        "chain/",
-        "chain/1/",
-        "chain/config.pbtxt",
-        "double/",
-        "double/1/",
-        "double/1/model.py",
-        "double/config.pbtxt",
-        "image/",
-        "image/1/",
-        "image/1/model.pt",
-        "image/2/",
-        "image/2/model.pt",
-        "image/config.pbtxt",
-        "image/labels.txt",
+        *("chain/", "chain/1/", "chain/config.pbtxt"),
+        *("double/", "double/1/", "double/1/model.py", "double/config.pbtxt"),
+        *("image/", "image/1/", "image/1/model.pt", "image/2/", "image/2/model.pt"),
+        *("image/config.pbtxt", "image/labels.txt"),
     ]
     assert repository.top_level_models() == ["chain", "image"]
     assert not repository.check().errors
@@ -82,15 +72,19 @@ def test_model_file_may_be_added_later(tmp_path: Path) -> None:
 
 
 def test_repository_with_errors_is_not_written(tmp_path: Path) -> None:
-    """All errors that the checks find are raised together, and nothing is written."""
+    """All errors that the checks find are raised together, and nothing is written or replaced."""
     builder = ModelRepositoryBuilder()
     builder.add_model(DOUBLE.with_(backend=PythonBackend(execution_env_path="env.tar.gz")), b"no model here")
     builder.add_model(DOUBLE.with_(name="empty"))
-    target = tmp_path / "models"
     with pytest.raises(RepositoryError) as caught:
-        builder.write_to(target)
+        builder.write_to(tmp_path / "models")
     assert {finding.path.split("/")[0] for finding in caught.value.findings} == {"double", "empty"}
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "kept").write_text("mine")
+    with pytest.raises(RepositoryError):
+        builder.write_to(tmp_path / "models", overwrite=True)
+    assert _tree(tmp_path) == ["models/", "models/kept"]
 
 
 def test_existing_folder_is_replaced_only_when_asked(tmp_path: Path) -> None:
@@ -103,65 +97,35 @@ def test_existing_folder_is_replaced_only_when_asked(tmp_path: Path) -> None:
         builder.write_to(tmp_path / "models")
     assert (tmp_path / "models" / "stray").read_text() == "mine"
     builder.write_to(tmp_path / "models", overwrite=True)
-    assert _tree(tmp_path) == [
-        "models/",
-        "models/double/",
-        "models/double/1/",
-        "models/double/1/model.py",
-        "models/double/config.pbtxt",
-    ]
+    assert _tree(tmp_path / "models") == ["double/", "double/1/", "double/1/model.py", "double/config.pbtxt"]
 
 
-def test_repository_with_errors_replaces_nothing(tmp_path: Path) -> None:
-    """A repository that does not pass the checks does not replace an existing one."""
-    old = tmp_path / "models"
-    old.mkdir()
-    (old / "kept").write_text("mine")
-    builder = ModelRepositoryBuilder()
-    builder.add_model(DOUBLE)
-    with pytest.raises(RepositoryError):
-        builder.write_to(old, overwrite=True)
-    assert _tree(tmp_path) == ["models/", "models/kept"]
+NO_FOLDER_NAME = "must be usable as the name of a folder, got "
+NO_PATH_INSIDE = "must be a path inside the model's folder, got "
+NO_SOURCE = "file '1/model.py': the source does not exist, got 'absent.py'"
+NO_FILE_NAME = "this backend has no default file name, got 'kaldi'; set default_model_filename"
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda b: b.add_model(DOUBLE.with_(name="")), "must be usable as the name of a folder, got ''"),
-        (
-            lambda b: b.add_model(DOUBLE.with_(name="a/b")),
-            "must be usable as the name of a folder, got 'a/b'",
-        ),
+        (lambda b: b.add_model(DOUBLE.with_(name="")), f"{NO_FOLDER_NAME}''"),
+        (lambda b: b.add_model(DOUBLE.with_(name="a/b")), f"{NO_FOLDER_NAME}'a/b'"),
         (lambda b: (b.add_model(DOUBLE), b.add_model(DOUBLE)), "model 'double': was already added"),
-        (
-            lambda b: b.add_model(DOUBLE, "absent.py"),
-            "file '1/model.py': the source does not exist, got 'absent.py'",
-        ),
-        (
-            lambda b: b.add_model(DOUBLE, files={"../x": b""}),
-            "must be a path inside the model's folder, got '../x'",
-        ),
-        (
-            lambda b: b.add_model(DOUBLE, files={"/x": b""}),
-            "must be a path inside the model's folder, got '/x'",
-        ),
+        (lambda b: b.add_model(DOUBLE, "absent.py"), NO_SOURCE),
+        (lambda b: b.add_model(DOUBLE, files={"../x": b""}), f"{NO_PATH_INSIDE}'../x'"),
+        (lambda b: b.add_model(DOUBLE, files={"/x": b""}), f"{NO_PATH_INSIDE}'/x'"),
         (lambda b: b.add_model(DOUBLE, files={"config.pbtxt": b""}), "is written from the configuration"),
         (lambda b: b.add_model(DOUBLE, MODEL_PY, files={"1/model.py": b""}), "contains the model file"),
         (lambda b: b.add_model(DOUBLE, version=0), "version: must be at least 1, got 0"),
-        (
-            lambda b: b.add_model(DOUBLE.with_(backend="kaldi"), b""),
-            "this backend has no default file name, got 'kaldi'; set default_model_filename",
-        ),
+        (lambda b: b.add_model(DOUBLE.with_(backend="kaldi"), b""), NO_FILE_NAME),
         (lambda b: b.add_model(DOUBLE, 3), "must be a path or bytes, got 3"),
         (lambda b: b.add_model("double"), "must be a ModelConfig or an Ensemble, got 'double'"),
         (lambda b: b.write_to("anywhere"), "no model was added"),
     ],
 )
 def test_call_with_an_invalid_value_is_an_error(
-    call: Callable[[Any], object],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    call: Callable[[Any], object], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An invalid name, path or source is an error before anything is written."""
     monkeypatch.chdir(tmp_path)

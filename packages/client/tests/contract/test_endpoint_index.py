@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from constructs_triton_client import SageMakerTransport, TritonClient
+from constructs_triton_client import ModelIndex, SageMakerTransport, TritonClient
 from constructs_triton_core.errors import InvalidValueError, InvocationError
 
 TENANTS = {f"tenant{number:03}": f"tenant{number:03}-3f9c2a1b.tar.gz" for number in range(1000)}
@@ -35,9 +35,8 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
 def _endpoint(session: boto3.Session, name: str, container: dict[str, str]) -> None:
     sagemaker: Any = session.client("sagemaker")
     role = "arn:aws:iam::123456789012:role/r"
-    sagemaker.create_model(
-        ModelName=name, ExecutionRoleArn=role, PrimaryContainer={"Image": "i", **container}
-    )
+    container = {"Image": "i", **container}
+    sagemaker.create_model(ModelName=name, ExecutionRoleArn=role, PrimaryContainer=container)
     variant = {
         "VariantName": "A",
         "ModelName": name,
@@ -75,6 +74,19 @@ def test_endpoint_without_an_index_refuses_names(session: boto3.Session) -> None
         TritonClient.for_endpoint("one", session=session).archive_of("mood")
     with pytest.raises(InvocationError, match=r"Could not find endpoint .*check the name and the Region"):
         TritonClient.for_endpoint("none", session=session).archive_of("mood")
+
+
+def test_index_is_read_from_the_given_uri(session: boto3.Session) -> None:
+    """A client with the index's URI finds models by name; an object that is missing is S3's reason."""
+    text = json.dumps({"version": 1, "target_models": TENANTS})
+    session.client("s3").put_object(Bucket="many-models", Key="m/index.json", Body=text)
+    client = TritonClient.for_endpoint("demo", session=session, index="s3://many-models/m/index.json")
+    assert isinstance(client.index, ModelIndex)
+    assert client.index.target_model("tenant571") == TENANTS["tenant571"]
+    with pytest.raises(InvalidValueError, match='did you mean "tenant571"'):
+        client.infer({}, TargetModel="tenan571")
+    with pytest.raises(InvocationError, match="key does not exist"):
+        TritonClient.for_endpoint("demo", session=session, index="s3://many-models/none.json")
 
 
 def test_caller_who_may_not_describe_the_endpoint(

@@ -23,20 +23,9 @@ incumbent = pytest.importorskip("tritonclient.http")
 
 Array = NDArray[Any]
 
-DTYPES = {
-    "BOOL": "?",
-    "UINT8": "u1",
-    "UINT16": "u2",
-    "UINT32": "u4",
-    "UINT64": "u8",
-    "INT8": "i1",
-    "INT16": "i2",
-    "INT32": "i4",
-    "INT64": "i8",
-    "FP16": "f2",
-    "FP32": "f4",
-    "FP64": "f8",
-}
+DTYPES = {"BOOL": "?", **{f"FP{8 * size}": f"f{size}" for size in (2, 4, 8)}}
+DTYPES |= {f"UINT{8 * size}": f"u{size}" for size in (1, 2, 4, 8)}
+DTYPES |= {f"INT{8 * size}": f"i{size}" for size in (1, 2, 4, 8)}
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5)
 NAMES = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=12)
 ELEMENTS = st.one_of(st.binary(max_size=300), st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
@@ -73,12 +62,12 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-def build_incumbent(inputs: dict[str, tuple[str, Array]]) -> list[Any]:
+def build_incumbent(inputs: dict[str, tuple[str, Array]], *, binary: bool = True) -> list[Any]:
     """Return the same tensors in tritonclient's form."""
     tensors = []
     for name, (datatype, array) in inputs.items():
         tensor = incumbent.InferInput(name, list(array.shape), datatype)
-        tensors.append(tensor.set_data_from_numpy(array))
+        tensors.append(tensor.set_data_from_numpy(array, binary_data=binary))
     return tensors
 
 
@@ -174,10 +163,7 @@ def test_json_is_exact_and_equals_tritonclients(inputs: dict[str, tuple[str, Arr
     assert request.header_size is None
     back = decode_request(request.body, request.content_type).inputs
     assert all(same(array, back[name]) for name, array in arrays.items())
-    tensors = []
-    for name, (datatype, array) in inputs.items():
-        tensor = incumbent.InferInput(name, list(array.shape), datatype)
-        tensors.append(tensor.set_data_from_numpy(array, binary_data=False))
+    tensors = build_incumbent(inputs, binary=False)
     body, _ = incumbent.InferenceServerClient.generate_request_body(tensors)
     assert json.loads(request.body)["inputs"] == json.loads(body)["inputs"]
 

@@ -86,55 +86,31 @@ def test_raw_request_is_only_the_bytes() -> None:
     assert encode_raw_request(b"jpeg").body == b"jpeg"
 
 
+ONES = {"X": np.ones(1)}
+HALVES = np.array([1.0, 2.0], dtype=ml_dtypes.bfloat16)
+NOT_JSON = "a name, id or parameter cannot be written as JSON"
+
+
 @pytest.mark.parametrize(
     ("inputs", "options", "message"),
     [
         ({"X": [1.0]}, {}, 'input "X": must be a NumPy array, got list'),
         ({"X": np.zeros(1, dtype="c8")}, {}, 'input "X": Triton has no datatype for dtype complex64'),
         ({"X": np.zeros(1, dtype="M8[s]")}, {}, "no datatype for dtype datetime64"),
-        ({"X": np.array([b"a", 7], dtype=object)}, {}, 'input "X" element 1: .*got int'),
-        ({"X": np.array(["\ud800"], dtype=object)}, {}, 'input "X": a string must be valid Unicode'),
-        (
-            {"X": np.zeros(1, dtype="f2")},
-            {"binary": False},
-            "accepts FP16 in binary only; remove binary=False",
-        ),
+        ({"X": np.array([b"a", 7], object)}, {}, 'input "X" element 1: .*got int'),
+        ({"X": np.array(["\ud800"], object)}, {}, 'input "X": a string must be valid Unicode'),
+        ({"X": np.zeros(1, "f2")}, {"binary": False}, "accepts FP16 in binary only; remove binary=False"),
+        ({"X": HALVES}, {"binary": False}, "accepts BF16 in binary only"),
         ({"X": np.array([1, np.nan])}, {"binary": False}, 'input "X" element 1: .*got nan'),
-        (
-            {"X": np.array([b"\xff"], dtype=object)},
-            {"binary": False},
-            "element 0: a string in JSON must be valid UTF-8",
-        ),
-        (
-            {"X": np.ones(1)},
-            {"datatypes": {"X": "FP32"}},
-            r"datatype FP32 does not match dtype float64 \(FP64\)",
-        ),
-        (
-            {"X": np.ones(1)},
-            {"datatypes": {"Z": "BF16"}},
-            r'datatypes\["Z"\]: there is no such input, got "X"',
-        ),
-        (
-            {"X": np.ones(1)},
-            {"parameters": {"priority": 1}},
-            "'priority' is reserved by Triton; use the argument",
-        ),
-        ({"X": np.ones(1)}, {"parameters": {"triton_x": 1}}, "'triton_x'"),
-        (
-            {"X": np.ones(1)},
-            {"parameters": {"t": float("nan")}},
-            "a name, id or parameter cannot be written as JSON",
-        ),
-        ({"X": np.ones(1)}, {"parameters": {"t": [1]}}, r"got 't' with \[1\]; convert it"),
-        ({"X": np.ones(1)}, {"parameters": {1: 1}}, "a name must be str"),
-        ({"X": np.ones(1)}, {"priority": np.int64(1)}, "a name, id or parameter cannot be written as JSON"),
-        (
-            {"X": np.ones(1)},
-            {"outputs": "OUTPUT"},
-            r"outputs: must be a list .*got 'OUTPUT'; write \[\"OUTPUT",
-        ),
-        ({"X": np.ones(1)}, {"outputs": [["Y"]]}, r"outputs: must be a list of names"),
+        ({"X": np.array([b"\xff"], object)}, {"binary": False}, "0: a string in JSON must be valid UTF-8"),
+        (ONES, {"datatypes": {"X": "FP32"}}, r"datatype FP32 does not match dtype float64 \(FP64\)"),
+        (ONES, {"datatypes": {"Z": "BF16"}}, r'datatypes\["Z"\]: there is no such input, got "X"'),
+        (ONES, {"parameters": {"t": float("nan")}}, NOT_JSON),
+        (ONES, {"parameters": {"t": [1]}}, r"got 't' with \[1\]; convert it"),
+        (ONES, {"parameters": {1: 1}}, "a name must be str"),
+        (ONES, {"priority": np.int64(1)}, NOT_JSON),
+        (ONES, {"outputs": "OUTPUT"}, r"outputs: must be a list .*got 'OUTPUT'; write \[\"OUTPUT"),
+        (ONES, {"outputs": [["Y"]]}, r"outputs: must be a list of names"),
         ({1: np.ones(1)}, {}, "inputs: must map names to arrays"),
         (np.ones(1), {}, r"inputs: must map names to arrays, got array\(\[1"),
     ],
@@ -206,10 +182,13 @@ def test_payloads_follow_the_header_in_order() -> None:
     assert encode_request(inputs, binary=False).content_type == "application/json"
 
 
-@pytest.mark.parametrize("reserved", ["sequence_id", "sequence_start", "sequence_end", "timeout", "headers"])
+@pytest.mark.parametrize(
+    "reserved",
+    ["sequence_id", "sequence_start", "sequence_end", "timeout", "headers", "priority", "triton_x"],
+)
 def test_reserved_parameters_are_rejected(reserved: str) -> None:
     """The parameters that Triton defines cannot be set by name, as in tritonclient."""
-    with pytest.raises(RequestEncodingError, match=f"'{reserved}' is reserved by Triton"):
+    with pytest.raises(RequestEncodingError, match=f"'{reserved}' is reserved by Triton; use the argument"):
         encode_request({}, parameters={reserved: 1})
 
 
@@ -231,10 +210,7 @@ def test_binary_bool_and_int_headers_are_cached_apart() -> None:
 
 
 def test_bfloat16_arrays_are_bf16() -> None:
-    """An array of ml_dtypes.bfloat16 is sent as BF16 without a declaration, in binary only."""
-    array = np.array([1.0, 2.0], dtype=ml_dtypes.bfloat16)
-    request = encode_request({"X": array})
+    """An array of ml_dtypes.bfloat16 is sent as BF16 without a declaration."""
+    request = encode_request({"X": HALVES})
     assert b'"BF16"' in request.body
     assert request.body[request.header_size :] == b"\x80\x3f\x00\x40"
-    with pytest.raises(RequestEncodingError, match="accepts BF16 in binary only"):
-        encode_request({"X": array}, binary=False)

@@ -25,6 +25,10 @@ def tensor(datatype: str = "FP32", shape: Any = (1,), size: Any = 4, **members: 
     return {"outputs": [entry | members]}
 
 
+def strings(count: int, tail: bytes) -> tuple[bytes, str]:
+    return binary(tensor("BYTES", [count], len(tail)), tail)
+
+
 def in_json(data: Any, datatype: str = "FP32", shape: Any = (1,)) -> tuple[bytes, str]:
     entry = {"name": "Y", "datatype": datatype, "shape": shape, "data": data}
     return json.dumps({"outputs": [entry]}).encode(), JSON_CONTENT_TYPE
@@ -80,11 +84,8 @@ def test_nested_json_data_follows_the_shape() -> None:
 
 def test_booleans_of_any_byte_are_true_or_false() -> None:
     """A byte other than 0 is true, as in C."""
-    assert decode_response(*binary(tensor("BOOL", [3], 3), b"\x00\x02\x01"))["Y"].tolist() == [
-        False,
-        True,
-        True,
-    ]
+    found = decode_response(*binary(tensor("BOOL", [3], 3), b"\x00\x02\x01"))["Y"]
+    assert found.tolist() == [False, True, True]
 
 
 def test_bf16_without_ml_dtypes_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,24 +96,36 @@ def test_bf16_without_ml_dtypes_is_listed(monkeypatch: pytest.MonkeyPatch) -> No
     assert result.bit_patterns == {"Y"}
 
 
-def test_classifications_are_parsed_in_batches() -> None:
-    """A class is score, index and an optional label, which may contain colons."""
-    rows = np.array([[b"0.9:3:cat:big", b"0.1:7"]], dtype=object)
-    assert InferenceResult({"Y": rows}).classifications("Y") == [
-        [Classification(0.9, 3, "cat:big"), Classification(0.1, 7, "")]
-    ]
-    with pytest.raises(ResponseDecodingError, match='output "Y": a class must be'):
-        InferenceResult({"Y": np.array([b"cat"], dtype=object)}).classifications("Y")
+@pytest.mark.parametrize(
+    ("elements", "found"),
+    [
+        ([[b"0.9:3:cat:big", b"0.1:7"]], [[Classification(0.9, 3, "cat:big"), Classification(0.1, 7, "")]]),
+        (b"0.5:1", [[Classification(0.5, 1, "")]]),
+        ([[[b"1:0:a"]], [[b"2:1:b"]]], [[Classification(1.0, 0, "a")], [Classification(2.0, 1, "b")]]),
+        (np.zeros((0,)), [[]]),
+        (np.zeros((2, 0)), [[], []]),
+        (np.zeros((0, 3)), []),
+    ],
+)
+def test_classifications_are_parsed_in_batches(elements: Any, found: list[list[Classification]]) -> None:
+    """A class is score, index and an optional label, in rows of any shape: a scalar is one row."""
+    assert InferenceResult({"Y": np.array(elements, dtype=object)}).classifications("Y") == found
 
 
-@pytest.mark.parametrize(("shape", "found"), [((0,), [[]]), ((2, 0), [[], []]), ((0, 3), [])])
-def test_empty_output_has_no_classes(shape: tuple[int, ...], found: list[list[Classification]]) -> None:
-    """An output without elements has one empty list per batch element."""
-    assert InferenceResult({"Y": np.zeros(shape, dtype=object)}).classifications("Y") == found
+@pytest.mark.parametrize("wrong", [b"cat", "text", b"x:1:a", b"1:x:a", b"1", 5])
+def test_element_that_is_no_class_is_an_error(wrong: object) -> None:
+    """The error has the form of a class, and the option that requests classes."""
+    message = r'output "Y": a class must be value:index:label, got .* with RequestedOut'
+    with pytest.raises(ResponseDecodingError, match=message):
+        InferenceResult({"Y": np.array([wrong], dtype=object)}).classifications("Y")
 
 
 @pytest.mark.parametrize(
-    "strings", [[b"same", b"size", b"\0\0\0\0"], [b"", b"a\0", b"long" * 100], [b"", b""], []]
+    "strings",
+    [
+        *([b"same", b"size", b"\0\0\0\0"], [b"", b"a\0", b"long" * 100], [b"", b""], []),
+        *([b"ab", b"cd"], [b"ab", b"c", b"def"], [b""], [b"a"], [b"\0\0"]),
+    ],
 )
 def test_byte_strings_come_back_whole(strings: list[bytes]) -> None:
     """Strings of equal length, empty strings and zero bytes at the end are decoded exactly."""
@@ -122,40 +135,13 @@ def test_byte_strings_come_back_whole(strings: list[bytes]) -> None:
     assert decode_response(response.body, response.content_type)["Y"].tolist() == strings
 
 
-LENGTHS = {
-    "cut within a length": (
-        b"\x02\x00\x00\x00aa\x02\x00",
-        2,
-        "108: element 1 of 2 has no complete length, got 2 bytes",
-    ),
-    "length beyond the end": (
-        b"\x01\x00\x00\x00a\xff\xff\xff\xffb",
-        2,
-        "element 1 has a length of 4294967295 bytes, got 1 bytes",
-    ),
-    "last one short": (
-        b"\x01\x00\x00\x00a\x03\x00\x00\x00bb",
-        2,
-        "element 1 has a length of 3 bytes, got 2 bytes",
-    ),
-    "bytes left over": (
-        b"\x01\x00\x00\x00a\x01\x00\x00\x00bXX",
-        2,
-        "bytes are left over after 2 elements, got 2 bytes",
-    ),
-    "too many elements": (b"\x00\x00\x00\x00", 2, "2 elements need at least 8 bytes, got 4"),
-}
-
-
-@pytest.mark.parametrize(("tail", "count", "message"), LENGTHS.values(), ids=LENGTHS)
-def test_wrong_string_lengths_name_the_element(tail: bytes, count: int, message: str) -> None:
-    """An error in the lengths of a BYTES tensor names the element and the byte."""
-    with pytest.raises(ResponseDecodingError, match=message) as caught:
-        decode_response(*binary(tensor("BYTES", [count], len(tail)), tail))
-    assert 'output "Y" at byte ' in str(caught.value)
-
-
+SIZE = f"{BINARY_CONTENT_TYPE};json-header-size="
 HUGE = 10 * 10**9
+TWICE = binary({"outputs": tensor(size=0, shape=[0])["outputs"] * 2})
+CORRUPT = "; the body is corrupt or incomplete, so send the request again"
+NO_DATA = binary({"outputs": [{"name": "Y", "datatype": "BOOL", "shape": [1]}]})
+
+CUT, BEYOND = b"\2\0\0\0aa\2\0", b"\1\0\0\0a\xff\xff\xff\xffb"
 
 MALFORMED = {
     "empty": ((b"", JSON_CONTENT_TYPE), "at byte 0: is not JSON"),
@@ -167,26 +153,14 @@ MALFORMED = {
     "deep nesting": ((b"[" * 100_000, JSON_CONTENT_TYPE), "RecursionError"),
     "endless digits": ((b'{"x":' + b"9" * 9999 + b"}", JSON_CONTENT_TYPE), "cannot be parsed as JSON"),
     "no size": ((b"{}", BINARY_CONTENT_TYPE), "json-header-size must be one integer"),
-    "negative size": ((b"{}", f"{BINARY_CONTENT_TYPE};json-header-size=-1"), "json-header-size"),
-    "two sizes": (
-        (b"{}", f"{BINARY_CONTENT_TYPE};json-header-size=1;json-header-size=2"),
-        "json-header-size",
-    ),
-    "header beyond body": (
-        (b"{}", f"{BINARY_CONTENT_TYPE};json-header-size={HUGE}"),
-        f"must be at most the size of the body, 2 bytes, got {HUGE}",
-    ),
+    "negative size": ((b"{}", SIZE + "-1"), "json-header-size"),
+    "two sizes": ((b"{}", SIZE + "1;json-header-size=2"), "json-header-size"),
+    "header beyond body": ((b"{}", f"{SIZE}{HUGE}"), f"at most the size of the body, 2 bytes, got {HUGE}"),
     "outputs missing": (binary({}), "outputs must be a list, got None"),
     "output no object": (binary({"outputs": [1]}), "output 0: must be a JSON object"),
     "nameless": (binary(tensor(name=3)), "output 0: name must be a non-empty string, got 3"),
-    "twice": (
-        binary({"outputs": tensor(size=0, shape=[0])["outputs"] * 2}),
-        'output "Y": occurs more than once',
-    ),
-    "unknown datatype": (
-        binary(tensor("FP8")),
-        "output \"Y\": datatype must be one of KServe v2, got 'FP8'",
-    ),
+    "twice": (TWICE, f'^output "Y": occurs more than once{CORRUPT}$'),
+    "unknown datatype": (binary(tensor("FP8")), "output \"Y\": datatype must be one of KServe v2, got 'FP8'"),
     "negative dimension": (binary(tensor(shape=[-1])), "integers of 0 or more"),
     "boolean dimension": (binary(tensor(shape=[True])), "integers of 0 or more, got \\[True\\]"),
     "dimension beyond int64": (binary(tensor(shape=[0, 2**63], size=0)), "integers of 0 or more"),
@@ -194,6 +168,8 @@ MALFORMED = {
     "empty and too large": (binary(tensor(shape=[0, 2**62, 2**62], size=0)), "one that NumPy supports"),
     "negative data size": (binary(tensor(size=-4)), "must be an integer of 0 or more, got -4"),
     "parameters no object": (binary(tensor(parameters=[])), "parameters must be a JSON object"),
+    "dimension of 63 bits": (in_json([], "INT8", [0, 2**63 - 1, 2]), "must be one that NumPy supports"),
+    "dimension of 64 bits": (in_json([], "INT8", [0, 2**63, 2]), "list of integers"),
     "huge integer": (in_json([10**400], "INT32"), "element 0: INT32 must be between .*, got 1000"),
     "negative for unsigned": (in_json([7, -1, 9], "UINT8", [3]), "element 1: UINT8 .* got -1"),
     "nested deeper than the shape": (in_json([[[1]]], "INT8", [1, 1]), "nested data must follow shape"),
@@ -208,24 +184,12 @@ MALFORMED = {
     "one byte more": (binary(tensor(), b"abcde"), "the last bytes belong to no output, got 1 bytes"),
     "infinity": (in_json([float("inf")]), "a number must be finite, got Infinity"),
     "minus infinity": (in_json([-float("inf")]), "a number must be finite, got -Infinity"),
-    "truncated": (
-        binary(tensor(shape=[2], size=8), b"abcd"),
-        r'"Y" at byte \d+: binary_data_size is 8 bytes, got 4',
-    ),
-    "size of 10 GB": (
-        binary(tensor("UINT8", [HUGE], HUGE), b"abcd"),
-        f"binary_data_size is {HUGE} bytes, got 4",
-    ),
-    "size against shape": (
-        binary(tensor(shape=[2]), b"abcd"),
-        "2 elements of FP32 are 8 bytes, got binary_data_size 4",
-    ),
+    "truncated": (binary(tensor(shape=[2], size=8), b"abcd"), r'"Y" at byte \d+: .*_size is 8 bytes, got 4'),
+    "size of 10 GB": (binary(tensor("UINT8", [HUGE], HUGE), b"abcd"), f"_size is {HUGE} bytes, got 4"),
+    "size against shape": (binary(tensor(shape=[2]), b"abcd"), "of FP32 are 8 bytes, got binary_data_size 4"),
     "10 GB of shape": (binary(tensor("BYTES", [HUGE]), b"abcd"), f"{HUGE} elements need at least"),
     "oversized": (binary(tensor(), b"abcdefgh"), "the last bytes belong to no output, got 4 bytes"),
-    "JSON data missing": (
-        binary({"outputs": [{"name": "Y", "datatype": "BOOL", "shape": [1]}]}),
-        "must be a list",
-    ),
+    "JSON data missing": (NO_DATA, "must be a list"),
     "too few values": (in_json([1.0], shape=[2]), r"shape \[2\] has 2 elements, got 1 values"),
     "ragged": (in_json([[1], [2, 3, 4]], shape=[2, 2]), "nested data must follow shape"),
     "text for number": (in_json([1.0, "x"], shape=[2]), 'output "Y" element 1: must be a number, got str'),
@@ -237,6 +201,15 @@ MALFORMED = {
     "beyond FP64": (in_json([10**400], "FP64"), "must fit FP64"),
     "BF16 in JSON": (in_json([1], "BF16"), 'output "Y": BF16 must be in binary'),
     "lone surrogate": (in_json(["\ud800"], "BYTES"), "must be valid Unicode"),
+    "cut within a length": (strings(2, CUT), "byte 108: element 1 of 2 has no complete length, got 2 bytes"),
+    "length beyond the end": (strings(2, BEYOND), "element 1 has a length of 4294967295 bytes, got 1 bytes"),
+    "last one short": (strings(2, b"\1\0\0\0a\3\0\0\0bb"), "element 1 has a length of 3 bytes, got 2 bytes"),
+    "bytes left over": (strings(2, b"\1\0\0\0a\1\0\0\0bXX"), "bytes are left over after 2 elements, got 2"),
+    "too many elements": (strings(2, b"\0\0\0\0"), "byte 102: 2 elements need at least 8 bytes, got 4"),
+    "second length cut": (strings(2, b"\1\0\0\0a\1\0\0"), "107: element 1 of 2 has no complete length"),
+    "first length beyond the end": (strings(1, b"\x09\0\0\0a"), "106: element 0 has a length of 9 bytes"),
+    "no element, but a byte": (strings(0, b"x"), "102: bytes are left over after 0 elements"),
+    "two elements in seven bytes": (strings(2, b"1234567"), "102: 2 elements need at least 8 bytes"),
     "version no text": (binary({"outputs": [], "model_version": 1}), "model_version must be a string, got 1"),
 }
 

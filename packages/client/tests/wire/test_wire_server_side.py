@@ -58,6 +58,9 @@ def test_raw_request_has_only_bytes() -> None:
     assert (decoded.inputs, decoded.raw) == ({}, b"jpeg")
 
 
+EMPTY = {"name": "X", "datatype": "INT8", "shape": [0], "data": []}
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -65,19 +68,13 @@ def test_raw_request_has_only_bytes() -> None:
         (b"{}", "JSON: inputs must be a list, got None"),
         (request(inputs=[1]), "input 0: must be a JSON object, got 1"),
         (request(inputs=[{"name": "X", "datatype": "FP8"}]), 'input "X": datatype must be one of KServe v2'),
-        (
-            request(inputs=[{"name": "X", "datatype": "INT8", "shape": [0], "data": []}] * 2),
-            'input "X": occurs more than once',
-        ),
+        (request(inputs=[EMPTY] * 2), 'input "X": occurs more than once'),
         (request(outputs={}), "JSON: outputs must be a list, got {}"),
         (request(outputs=None), "JSON: outputs must be a list, got None"),
         (request(outputs=["Y"]), "output 0: must be a JSON object, got 'Y'"),
         (request(outputs=[{"name": "Y"}, {}]), "output 1: must have a name"),
         (request(outputs=[{"name": 1}]), "JSON: name must be a string, got 1"),
-        (
-            request(outputs=[{"name": "Y", "parameters": []}]),
-            r"JSON: parameters must be a JSON object, got \[\]",
-        ),
+        (request(outputs=[{"name": "Y", "parameters": []}]), r"JSON: parameters must be .* object, got \[\]"),
         (request(parameters=[]), "JSON: parameters must be a JSON object"),
         (request(id=1), "JSON: id must be a string, got 1"),
     ],
@@ -121,10 +118,8 @@ def test_response_has_the_requested_formats() -> None:
     response = encode_response(outputs, request=decode_request(encoded.body, encoded.content_type))
     assert response.body.endswith(b"}\x01")
     result = decode_response(response.body, response.content_type)
-    assert ({name: array.tolist() for name, array in result.items()}, result.id) == (
-        {"Y": [1], "Z": [2]},
-        "7",
-    )
+    assert ({name: array.tolist() for name, array in result.items()}) == {"Y": [1], "Z": [2]}
+    assert result.id == "7"
     assert (result.model_name, result.model_version) == ("model", "1")
     in_json = encode_response(outputs, request=InferenceRequest({}))
     assert isinstance(in_json, EncodedResponse)

@@ -31,13 +31,8 @@ def test_table_has_every_published_type_and_no_other() -> None:
 def test_hardware(name: str, hardware: tuple[object, ...]) -> None:
     """Only NVIDIA GPUs count, and the memory is that of each GPU."""
     found = InstanceType.of(name)
-    assert hardware == (
-        found.gpus,
-        found.gpu_model,
-        found.gpu_memory_mib,
-        found.compute_capability,
-        found.local_storage_gb,
-    )
+    gpu = (found.gpus, found.gpu_model, found.gpu_memory_mib, found.compute_capability)
+    assert hardware == (*gpu, found.local_storage_gb)
 
 
 @pytest.mark.parametrize(
@@ -57,12 +52,8 @@ def test_every_gpu_family_has_gpus(family: str) -> None:
 def test_unknown_type_is_accepted_and_its_family_decides(name: str, has_gpu: bool) -> None:
     """A type that AWS adds later is accepted; the letter of its family decides whether it has GPUs."""
     found = InstanceType.of(name)
-    assert (found.is_known, found.has_gpu, found.gpus, found.supports_volume_size) == (
-        False,
-        has_gpu,
-        None,
-        None,
-    )
+    assert (found.is_known, found.has_gpu) == (False, has_gpu)
+    assert (found.gpus, found.supports_volume_size) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -71,28 +62,16 @@ def test_unknown_type_is_accepted_and_its_family_decides(name: str, has_gpu: boo
         ("g5.xlarge", 'did you mean "ml.g5.xlarge"?'),
         ("ml.g5", 'write it as "ml.g5.xlarge"'),
         ("T4", "write it as"),
+        ("ml.g5.xlrge", 'got "ml.g5.xlrge"; did you mean "ml.g5.xlarge"'),
+        ("ml.g5.12xlage", 'got "ml.g5.12xlage"; did you mean "ml.g5.12xlarge"'),
+        ("ml.gd4n.xlarge", 'got "ml.gd4n.xlarge"; did you mean "ml.g4dn.xlarge"'),
     ],
 )
 def test_other_strings_are_errors(name: str, hint: str) -> None:
-    """A string that is not a SageMaker type is an error with the most similar type."""
+    """A string that is not a SageMaker type, or a misspelled one, is an error with the most similar type."""
     with pytest.raises(InvalidValueError) as caught:
         InstanceType.of(name)
     assert hint in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("ml.g5.xlrge", "ml.g5.xlarge"),
-        ("ml.g5.12xlage", "ml.g5.12xlarge"),
-        ("ml.gd4n.xlarge", "ml.g4dn.xlarge"),
-    ],
-)
-def test_misspelt_type_is_refused(name: str, meant: str) -> None:
-    """A size that does not exist, and letters in another order, raise an error with the known name."""
-    with pytest.raises(InvalidValueError, match=f'got "{name}"; did you mean "{meant}"'):
-        InstanceType.of(name)
-    assert InstanceType.of(meant).is_known
 
 
 def test_unknown_type_has_a_suggestion() -> None:
@@ -107,16 +86,20 @@ def test_token_is_accepted_without_facts() -> None:
     assert (found.is_known, found.gpus, found.family, found.nearest_known) == (False, None, "", "")
 
 
-def test_volume_size_depends_on_local_storage() -> None:
+@pytest.mark.parametrize(
+    ("name", "is_supported"),
+    [
+        ("ml.m5.large", True),
+        ("ml.g5.xlarge", False),
+        ("ml.g7e.2xlarge", False),
+        ("ml.p6e-gb200.36xlarge", None),
+    ],
+)
+def test_volume_size_depends_on_local_storage(name: str, is_supported: bool | None) -> None:
     """Types with local NVMe support no volume size, including families that AWS's SDK does not know."""
-    assert InstanceType.of("ml.m5.large").supports_volume_size is True
-    assert InstanceType.of("ml.g5.xlarge").supports_volume_size is False
-    assert InstanceType.of("ml.g7e.2xlarge").supports_volume_size is False
-    assert InstanceType.of("ml.p6e-gb200.36xlarge").supports_volume_size is None
+    assert InstanceType.of(name).supports_volume_size is is_supported
 
 
 def test_equal_names_are_equal_values() -> None:
     """Instance types can be compared and used as keys."""
-    assert {InstanceType.of("ml.g5.xlarge"), InstanceType.of("ml.g5.xlarge")} == {
-        InstanceType.of("ml.g5.xlarge")
-    }
+    assert len({InstanceType.of("ml.g5.xlarge"), InstanceType.of("ml.g5.xlarge")}) == 1

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,16 +56,18 @@ def test_terminated_command_deletes_what_it_has_begun(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr, list(tmp_path.iterdir())) == (143, "", [])
 
 
+def _run(words: list[str], **streams: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*_PROGRAM, *words], **streams, text=True, check=False)
+
+
 @pytest.mark.parametrize(
     "words", [["doctor", "--json"], ["facts", "env", "--json"], ["check", "nowhere", "--json"], ["nonsense"]]
 )
 def test_full_disk_is_one_line(words: list[str]) -> None:
     """An answer that cannot be written is one error and exit code 2, also if the error is JSON too."""
     with Path("/dev/full").open("w", encoding="utf-8") as full:
-        done = subprocess.run(
-            [*_PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-        silent = subprocess.run([*_PROGRAM, *words], stdout=full, stderr=full, check=False)
+        done = _run(words, stdout=full, stderr=subprocess.PIPE)
+        silent = _run(words, stdout=full, stderr=full)
     lines = [line for line in done.stderr.splitlines() if "error: " in line]
     assert (done.returncode, silent.returncode, len(lines)) == (2, 2, 1)
     assert "Traceback" not in done.stderr
@@ -73,8 +76,5 @@ def test_full_disk_is_one_line(words: list[str]) -> None:
 def test_full_standard_error_keeps_the_answer() -> None:
     """The failure is still JSON on standard output."""
     with Path("/dev/full").open("w", encoding="utf-8") as full:
-        words = ["check", "nowhere", "--json"]
-        done = subprocess.run(
-            [*_PROGRAM, *words], stdout=subprocess.PIPE, stderr=full, text=True, check=False
-        )
+        done = _run(["check", "nowhere", "--json"], stdout=subprocess.PIPE, stderr=full)
     assert (done.returncode, sorted(json.loads(done.stdout))) == (2, ["error", "findings"])

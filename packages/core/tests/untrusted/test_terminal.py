@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import threading
+from typing import Any
 
 import pytest
 
@@ -25,9 +26,8 @@ SHOWN = "a\\x1b]0;T\\x07b\\r\\nc\\u202ed\\x9be\\xfff"
 @pytest.mark.parametrize(
     "printed", [print_lines, print_note, print_error, lambda text: print_table(["x"], [[text]])]
 )
-def test_control_characters_are_shown(printed: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_shown(printed: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Escape sequences, line breaks, bidirectional marks and wrong bytes are shown in one line, not sent."""
-    assert callable(printed)
     printed(f"name {HOSTILE.replace(chr(10), '')}")
     output = "".join(capsys.readouterr())
     assert SHOWN.replace("\\n", "") in output

@@ -56,6 +56,11 @@ def several_inputs() -> bytes:
     )
 
 
+def strings() -> bytes:
+    tensors = ([tensor(name, TensorProto.STRING, ("n", 1))] for name in "XY")
+    return model("", [node("Identity", ["X"], ["Y"])], *tensors)
+
+
 def without_output_shape() -> bytes:
     output = helper.make_tensor_value_info("Y", TensorProto.FLOAT, None)
     return model("", [node("Relu", ["X"], ["Y"])], [tensor("X")], [output])
@@ -66,15 +71,7 @@ MODELS: dict[str, tuple[bytes, int]] = {
     "dynamic batch": (relu(("n", 3, 8, 8)), 4),
     "no batch": (relu((3, "height", "width")), 0),
     "several inputs": (several_inputs(), 4),
-    "strings": (
-        model(
-            "",
-            [node("Identity", ["X"], ["Y"])],
-            [tensor("X", TensorProto.STRING, ("n", 1))],
-            [tensor("Y", TensorProto.STRING, ("n", 1))],
-        ),
-        4,
-    ),
+    "strings": (strings(), 4),
     "scalar": (relu(()), 0),
     "only a batch": (relu(("n",)), 4),
     "default value": (with_default(), 4),
@@ -118,17 +115,16 @@ def test_first_dimension_need_not_be_the_batch(write: Write) -> None:
 
 def test_options_of_the_user_are_kept(write: Write) -> None:
     """Each given field replaces the derived one; a tensor keeps what is not given."""
+    batching = ModelDynamicBatching(max_queue_delay_microseconds=5000, preferred_batch_size=[8])
     config = ModelConfig.from_model_file(
         write(relu(("n", "height", "width"))),
         name="resnet",
         max_batch_size=16,
-        dynamic_batching=ModelDynamicBatching(max_queue_delay_microseconds=5000, preferred_batch_size=[8]),
+        dynamic_batching=batching,
         instance_group=[ModelInstanceGroup(count=2, kind="KIND_CPU")],
         input=[ModelInput(name="X", dims=[224, 224])],
     )
-    assert config.dynamic_batching == ModelDynamicBatching(
-        max_queue_delay_microseconds=5000, preferred_batch_size=[8]
-    )
+    assert config.dynamic_batching == batching
     assert config.input == (ModelInput(name="X", data_type="TYPE_FP32", dims=[224, 224]),)
     assert (config.name, config.max_batch_size, config.instance_group[0].count) == ("resnet", 16, 2)
 
@@ -158,59 +154,37 @@ def test_warmup_has_zeros_for_every_input(write: Write) -> None:
     path = write(several_inputs())
     warmup = ModelConfig.from_model_file(path, with_warmup=True).model_warmup
     assert [each.batch_size for each in warmup] == [1, 4]
-    assert {name: tuple(each.dims) for name, each in warmup[0].inputs.items()} == {
-        "A": (4,),
-        "B": (4,),
-        "C": (1,),
-    }
+    dims = {name: tuple(each.dims) for name, each in warmup[0].inputs.items()}
+    assert dims == {"A": (4,), "B": (4,), "C": (1,)}
     assert all(each.zero_data for request in warmup for each in request.inputs.values())
     longer = _config(_derive(path, with_warmup=True, warmup_dims={"C": [7]}))
     assert longer.model_warmup[1].inputs["C"].dims == (7,)
 
 
-REFUSED: dict[str, tuple[bytes, str, dict[str, Any], str]] = {
-    "batching of a fixed batch": (
-        relu((1, 4)),
-        "net.onnx",
-        {"max_batch_size": 8},
-        'does not support batching, got max_batch_size 8, but the first dimension of "X" and "Y" is fixed',
-    ),
-    "unknown input": (
-        relu(),
-        "net.onnx",
-        {"input": [ModelInput(name="x", dims=[4])]},
-        'net.onnx: the model has no input of that name, got "x"; did you mean "X"?',
-    ),
-    "unknown field": (relu(), "net.onnx", {"max_batchsize": 8}, 'did you mean "max_batch_size"?'),
-    "Git LFS pointer": (
-        b"version https://git-lfs.github.com/spec/v1\n",
-        "net.onnx",
-        {},
-        "net.onnx: is a Git LFS pointer, not the file itself; run `git lfs install` and `git lfs pull`",
-    ),
-    "unknown ending": (b"", "net.h5", {}, 'net.h5: the format of the model is unknown, got ".h5"'),
-    "dynamic batching without batches": (
-        relu((1, 4)),
-        "net.onnx",
-        {"dynamic_batching": ModelDynamicBatching()},
-        "net.onnx: dynamic_batching has no effect, because max_batch_size is 0",
-    ),
-    "trees": (
-        b'{"learner": {}}',
-        "net.json",
-        {},
-        r'set input=[ModelInput(name="input__0", data_type="TYPE_FP32", dims=[28])] and backend=FilBackend(',
-    ),
-    "warmup without inputs": (
-        b"ftrt" + bytes(24),
-        "net.plan",
-        {"with_warmup": True},
-        "net.plan: with_warmup needs the inputs, which the file does not say; set input=[",
-    ),
-}
+LFS = b"version https://git-lfs.github.com/spec/v1\n"
+TREES_INPUT = (
+    'set input=[ModelInput(name="input__0", data_type="TYPE_FP32", dims=[28])] and backend=FilBackend('
+)
+FIXED_BATCH = 'got max_batch_size 8, but the first dimension of "X" and "Y" is fixed'
+LFS_HINT = "is a Git LFS pointer, not the file itself; run `git lfs install` and `git lfs pull`"
+NO_BATCHES = "net.onnx: dynamic_batching has no effect, because max_batch_size is 0"
+NO_INPUT = 'net.onnx: the model has no input of that name, got "x"; did you mean "X"?'
+NO_WARMUP = "net.plan: with_warmup needs the inputs, which the file does not say; set input=["
 
 
-@pytest.mark.parametrize(("content", "name", "options", "message"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(
+    ("content", "name", "options", "message"),
+    [
+        (relu((1, 4)), "net.onnx", {"max_batch_size": 8}, f"does not support batching, {FIXED_BATCH}"),
+        (relu(), "net.onnx", {"input": [ModelInput(name="x", dims=[4])]}, NO_INPUT),
+        (relu(), "net.onnx", {"max_batchsize": 8}, 'did you mean "max_batch_size"?'),
+        (LFS, "net.onnx", {}, f"net.onnx: {LFS_HINT}"),
+        (b"", "net.h5", {}, 'net.h5: the format of the model is unknown, got ".h5"'),
+        (relu((1, 4)), "net.onnx", {"dynamic_batching": ModelDynamicBatching()}, NO_BATCHES),
+        (b'{"learner": {}}', "net.json", {}, TREES_INPUT),
+        (b"ftrt" + bytes(24), "net.plan", {"with_warmup": True}, NO_WARMUP),
+    ],
+)
 def test_errors_name_the_file_and_the_fix(
     content: bytes, name: str, options: dict[str, Any], message: str, write: Write
 ) -> None:
@@ -258,20 +232,13 @@ def test_torchscript_needs_tensors() -> None:
 
 def test_trees(write: Write) -> None:
     """The ending decides the type; the FIL backend batches, and gets the threshold that it requires."""
-    derived = _derive(
-        write(b'{"learner": {}}', "fraud.json"),
-        fields={
-            "backend": FilBackend(output_class=True),
-            "input": [ModelInput(data_type="TYPE_FP32", dims=[28])],
-        },
-    )
+    inputs = [ModelInput(data_type="TYPE_FP32", dims=[28])]
+    fields = {"backend": FilBackend(output_class=True), "input": inputs}
+    derived = _derive(write(b'{"learner": {}}', "fraud.json"), fields=fields)
     config = _config(derived)
     assert config.parameters == {"model_type": "xgboost_json", "output_class": "true", "threshold": "0.5"}
-    assert (config.input[0].name, config.output[0].name, config.max_batch_size) == (
-        "input__0",
-        "output__0",
-        8192,
-    )
+    assert (config.input[0].name, config.output[0].name) == ("input__0", "output__0")
+    assert config.max_batch_size == 8192
     assert list(derived.files) == ["xgboost.json"]
 
 
@@ -330,32 +297,21 @@ def test_trees_without_batching_take_rows(write: Write) -> None:
     assert (config.input[0].dims, config.output[0].dims) == ((-1, 30), (-1, 1))
 
 
-def _files(derived: DerivedConfig) -> list[str]:
-    return list(derived.files)
-
-
 def test_backends_that_complete_the_rest(write: Write) -> None:
     """A plan and an OpenVINO model are completed by their backends when they are loaded."""
     plan = _derive(write(b"ftrt" + bytes(24), "net.engine"), max_batch_size=8)
-    assert (_config(plan).platform, _config(plan).max_batch_size, _files(plan)) == (
-        "tensorrt_plan",
-        8,
-        ["model.plan"],
-    )
+    assert (_config(plan).platform, _config(plan).max_batch_size) == ("tensorrt_plan", 8)
+    assert list(plan.files) == ["model.plan"]
     write(b"weights", "net.bin")
     openvino = _derive(write(b'<net name="n"></net>', "net.xml"))
-    assert (_config(openvino).backend, _files(openvino)) == ("openvino", ["model.xml", "model.bin"])
+    assert (_config(openvino).backend, list(openvino.files)) == ("openvino", ["model.xml", "model.bin"])
     assert "completes this from the model" in openvino.to_text()
 
 
-def test_ort_keeps_its_ending(write: Write) -> None:
-    """ONNX Runtime reads its own format only from a file that ends in .ort."""
+def test_names_that_are_kept(write: Write, tmp_path: Path) -> None:
+    """ONNX Runtime reads its own format only from an .ort file, and a folder gives the name."""
     derived = _derive(write(b"\x08\0\0\0ORTM", "net.ort"))
-    assert (_files(derived), _config(derived).default_model_filename) == (["model.ort"], "model.ort")
-
-
-def test_folder_of_an_onnx_model(tmp_path: Path) -> None:
-    """A folder with a model.onnx is named after the folder."""
+    assert (list(derived.files), _config(derived).default_model_filename) == (["model.ort"], "model.ort")
     (tmp_path / "resnet").mkdir()
     (tmp_path / "resnet" / "model.onnx").write_bytes(relu())
     assert ModelConfig.from_model_file(tmp_path / "resnet").name == "resnet"

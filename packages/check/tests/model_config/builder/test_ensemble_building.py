@@ -64,16 +64,8 @@ def test_limit_of_requests_in_a_step_is_written() -> None:
 
 def test_unread_outputs_stay_unmapped() -> None:
     """An output that nothing reads is left out; one output can go to a step and to the ensemble."""
-    chatty = _model("chatty", "x", "y trace")
-    built = (
-        Ensemble("e")
-        .input("x")
-        .step(chatty)
-        .step(_model("last", "y", "z"))
-        .output("z")
-        .output("y")
-        .to_config()
-    )
+    chatty, last = _model("chatty", "x", "y trace"), _model("last", "y", "z")
+    built = Ensemble("e").input("x").step(chatty).step(last).output("z").output("y").to_config()
     assert _maps(built)[0] == ("chatty", {"x": "x"}, {"y": "y"})
 
 
@@ -102,22 +94,15 @@ def test_batch_axis_belongs_to_dims_where_the_ensemble_does_not_batch(
 def test_step_without_batching_keeps_the_axis_in_its_dims() -> None:
     """In an ensemble with batching, a model without batching has the batch axis in its dims."""
     plain = _model("plain", "x", "image", size=0, dims=(-1, 7))
-    built = (
-        Ensemble("e", max_batch_size=2)
-        .input("x")
-        .step(plain)
-        .step(DECODE.with_(input=[ModelInput(name="image", data_type="TYPE_FP32", dims=[7])]))
-        .output("pixels")
-        .to_config()
-    )
+    decode = DECODE.with_(input=[ModelInput(name="image", data_type="TYPE_FP32", dims=[7])])
+    built = Ensemble("e", max_batch_size=2).input("x").step(plain).step(decode).output("pixels").to_config()
     assert list(built.input[0].dims) == [7]
 
 
 def test_optional_input_is_mapped_only_where_there_is_a_tensor() -> None:
     """An optional input reads the tensor of its name if there is one, and is left out otherwise."""
-    model = DECODE.with_(
-        input=[*DECODE.input, ModelInput(name="size", data_type="TYPE_FP32", dims=[1], optional=True)]
-    )
+    size = ModelInput(name="size", data_type="TYPE_FP32", dims=[1], optional=True)
+    model = DECODE.with_(input=[*DECODE.input, size])
     without = Ensemble("e").input("image").step(model).output("pixels").to_config()
     assert _maps(without)[0][1] == {"image": "image"}
     given = Ensemble("e").input("image").input("size").step(model).output("pixels").to_config()
@@ -155,71 +140,48 @@ def test_model_known_by_name_alone_is_mapped_by_hand(size: int | None) -> None:
     assert built.max_batch_size == (size or 8)
 
 
+def _cycle(given: Any) -> object:
+    ranked = given.step(DECODE).step(RANK, inputs={"logits": "pixels"}, outputs={"label": "image2"})
+    return ranked.step(CLASSIFY, inputs={"pixels": "x"}, outputs={"logits": "x"})
+
+
+WIDE, UNBATCHED = _model("m", "pixels", "z", dims=(1, 2)), _model("m", "pixels", "z", size=0)
+BYTES = Ensemble("e").input("image", data_type="TYPE_UINT8")
+TO_P = {"pixels": "p"}
+OTHER_TYPE = 'TYPE_UINT8 is inferred from the ensemble while TYPE_FP32 is inferred from model "decode"'
+OTHER_DIMS = '[-1, -1] is inferred from model "decode" while [-1, 1, 2] is inferred from model "m"'
+TOO_LARGE = "which only allows maximum batch size to be 8; set max_batch_size to 8 in the ensemble"
+MIXED = 'max_batch_size cannot be inferred, got "decode" with batching and "m" without; write'
+NO_INPUT = 'step 1 ("decode") input_map: ensemble tensor "image" is mapped to non-existing input "imag"'
+NO_OUTPUT = 'is mapped from non-existing output "pixel"; did you mean "pixels"?'
+OVERWRITTEN = 'step 1 ("decode") writes an input of the ensemble, got "image"'
+WRITTEN_TWICE = 'ensemble tensor "p" can appear in an output map only once'
+NO_FRACTION = "ModelEnsembling.max_inflight_requests: does not fit its field, got 1.5"
+FRACTION: Any = 1.5
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda e: e.step(DECODE, inputs={"imag": "image"}),
-            'step 1 ("decode") input_map: ensemble tensor "image" is mapped to non-existing input "imag"',
-        ),
-        (
-            lambda e: e.step(DECODE, outputs={"pixel": "p"}),
-            'is mapped from non-existing output "pixel"; did you mean "pixels"?',
-        ),
-        (
-            lambda _: Ensemble("e").input("image", data_type="TYPE_UINT8").step(DECODE),
-            'TYPE_UINT8 is inferred from the ensemble while TYPE_FP32 is inferred from model "decode"',
-        ),
-        (
-            lambda e: e.step(DECODE).step(_model("m", "pixels", "z", dims=(1, 2))),
-            '[-1, -1] is inferred from model "decode" while [-1, 1, 2] is inferred from model "m"',
-        ),
-        (
-            lambda _: Ensemble("e", max_batch_size=9).step(DECODE),
-            "which only allows maximum batch size to be 8; set max_batch_size to 8 in the ensemble",
-        ),
-        (
-            lambda e: e.step(DECODE, outputs={"pixels": "image"}),
-            'step 1 ("decode") writes an input of the ensemble, got "image"',
-        ),
-        (
-            lambda e: e.step(DECODE, outputs={"pixels": "p"}).step(DECODE, outputs={"pixels": "p"}),
-            'ensemble tensor "p" can appear in an output map only once',
-        ),
-        (
-            lambda e: e.step(DECODE).step(DECODE).output("pixels"),
-            'the ensemble reads "pixels", which is ambiguous',
-        ),
-        (
-            lambda e: (
-                e.step(DECODE)
-                .step(RANK, inputs={"logits": "pixels"}, outputs={"label": "image2"})
-                .step(CLASSIFY, inputs={"pixels": "x"}, outputs={"logits": "x"})
-            ),
-            'because they depend on each other, got "x"',
-        ),
-        (
-            lambda e: e.step(DECODE).step(_model("m", "pixels", "z", size=0)),
-            'max_batch_size cannot be inferred, got "decode" with batching and "m" without; write',
-        ),
+        (lambda e: e.step(DECODE, inputs={"imag": "image"}), NO_INPUT),
+        (lambda e: e.step(DECODE, outputs={"pixel": "p"}), NO_OUTPUT),
+        (lambda _: BYTES.step(DECODE), OTHER_TYPE),
+        (lambda e: e.step(DECODE).step(WIDE), OTHER_DIMS),
+        (lambda _: Ensemble("e", max_batch_size=9).step(DECODE), TOO_LARGE),
+        (lambda e: e.step(DECODE, outputs={"pixels": "image"}), OVERWRITTEN),
+        (lambda e: e.step(DECODE, outputs=TO_P).step(DECODE, outputs=TO_P), WRITTEN_TWICE),
+        (lambda e: e.step(DECODE).step(DECODE).output("pixels"), 'reads "pixels", which is ambiguous'),
+        (_cycle, 'because they depend on each other, got "x"'),
+        (lambda e: e.step(DECODE).step(UNBATCHED), MIXED),
         (lambda e: e.input("image"), "the input exists already, got 'image'"),
         (lambda e: e.step(DECODE.with_(name="")), "step: must be a model with a name"),
-        (
-            lambda e: e.step(DECODE).step(RANK.with_(name="decode")),
-            "two different models have the same name, got 'decode'",
-        ),
+        (lambda e: e.step(DECODE).step(RANK.with_(name="decode")), "models have the same name, got 'decode'"),
         (lambda e: e.step(DECODE, inputs={"image": 1}), "step inputs: must map a tensor of the model"),
         (lambda e: e.step(DECODE, inputs=["image"]), "step inputs: must be a mapping, got ['image']"),
         (lambda e: e.output(3), "must be a name, or a ModelOutput with a name"),
-        (
-            lambda e: e.input(ModelInput(name="x"), dims=[1]),
-            "set data_type and dims in the ModelInput",
-        ),
+        (lambda e: e.input(ModelInput(name="x"), dims=[1]), "set data_type and dims in the ModelInput"),
         (lambda _: Ensemble("e", max_batch_size=True), "max_batch_size must be a whole number, got True"),
-        (
-            lambda _: Ensemble("e", max_inflight_requests=1.5),  # type: ignore[arg-type]
-            "ModelEnsembling.max_inflight_requests: does not fit its field, got 1.5",
-        ),
+        (lambda _: Ensemble("e", max_inflight_requests=FRACTION), NO_FRACTION),
         (lambda _: Ensemble(""), "ensemble: must have a name, got ''"),
     ],
 )
@@ -231,11 +193,12 @@ def test_error_is_raised_by_the_call_that_causes_it(call: Callable[[Any], object
 
 
 def test_unfinished_ensemble_names_the_lines_of_its_errors() -> None:
-    """An error that a later step could fix is raised at the end, with its line of Python."""
+    """An error that a later step could fix is raised at the end, with its own line of Python."""
     first = inspect.currentframe().f_lineno  # type: ignore[union-attr]
     unfinished = (
         Ensemble("e")
         .input("image")
+        .input("mask")
         .step(DECODE, outputs={"pixels": "p"})
         .step(RANK, inputs={"logits": "q"})
         .output("label")
@@ -243,31 +206,16 @@ def test_unfinished_ensemble_names_the_lines_of_its_errors() -> None:
     with pytest.raises(InvalidValueError) as caught:
         unfinished.to_config()
     here = "test_ensemble_building.py"
-    assert str(caught.value).splitlines() == [
-        f'{here}:{first + 5}: ensemble "e": step 2 ("rank") input_map["logits"]: nothing writes '
-        'tensor "q", got tensors "image", "label" and "p"; map an output of a step to it',
-        f'{here}:{first + 4}: ensemble "e": step 1 ("decode") output_map["pixels"]: ensemble '
-        'tensor "p" is unused; remove the step, or add the tensor to output or to an input_map',
-    ]
-
-
-def test_unused_input_is_named_with_its_line() -> None:
-    """The line is that of the input itself, not of the one before it."""
-    first = inspect.currentframe().f_lineno  # type: ignore[union-attr]
-    unfinished = (
-        Ensemble("e")
-        .input("image")
-        .input("mask")
-        .step(DECODE)
-        .output("pixels")
-    )  # fmt: skip
-    with pytest.raises(InvalidValueError) as caught:
-        unfinished.to_config()
-    lines = str(caught.value).splitlines()
-    assert any(
-        line.startswith(f'test_ensemble_building.py:{first + 4}: ensemble "e": ensemble input "mask" is not')
-        for line in lines
-    ), lines
+    *_, unused, unwritten, unread = str(caught.value).splitlines()
+    assert unused.startswith(f'{here}:{first + 4}: ensemble "e": ensemble input "mask" is not')
+    assert unwritten == (
+        f'{here}:{first + 6}: ensemble "e": step 2 ("rank") input_map["logits"]: nothing writes tensor "q", '
+        'got tensors "image", "label", "mask" and "p"; map an output of a step to it'
+    )
+    assert unread == (
+        f'{here}:{first + 5}: ensemble "e": step 1 ("decode") output_map["pixels"]: ensemble tensor "p" is '
+        "unused; remove the step, or add the tensor to output or to an input_map"
+    )
 
 
 def test_misspelled_tensor_gets_the_name_that_is_read() -> None:

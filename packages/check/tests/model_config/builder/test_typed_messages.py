@@ -25,48 +25,27 @@ from triton_model_check.model_config.schema import message_class
 wrong: Any = model_config
 
 
+TWO_OF_ONE = r"ModelWarmup.Input: .* got zero_data and random_data; remove all but one"
+BOTH_POLICIES = "ModelVersionPolicy: only one field of policy_choice can be set, got latest and all"
+ALL, NEWEST = wrong.ModelVersionPolicy.All(), wrong.ModelVersionPolicy.Latest(num_versions=1)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: wrong.ModelInput(data_type="FP32"),
-            r'ModelInput.data_type: .* got \'FP32\'; write "TYPE_FP32"',
-        ),
-        (lambda: wrong.ModelInput(data_type="BYTES"), r'got \'BYTES\'; write "TYPE_STRING"'),
-        (
-            lambda: wrong.ModelInput(format="FORMAT_NCWH"),
-            r'got \'FORMAT_NCWH\'; did you mean "FORMAT_NCHW"\?',
-        ),
+        (lambda: wrong.ModelInput(data_type="FP32"), r"Input.data_type: .* got 'FP32'; write \"TYPE_FP32\""),
+        (lambda: wrong.ModelInput(data_type="BYTES"), r"got 'BYTES'; write \"TYPE_STRING\""),
+        (lambda: wrong.ModelInput(format="FORMAT_NCWH"), r"'FORMAT_NCWH'; did you mean \"FORMAT_NCHW\"\?"),
         (lambda: wrong.ModelInput(dims=3), r"ModelInput.dims: must be a list, got 3; put it in brackets"),
         (lambda: wrong.ModelInput(dims="3"), r"ModelInput.dims: must be a list, got '3'"),
-        (
-            lambda: wrong.ModelInput(dims=[2**63]),
-            r"ModelInput.dims: .* got 9223372036854775808; .* fits int64",
-        ),
+        (lambda: wrong.ModelInput(dims=[2**63]), r"Input.dims: .* got 9223372036854775808; .* fits int64"),
         (lambda: wrong.ModelInput(name=7), r"ModelInput.name: does not fit its field, got 7"),
-        (
-            lambda: wrong.ModelInstanceGroup(count=True),
-            r"ModelInstanceGroup.count: .* got True; .* fits int32",
-        ),
+        (lambda: wrong.ModelInstanceGroup(count=True), r"InstanceGroup.count: .* got True; .* fits int32"),
         (lambda: wrong.ModelWarmup(inputs=[]), r"ModelWarmup.inputs: must be a mapping, got \[\]"),
-        (
-            lambda: wrong.ModelWarmup(inputs={"x": 1}),
-            r"ModelWarmup.inputs: must be a ModelWarmup.Input, got 1",
-        ),
-        (
-            lambda: wrong.ModelInput(reshape=[1]),
-            r"ModelInput.reshape: must be a ModelTensorReshape, got \[1\]",
-        ),
-        (
-            lambda: wrong.ModelWarmup.Input(zero_data=True, random_data=False),
-            r"ModelWarmup.Input: .* got zero_data and random_data; remove all but one",
-        ),
-        (
-            lambda: wrong.ModelVersionPolicy(
-                all=wrong.ModelVersionPolicy.All(), latest=wrong.ModelVersionPolicy.Latest(num_versions=1)
-            ),
-            r"ModelVersionPolicy: only one field of policy_choice can be set, got latest and all",
-        ),
+        (lambda: wrong.ModelWarmup(inputs={"x": 1}), r"Warmup.inputs: must be a ModelWarmup.Input, got 1"),
+        (lambda: wrong.ModelInput(reshape=[1]), r"Input.reshape: must be a ModelTensorReshape, got \[1\]"),
+        (lambda: wrong.ModelWarmup.Input(zero_data=True, random_data=False), TWO_OF_ONE),
+        (lambda: wrong.ModelVersionPolicy(all=ALL, latest=NEWEST), BOTH_POLICIES),
         (lambda: wrong.ModelInput(extra="optionl: true"), r"ModelInput.extra: cannot be parsed .*optionl"),
     ],
 )
@@ -77,19 +56,14 @@ def test_wrong_value_is_refused_by_name(make: Callable[[], object], message: str
 
 
 def test_presence_is_kept() -> None:
-    """``False`` in a choice and an empty message count as set, as in the file."""
+    """``False`` in a choice and an empty message count as set, as in the file; a default is not written."""
     given = ModelWarmup.Input(zero_data=False).to_message()
     assert given.WhichOneof("input_data_type") == "zero_data"
     assert ModelWarmup.Input().to_message() == message_class("ModelWarmup.Input")()
-    reshaped = ModelInput(reshape=ModelTensorReshape()).to_message()
-    assert reshaped.HasField("reshape")
-
-
-def test_graph_optimization_has_the_default_of_the_schema() -> None:
-    """The optimization level that is not given is 0, and is not written."""
-    given = ModelOptimizationPolicy(graph=ModelOptimizationPolicy.Graph()).to_message()
-    assert given.HasField("graph")
-    assert (given.graph.level, given.graph.ListFields()) == (0, [])
+    assert ModelInput(reshape=ModelTensorReshape()).to_message().HasField("reshape")
+    graph = ModelOptimizationPolicy(graph=ModelOptimizationPolicy.Graph()).to_message()
+    assert graph.HasField("graph")
+    assert (graph.graph.level, graph.graph.ListFields()) == (0, [])
 
 
 def test_later_changes_of_arguments_do_not_reach_the_value() -> None:
@@ -111,26 +85,18 @@ def test_keyword_of_python_is_reached() -> None:
 
 def test_nested_messages_are_written() -> None:
     """Messages inside lists, maps and messages are written to their fields."""
+    accelerators = ModelOptimizationPolicy.ExecutionAccelerators
+    tensorrt = accelerators.Accelerator(name="tensorrt", parameters={"precision_mode": "FP16"})
     policy = ModelOptimizationPolicy(
-        execution_accelerators=ModelOptimizationPolicy.ExecutionAccelerators(
-            gpu_execution_accelerator=[
-                ModelOptimizationPolicy.ExecutionAccelerators.Accelerator(
-                    name="tensorrt", parameters={"precision_mode": "FP16"}
-                )
-            ]
-        )
+        execution_accelerators=accelerators(gpu_execution_accelerator=[tensorrt])
     ).to_message()
     accelerator = policy.execution_accelerators.gpu_execution_accelerator[0]
     assert dict(accelerator.parameters) == {"precision_mode": "FP16"}
-    batching = ModelDynamicBatching(
-        priority_levels=2, priority_queue_policy={1: ModelQueuePolicy(max_queue_size=8)}
-    ).to_message()
+    queues = {1: ModelQueuePolicy(max_queue_size=8)}
+    batching = ModelDynamicBatching(priority_levels=2, priority_queue_policy=queues).to_message()
     assert batching.priority_queue_policy[1].max_queue_size == 8
-    state = ModelSequenceBatching(
-        state=[
-            ModelSequenceBatching.State(initial_state=[ModelSequenceBatching.InitialState(zero_data=True)])
-        ]
-    )
+    zeros = ModelSequenceBatching.InitialState(zero_data=True)
+    state = ModelSequenceBatching(state=[ModelSequenceBatching.State(initial_state=[zeros])])
     assert ModelSequenceBatching.from_message(state.to_message()) == state
 
 

@@ -1,13 +1,15 @@
-"""Which models a Python model calls, read from its source."""
+"""Which models a Python model calls, and which ways through it return no response, read from its source."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.python_calls import CallSite, ModelCalls, find_calls
+from triton_model_check.model_config.python_source import PythonSource
 
 HEAD = "import triton_python_backend_utils as pb_utils\n"
 
@@ -92,3 +94,52 @@ def test_only_python_models_call(tmp_path: Path) -> None:
     assert not calls_in(tmp_path / "onnx", call, 'backend: "onnxruntime"').models
     assert not calls_in(tmp_path / "other", call, 'backend: "python" default_model_filename: "m.so"').models
     assert not calls_in(tmp_path / "broken", call + "def").models
+
+
+MODEL = "class TritonPythonModel:\n    def execute(self, requests):\n{}\n"
+
+
+def line_of(body: str) -> int | None:
+    return PythonSource("1/model.py", MODEL.format(indent(body, " " * 8)).encode()).line_without_response
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("print()", 2),
+        ("return", 3),
+        ("if requests:\n    return [1]", 2),
+        ("for each in requests:\n    return [1]", 2),
+        ("while requests:\n    return [1]", 2),
+        ("try:\n    return [1]\nexcept ValueError:\n    print()", 2),
+        ("match requests:\n    case []:\n        return [1]", 2),
+        ("if requests:\n    return None\nreturn [1]", 4),
+        ("while True:\n    break", 2),
+        ("with self.lock:\n    print()", 2),
+    ],
+)
+def test_a_way_without_a_response_has_a_line(body: str, line: int) -> None:
+    """It is the line of the empty return, or of the method if its end can be reached."""
+    assert line_of(body) == line
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return [1]",
+        "raise ValueError",
+        "yield None",
+        "pass",
+        "if requests:\n    return [1]\nelse:\n    raise ValueError",
+        "while True:\n    print()",
+        "try:\n    return [1]\nexcept ValueError:\n    raise",
+        "try:\n    print()\nfinally:\n    return [1]",
+        "with self.lock:\n    return [1]",
+        "match requests:\n    case []:\n        return [1]\n    case _:\n        return [2]",
+        "def later():\n    return None\nreturn [1]",
+        "return self.answer(requests)",
+    ],
+)
+def test_a_method_that_always_returns_a_value_has_none(body: str) -> None:
+    """Every way ends in a response, an error or never; functions in it do not count."""
+    assert line_of(body) is None
