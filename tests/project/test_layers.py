@@ -104,6 +104,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "constructs_triton_tools": (
         "declared_options",
+        "declared_fields",
         "assembly",
         "aws",
         "building",

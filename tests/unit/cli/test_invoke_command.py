@@ -18,7 +18,6 @@ import constructs_triton_client as client
 from constructs_triton.cli import main
 from constructs_triton_client.wire import decode_request, encode_response
 from constructs_triton_core.errors import InvalidValueError, InvocationError
-from constructs_triton_tools.cli import invoke
 from constructs_triton_tools.cli.input_values import read_input
 
 
@@ -189,7 +188,7 @@ def test_each_option_reaches_the_client(
 ) -> None:
     """An option that is not given is None, so that boto3 decides."""
     monkeypatch.setattr(client, "TritonClient", _Client)
-    monkeypatch.setattr(invoke, "make_session", lambda region, _profile: region)
+    monkeypatch.setattr("constructs_triton_tools.cli.options.make_session", lambda region, _profile: region)
     _Client.calls.clear()
     assert main(["invoke", "e", "--input", "x=1:FP32", *options]) == 1
     names = ("endpoint_url", "session", "target_model", "index", "inference_component")
@@ -202,7 +201,7 @@ def test_inputs_and_outputs_reach_the_client(monkeypatch: pytest.MonkeyPatch) ->
     _Client.calls.clear()
     words = ["--input", "b=1:BF16", "--input", "a=1:FP32", "--output", "y", "--output", "z"]
     assert main(["invoke", "e", *words]) == 1
-    assert _Client.calls[1] == ("called", ["a", "b"], ["y", "z"], {"b": "BF16"}, {})
+    assert _Client.calls[1] == ("called", ["a", "b"], ("y", "z"), {"b": "BF16"}, {})
 
 
 def test_target_variant_reaches_the_request(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,12 +14,12 @@ from constructs_triton_core.program.argument_types import add_common, pair_argum
 from constructs_triton_core.spelling import did_you_mean, quoted
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from constructs_triton_tools.cli.assembly.stacks import add_template_arguments, read_stacks
-from constructs_triton_tools.cli.deployed.aws_arguments import open_session
-from constructs_triton_tools.cli.plan.price_arguments import (
+from constructs_triton_tools.cli.options import (
     add_price_arguments,
     decimal_argument,
     fetch_known_prices,
     given_prices,
+    open_session,
 )
 from constructs_triton_tools.planning.prices import HOURS_PER_MONTH
 from constructs_triton_tools.planning.template_cost import CostRange, VariantFleet, fleets_of
