@@ -102,6 +102,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "constructs_triton_tools": (
         "declared_options",
+        "declared_fields",
         "assembly",
         "aws",
         "building",

@@ -159,7 +159,6 @@ def test_key_is_that_of_everything_that_determines_the_plan(
         (["bert.onnx", *TYPE, "--bucket", "s3://b"], '--bucket: must be the name of a bucket, got "s3://b"'),
         (["bert.onnx", *TYPE, "--prefix", "x"], '--prefix: must end with "/" and not begin with it, got "x"'),
         (["bert.onnx", *TYPE, "--subnet", "s"], "--subnet, --security-group: a job in a VPC needs both"),
-        (["bert.onnx", *TYPE, "--max-seconds", "777601"], "--max-seconds: must be between 1 and 777600"),
         (["bert.onnx", *TYPE, *["--tag", "a=b"] * 50], "--tag: must be at most 49, got 50"),
         (["bert.onnx", "--instance-type", "ml.p3.2xlarge"], "needs GPUs of compute capability 7.5 or newer"),
         (
@@ -187,6 +186,13 @@ def test_wrong_arguments(
     (folder / "model.pt").touch()
     (folder / "py.pbtxt").write_text('backend: "python"\n')
     assert message in refused(capsys, *words)
+
+
+def test_a_time_limit_that_sagemaker_refuses(capsys: pytest.CaptureFixture[str]) -> None:
+    """The parser knows the longest run of a job."""
+    with pytest.raises(SystemExit):
+        main(["compile", "bert.onnx", *TYPE, "--max-seconds", "777601"])
+    assert "--max-seconds: must be a whole number, from 1 to 777600" in capsys.readouterr().err
 
 
 def test_model_that_is_wrong_has_exit_code_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

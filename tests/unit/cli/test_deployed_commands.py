@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from botocore.hooks import HierarchicalEmitter
 
 from constructs_triton.cli import main
-from constructs_triton_tools.cli.deployed import aws_arguments
+from constructs_triton_tools.cli import options
 
 STACK = "arn:aws:cloudformation:us-east-1:111122223333:stack/Digits/1"
 VARIANT = {"VariantName": "AllTraffic", "CurrentInstanceCount": 1, "DesiredInstanceCount": 1}
@@ -75,7 +75,7 @@ class FakeClient:
 def account(monkeypatch: pytest.MonkeyPatch) -> Account:
     """The answers of the account that the commands read."""
     answers = dict(ACCOUNT)
-    monkeypatch.setattr(aws_arguments, "make_session", lambda *_arguments: FakeSession(answers))
+    monkeypatch.setattr(options, "make_session", lambda *_arguments: FakeSession(answers))
     return answers
 
 

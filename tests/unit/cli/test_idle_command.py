@@ -16,7 +16,8 @@ from moto import mock_aws
 from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton.cli import main
-from constructs_triton_tools.cli.deployed import aws_arguments, idle
+from constructs_triton_tools.cli import options
+from constructs_triton_tools.cli.deployed import idle
 
 REGION, TYPE = "eu-west-1", "ml.g4dn.xlarge"
 NOW = datetime.now(UTC) + timedelta(days=20)
@@ -112,7 +113,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
 
     with mock_aws():
         account = Account()
-        monkeypatch.setattr(aws_arguments, "make_session", lambda *_arguments: account)
+        monkeypatch.setattr(options, "make_session", lambda *_arguments: account)
         monkeypatch.setattr(idle, "datetime", Clock)
         yield account
 

@@ -16,7 +16,6 @@ import constructs_triton_client as client
 from constructs_triton.cli import main
 from constructs_triton_client.wire import decode_request, encode_response
 from constructs_triton_core.errors import InvalidValueError, InvocationError
-from constructs_triton_tools.cli import invoke
 from constructs_triton_tools.cli.input_values import read_input
 
 
@@ -185,7 +184,7 @@ def test_each_option_reaches_the_client(
     calls: list[Any], monkeypatch: pytest.MonkeyPatch, options: list[str], changed: dict[str, Any]
 ) -> None:
     """An option that is not given is None, so that boto3 decides."""
-    monkeypatch.setattr(invoke, "make_session", lambda region, _profile: region)
+    monkeypatch.setattr("constructs_triton_tools.cli.options.make_session", lambda region, _profile: region)
     assert main(["invoke", "e", "--input", "x=1:FP32", *options]) == 1
     names = ("endpoint_url", "session", "target_model", "index", "inference_component")
     assert calls[0] == ("made", ("e",), {**dict.fromkeys(names), "wake_timeout": 0, **changed})
@@ -195,7 +194,7 @@ def test_inputs_and_outputs_reach_the_client(calls: list[Any]) -> None:
     """BF16 is the only datatype that an array does not have; the variant is a parameter of the request."""
     words = ["--input", "b=1:BF16", "--input", "a=1:FP32", "--output", "y", "--output", "z"]
     assert main(["invoke", "e", *words]) == 1
-    assert calls[1] == ("called", ["a", "b"], ["y", "z"], {"b": "BF16"}, {})
+    assert calls[1] == ("called", ["a", "b"], ("y", "z"), {"b": "BF16"}, {})
     assert main(["invoke", "e", "--input", "x=1:FP32", "--target-variant", "next"]) == 1
     assert calls[3][-1] == {"TargetVariant": "next"}
 

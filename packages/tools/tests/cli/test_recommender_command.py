@@ -48,8 +48,6 @@ def test_request_is_written_with_its_command(tmp_path: Path, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--phase", "2:2"), r'--phase: must have the form USERS:SPAWN_RATE:SECONDS, got "2:2"'),
-        (("--env", "A"), r'--env: must have the form NAME=VALUE,VALUE, got "A"'),
         (
             ("--job-type", "Default", "--latency-ms", "5"),
             r"latency_ms: a default job chooses its load .* remove",
@@ -64,6 +62,22 @@ def test_invalid_option_is_refused(words: tuple[str, ...], message: str) -> None
     """The message has the form."""
     with pytest.raises(InvalidValueError, match=message):
         run(recommender, "request", "--job-name", "bert", *MODEL, *words, "-o", "job.json")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--phase", "2:2"), '--phase: must have the form USERS:SPAWN_RATE:SECONDS, got "2:2"'),
+        (("--env", "A"), "--env: must have the form NAME=VALUE,VALUE, got 'A'"),
+    ],
+)
+def test_option_of_another_form_is_refused(
+    words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the parser, with an example."""
+    with pytest.raises(SystemExit):
+        run(recommender, "request", "--job-name", "bert", *MODEL, *words, "-o", "job.json")
+    assert message in capsys.readouterr().err
 
 
 def test_default_job_needs_no_instance_types(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from moto.applicationautoscaling.models import applicationautoscaling_backends
 from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton.cli import main
-from constructs_triton_tools.cli.deployed import aws_arguments
+from constructs_triton_tools.cli import options
 
 REGION, ACCOUNT_ID, NAME = "eu-west-1", "123456789012", "digits"
 FILE = Path("digits.stopped.json")
@@ -170,7 +170,7 @@ class NightAccount(boto3.Session):
 
 def use(account: NightAccount, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Let the commands use the account, in a folder, without waiting."""
-    monkeypatch.setattr(aws_arguments, "make_session", lambda *_arguments: account)
+    monkeypatch.setattr(options, "make_session", lambda *_arguments: account)
     clock = SimpleNamespace(sleep=lambda _seconds: account.while_waiting())
     monkeypatch.setattr("constructs_triton_tools.aws.waiting.time", clock)
     monkeypatch.chdir(folder)

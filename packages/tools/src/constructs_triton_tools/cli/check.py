@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
+from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
 from constructs_triton_core.program.progress import show_work
+from constructs_triton_tools.cli.options import recommend
 from triton_model_check.cli import check
 
 
@@ -21,7 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check and print; return 1 if there are errors, else 0."""
-    return check.run(arguments, _ask_server if arguments.server else None)
+    code = check.run(arguments, _ask_server if arguments.server else None)
+    if code == EXIT_SUCCESS and not (arguments.json or arguments.archive):
+        recommend(f"local up {shlex.quote(arguments.path)}")
+    return code
 
 
 def _ask_server(path: Path) -> dict[str, str]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.building.environments.archive import write_file
 from constructs_triton_tools.building.environments.building import BuiltEnvironment, build
+from constructs_triton_tools.cli.options import add_actions, add_options
+from constructs_triton_tools.declared_options import Option
 from triton_model_check.artifacts.environments.lock import lock_path, read_lock_file
 from triton_model_check.artifacts.environments.requirements import read_requirements
 from triton_model_check.artifacts.environments.target import EnvironmentTarget, image_target
@@ -20,18 +23,41 @@ from triton_model_check.facts.images import DEFAULT_VERSION
 _LARGE_BYTES = 2 * 10**9
 
 
+# fmt: off
+class _Build(TypedDict, total=False):
+    image_version: Annotated[str, Option(
+        "--image-version", "YY.MM", "Triton release of the image", value=DEFAULT_VERSION)]
+    output: Annotated[Path, Option(
+        "--output", "FILE", "also write the environment to this .tar or .tar.gz file", short="-o")]
+    extras: Annotated[Sequence[str] | None, Option(
+        "--extra", "NAME", "optional dependencies of the project", "those of the lock file")]
+    index: Annotated[Sequence[str], Option(
+        "--index", "URL", "index to search before PyPI", "those of the lock file")]
+    default_index: Annotated[str, Option("--default-index", "URL", "index to search in place of PyPI")]
+    find_links: Annotated[Sequence[str], Option("--find-links", "PATH", "folder or page with wheels")]
+    update: Annotated[bool, Option(
+        "--update", "", "choose the newest versions, and not those of the lock file", value=False)]
+# fmt: on
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``env`` and its actions."""
     parser.description = "Build Python environments for the Python backend, and show what they contain."
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    build_parser = actions.add_parser(
-        "build",
-        help="build an environment from requirements",
-        description="Build a Python environment for EXECUTION_ENV_PATH from requirements, for the Python and "
-        "the platform of AWS's image, on any machine. It needs no conda, no container and no interpreter of "
-        "that version, and runs no code of the packages. The versions and hashes are written into a lock "
-        "file beside the requirements, such as requirements.py3.12.lock; with this file, every build gives "
-        "the same bytes. PythonEnvironment.from_requirements uses the result at synth.",
+    build_parser, show_parser = add_actions(
+        parser,
+        build=(
+            "build an environment from requirements",
+            "Build a Python environment for EXECUTION_ENV_PATH from requirements, for the Python and the "
+            "platform of AWS's image, on any machine. It needs no conda, no container and no interpreter of "
+            "that version, and runs no code of the packages. The versions and hashes are written into a lock "
+            "file beside the requirements, such as requirements.py3.12.lock; with this file, every build "
+            "gives the same bytes. PythonEnvironment.from_requirements uses the result at synth.",
+        ),
+        show=(
+            "show what an environment contains",
+            "Print the packages of an environment with their versions and licenses, the libraries that they "
+            "bundle, the sizes, and the digest of the lock file. Nothing is unpacked or run.",
+        ),
     )
     build_parser.add_argument(
         "requirements",
@@ -39,56 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="REQUIREMENTS",
         help="requirements.txt, pyproject.toml or uv.lock",
     )
-    build_parser.add_argument(
-        "--image-version",
-        default=DEFAULT_VERSION,
-        metavar="YY.MM",
-        help=f"Triton release of the image (default: {DEFAULT_VERSION})",
-    )
-    build_parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="also write the environment to this .tar or .tar.gz file",
-    )
-    _add_options(build_parser)
-    show_parser = actions.add_parser(
-        "show",
-        help="show what an environment contains",
-        description="Print the packages of an environment with their versions and licenses, the libraries "
-        "that they bundle, the sizes, and the digest of the lock file. Nothing is unpacked or run.",
-    )
+    add_options(build_parser, _Build)
+    add_common(build_parser, "--json")
     add_show_arguments(show_parser)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--extra",
-        action="append",
-        dest="extras",
-        metavar="NAME",
-        help="optional dependencies of the project; repeat it for several (default: those of the lock file)",
-    )
-    parser.add_argument(
-        "--index",
-        action="append",
-        default=[],
-        metavar="URL",
-        help="index to search before PyPI; repeat it for several (default: those of the lock file)",
-    )
-    parser.add_argument("--default-index", metavar="URL", help="index to search in place of PyPI")
-    parser.add_argument(
-        "--find-links",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="folder or page with wheels; repeat it for several",
-    )
-    parser.add_argument(
-        "--update", action="store_true", help="choose the newest versions, and not those of the lock file"
-    )
-    add_common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

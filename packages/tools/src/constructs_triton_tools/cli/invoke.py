@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 # Its names are imported on first use, so --help does not load NumPy.
 import constructs_triton_client
-from constructs_triton_core.aws.aws_reader import make_session
-from constructs_triton_core.errors import InvalidValueError, InvocationError
+from constructs_triton_core.errors import InvocationError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import FoundWrongError
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
-from constructs_triton_tools.cli.connection_options import add_connection_options, add_request_options
+from constructs_triton_tools.cli.options import (
+    Requests,
+    add_called_endpoint,
+    add_connection,
+    add_options,
+    open_session,
+    recommend,
+    refuse_with_stream,
+)
+from constructs_triton_tools.declared_options import Option
 from triton_model_check.cli.tensor_options import read_shapes
 
 if TYPE_CHECKING:
@@ -51,47 +60,36 @@ examples:
 """
 
 
+# fmt: off
+class _Inputs(TypedDict, total=False):
+    inputs: Annotated[Sequence[str], Option("--input", "NAME=VALUE", "an input tensor, see below")]
+    random: Annotated[bool, Option("--random", "", "send random data for every input", value=False)]
+    zeros: Annotated[bool, Option("--zeros", "", "send zeros for every input", value=False)]
+
+
+class _Answer(TypedDict, total=False):
+    outputs: Annotated[Sequence[str] | None, Option("--output", "NAME", "return only this output")]
+    stream: Annotated[bool, Option(
+        "--stream", "", "call a model that generates, and print each event as it arrives; needs "
+        "inference_type generate_stream", value=False)]
+    record: Annotated[Path, Option(
+        "--record", "FILE", "add the request and its response to FILE, for `constructs-triton verify`")]
+# fmt: on
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Send one request to a deployed endpoint, a local endpoint or a container, and print the response."
     )
     parser.epilog = _EPILOG
-    parser.add_argument(
-        "endpoint", metavar="NAME", help="name of the endpoint, or http://HOST:PORT of a container"
-    )
-    _declare_inputs(parser)
-    parser.add_argument(
-        "--output", action="append", metavar="NAME", dest="outputs", help="return only this output"
-    )
-    parser.add_argument(
-        "--stream",
-        action="store_true",
-        help="call a model that generates, and print each event as it arrives; needs inference_type "
-        "generate_stream",
-    )
-    add_connection_options(parser)
-    parser.add_argument(
-        "--record",
-        type=Path,
-        metavar="FILE",
-        help="add the request and its response to FILE, for `constructs-triton verify`",
-    )
-    add_common(parser, "--json")
-
-
-def _declare_inputs(parser: argparse.ArgumentParser) -> None:
+    add_called_endpoint(parser)
     values = parser.add_mutually_exclusive_group(required=True)
-    values.add_argument(
-        "--input",
-        action="append",
-        metavar="NAME=VALUE",
-        dest="inputs",
-        help="an input tensor, see below; repeat it for each input",
-    )
-    values.add_argument("--random", action="store_true", help="send random data for every input")
-    values.add_argument("--zeros", action="store_true", help="send zeros for every input")
-    add_request_options(parser)
+    add_options(values, _Inputs)
+    add_options(parser, Requests)
+    add_options(parser, _Answer)
+    add_connection(parser)
+    add_common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -118,6 +116,9 @@ def run(arguments: argparse.Namespace) -> int:
     print_json(describe(result)) if arguments.json else _print_result(result)
     if not arguments.json and not arguments.inputs:
         _print_python_call(arguments, inputs)
+    if arguments.record is not None and not arguments.json:
+        where = f" --endpoint-url {arguments.endpoint_url}" if arguments.endpoint_url else ""
+        recommend(f"verify {arguments.endpoint} {arguments.record}{where}")
     return 0
 
 
@@ -132,14 +133,12 @@ def _raise_unknown_tensor(arguments: argparse.Namespace, model: str, inputs: lis
 
 def _stream(arguments: argparse.Namespace) -> int:
     unfit = {
-        "--batch": (arguments.batch, "the generate extension derives shapes itself"),
-        "--output": (arguments.outputs, "a stream has all outputs"),
-        "--record": (arguments.record, "`verify` sends no streams"),
-        "--target-model": (arguments.target_model, "multi-model endpoints cannot stream"),
+        "--batch": (arguments.batch, "the generate extension derives shapes itself; remove it"),
+        "--output": (arguments.outputs, "a stream has all outputs; remove it"),
+        "--record": (arguments.record, "`verify` sends no streams; remove it"),
+        "--target-model": (arguments.target_model, "multi-model endpoints cannot stream; remove it"),
     }
-    for option, (is_given, why) in unfit.items():
-        if is_given:
-            raise InvalidValueError(f"{option}: cannot be used with --stream, because {why}; remove it")
+    refuse_with_stream(unfit)
     fields = {name: array.ravel() for name, (array, _) in _inputs(arguments).items()}
     for event in connect(arguments).infer_stream(fields, **_invoke_options(arguments)):
         if arguments.json:
@@ -214,7 +213,7 @@ def connect(arguments: argparse.Namespace) -> TritonClient:
 def _client_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         "endpoint_url": arguments.endpoint_url,
-        "session": make_session(arguments.region, arguments.profile),
+        "session": open_session(arguments),
         "target_model": arguments.target_model,
         "index": arguments.index,
         "inference_component": arguments.inference_component,

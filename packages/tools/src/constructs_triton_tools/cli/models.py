@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 from constructs_triton_core.aws.aws_reader import reaching_aws
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.program.argument_types import add_common, number
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.deployed import warm
-from constructs_triton_tools.cli.deployed.aws_arguments import open_session
-from constructs_triton_tools.cli.dialogue import confirm
+from constructs_triton_tools.cli.options import add_options, chosen, confirm, open_session, recommend, show
+from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.operations import ModelLibrary
 from constructs_triton_tools.operations.model_library import LibraryChange
 
@@ -24,6 +25,34 @@ _ACTIONS = {
     "remove": "remove a model from the index",
     "sync": "add all models of a repository",
 }
+
+
+# fmt: off
+class _Place(TypedDict, total=False):
+    prefix: Annotated[str, Option("--prefix", "PREFIX", "key prefix in the bucket", value="models/")]
+    resource: Annotated[str, Option(
+        "--resource", "ID", "logical ID of the models' resource, if the stack has several")]
+
+
+class _Checked(TypedDict, total=False):
+    check: Annotated[bool, Option(
+        "--no-check", "", "refuse models in which the check finds errors", value=True)]
+
+
+class _Added(_Checked, total=False):
+    model: Annotated[str, Option("--model", "NAME", "model of SOURCE to add, if it has several")]
+
+
+class _Removed(TypedDict, total=False):
+    delete_archive: Annotated[bool, Option(
+        "--delete-archive", "", "delete the archive too; requests that are using it may fail", value=False)]
+
+
+class _Synced(_Checked, total=False):
+    prune_after_days: Annotated[float, Option(
+        "--prune-after-days", "DAYS", "delete archives that this command added and that no name has used for "
+        "DAYS, at least 1")]
+# fmt: on
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,12 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where = place.add_mutually_exclusive_group(required=True)
     where.add_argument("--bucket", metavar="BUCKET", help="S3 bucket of the models")
     add_common(where, "--stack", help="CloudFormation stack whose bucket and prefix to use")
-    place.add_argument(
-        "--prefix", default="models/", metavar="PREFIX", help="key prefix in the bucket (default: models/)"
-    )
-    place.add_argument(
-        "--resource", metavar="ID", help="logical ID of the models' resource, if the stack has several"
-    )
+    add_options(place, _Place)
     add_common(place, "--region", "--profile", "--json")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     parsers = {
@@ -50,40 +74,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
         for name, summary in _ACTIONS.items()
     }
-    load = "load models before users call them"
-    warm.add_arguments(actions.add_parser("warm", help=load))
-    _declare_add(parsers["add"])
-    _declare_remove(parsers["remove"])
-    _declare_sync(parsers["sync"])
-
-
-def _declare_add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="name of the model in the index")
-    parser.add_argument("source", type=Path, metavar="SOURCE", help="a model repository, or a .tar.gz")
-    parser.add_argument("--model", metavar="NAME", help="model of SOURCE to add, if it has several")
-    parser.add_argument("--no-check", action="store_true", help="add models even if the check finds errors")
-
-
-def _declare_remove(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="name of the model in the index")
-    parser.add_argument(
-        "--delete-archive",
-        action="store_true",
-        help="delete the archive too; requests that are using it may fail",
-    )
-    add_common(parser, "--yes")
-
-
-def _declare_sync(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", type=Path, metavar="REPOSITORY", help="a model repository")
-    parser.add_argument("--no-check", action="store_true", help="add models even if the check finds errors")
-    parser.add_argument(
-        "--prune-after-days",
-        type=number(),
-        metavar="DAYS",
-        help="delete archives that this command added and that no name has used for DAYS, at least 1",
-    )
-    add_common(parser, "--yes")
+    warm.add_arguments(actions.add_parser("warm", help="load models before users call them"))
+    for name in ("add", "remove"):
+        parsers[name].add_argument("name", metavar="NAME", help="name of the model in the index")
+    add_source = parsers["add"].add_argument
+    add_source("source", type=Path, metavar="SOURCE", help="a model repository, or a .tar.gz")
+    parsers["sync"].add_argument("source", type=Path, metavar="REPOSITORY", help="a model repository")
+    add_options(parsers["add"], _Added)
+    add_options(parsers["remove"], _Removed)
+    add_options(parsers["sync"], _Synced)
+    for name in ("remove", "sync"):
+        add_common(parsers[name], "--yes")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -128,10 +129,11 @@ def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
 
 
 def _add(arguments: argparse.Namespace, library: ModelLibrary) -> int:
-    change = library.add(
-        arguments.name, arguments.source, model=arguments.model, check=not arguments.no_check
-    )
-    return _report(change, library, arguments)
+    change = library.add(arguments.name, arguments.source, **chosen(arguments, _Added))
+    code = _report(change, library, arguments)
+    if not arguments.json:
+        recommend(f"models warm ENDPOINT --model {arguments.name}")
+    return code
 
 
 def _sync(arguments: argparse.Namespace, library: ModelLibrary) -> int:
@@ -141,7 +143,7 @@ def _sync(arguments: argparse.Namespace, library: ModelLibrary) -> int:
     change = library.sync(
         arguments.source,
         prune_after=None if days is None else timedelta(days=days),
-        check=not arguments.no_check,
+        check=arguments.check,
     )
     return _report(change, library, arguments)
 
@@ -166,7 +168,5 @@ def _report(change: LibraryChange, library: ModelLibrary, arguments: argparse.Na
 
 
 def _print(target_models: Mapping[str, str], arguments: argparse.Namespace) -> None:
-    if arguments.json:
-        print_json({"target_models": dict(target_models)})
-    else:
-        print_lines(*(f"{name}  {target}" for name, target in target_models.items()))
+    lines = (f"{name}  {target}" for name, target in target_models.items())
+    show(arguments, {"target_models": dict(target_models)}, *lines)

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
-from decimal import Decimal
 
 from constructs_triton_core.aws.aws_reader import AwsReader, region_of
 from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.program.argument_types import add_common, argument_type, pair_argument
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
-from constructs_triton_tools.cli.deployed.aws_arguments import open_session
-from constructs_triton_tools.cli.dialogue import recommend
-from constructs_triton_tools.planning.csv_table import parse_measured_type
+from constructs_triton_tools.cli.options import open_session, recommend
 from constructs_triton_tools.planning.prices import price_of, write_prices
-from constructs_triton_tools.planning.quantities import read_decimal, read_positive
-
-#: Reads a number exactly.
-decimal_argument = argument_type(read_decimal)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,25 +24,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("types", nargs="+", metavar="TYPE", help="instance types, for example ml.g5.xlarge")
     add_common(parser, "--region", "--profile")
     parser.add_argument("-o", "--output", metavar="FILE", help="CSV file to write for the option --prices")
-
-
-def _price(_place: str, text: str) -> tuple[str, Decimal]:
-    name, price = pair_argument("TYPE=PRICE", "ml.g5.xlarge=1.41")(text)
-    return parse_measured_type("instance type", name), read_positive(name, price)
-
-
-def add_price_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--price`` and ``--prices``."""
-    parser.add_argument(
-        "--price",
-        action="extend",
-        nargs="+",
-        type=argument_type(_price),
-        default=[],
-        metavar="TYPE=PRICE",
-        help="price per instance hour, for example ml.g5.xlarge=1.41; overrides --prices",
-    )
-    add_common(parser, "--prices")
 
 
 def run(arguments: argparse.Namespace) -> int:

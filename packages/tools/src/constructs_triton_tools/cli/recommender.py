@@ -5,37 +5,33 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.program.argument_types import add_common, whole_number
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.regular_files import read_json
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
 from constructs_triton_core.untrusted.whole_files import write_whole
-from constructs_triton_tools.cli.deployed.aws_arguments import open_session
-from constructs_triton_tools.cli.dialogue import recommend
+from constructs_triton_tools.cli.options import add_actions, add_options, chosen, open_session, recommend
+from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.planning.recommender import read_recommendations, write_measurements
 from constructs_triton_tools.planning.recommender_request import MULTI_MODEL_REASON, Phase, RecommenderRequest
 
-_CONTAINER_OPTIONS = {
-    "domain": "machine learning domain",
-    "task": "task",
-    "framework": "framework",
-    "framework-version": "version of the framework",
-    "nearest-model-name": "similar published model",
-    "payload-url": "S3 URI of a .tar.gz with sample payloads",
-    "content-type": "content type of the payloads",
+#: The fields of ContainerConfig with their option and its text.
+_CONTAINER = {
+    "Domain": ("domain", "machine learning domain"),
+    "Task": ("task", "task"),
+    "Framework": ("framework", "framework"),
+    "FrameworkVersion": ("framework-version", "version of the framework"),
+    "NearestModelName": ("nearest-model-name", "similar published model"),
+    "SamplePayloadUrl": ("payload-url", "S3 URI of a .tar.gz with sample payloads"),
+    "SupportedContentTypes": ("content-type", "content type of the payloads"),
 }
-_LIMITS = (
-    ("--max-invocations", "N", "invocations per minute at which the test of a type ends"),
-    ("--latency-ms", "MS", "p95 at which the test of a type ends"),
-    ("--max-tests", "N", "maximum number of tests"),
-    ("--max-parallel-tests", "N", "tests that run at a time"),
-    ("--duration-seconds", "N", "maximum length of the job"),
-)
+_PAYLOAD = ("SamplePayloadUrl", "SupportedContentTypes")
+_MODEL = ("model_name", "model_package_version_arn")
 _EPILOG = """\
 example, a default job, which recommends instance types, and the load test of AWS's benchmark of BERT:
   constructs-triton plan recommender request --job-type Default --job-name bert-types --role-arn ROLE \\
@@ -47,26 +43,39 @@ example, a default job, which recommends instance types, and the load test of AW
 """
 
 
+# fmt: off
+class _Output(TypedDict):
+    output: Annotated[Path, Option("--output", "FILE", "file to write", short="-o")]
+
+
+class _Files(_Output, total=False):
+    template: Annotated[Path, Option(
+        "--template", "FILE", "synthesized template that has the model; multi-model endpoints are refused")]
+# fmt: on
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``plan recommender`` and its actions."""
     parser.description = (
         "Load tests by SageMaker Inference Recommender: it creates its own endpoints of one model, and its "
         "users wait for each answer. `constructs-triton load-test` measures your endpoint in an open loop."
     )
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    request = actions.add_parser(
-        "request",
-        help="write the request of a job",
-        description="Write a request of CreateInferenceRecommendationsJob, checked against the AWS API, and "
-        "print the command that starts it. Nothing is sent to AWS.",
-        epilog=_EPILOG,
+    request, imported = add_actions(
+        parser,
+        **{
+            "request": (
+                "write the request of a job",
+                "Write a request of CreateInferenceRecommendationsJob, checked against the AWS API, and "
+                "print the command that starts it. Nothing is sent to AWS.",
+            ),
+            "import": (
+                "turn a finished job into the CSV file for plan",
+                "Turn the results of a finished job into the CSV file for `constructs-triton plan`.",
+            ),
+        },
     )
+    request.epilog = _EPILOG
     _add_request(request)
-    imported = actions.add_parser(
-        "import",
-        help="turn a finished job into the CSV file for plan",
-        description="Turn the results of a finished job into the CSV file for `constructs-triton plan`.",
-    )
     imported.add_argument(
         "job",
         metavar="JOB",
@@ -74,42 +83,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "`aws sagemaker describe-inference-recommendations-job`",
     )
     add_common(imported, "--region", "--profile")
-    imported.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="FILE",
-        help="CSV file to write",
-    )
+    add_options(imported, _Output)
 
 
 def _add_request(parser: argparse.ArgumentParser) -> None:
-    # fmt: off
-    parser.add_argument("--job-name", required=True, metavar="NAME", help="name of the job")
-    parser.add_argument("--role-arn", required=True, metavar="ARN", help="role that SageMaker assumes")
     model = parser.add_mutually_exclusive_group(required=True)
-    model.add_argument("--model-name", metavar="NAME", help="the SageMaker model to test")
-    model.add_argument("--model-package-version-arn", metavar="ARN",
-                       help="a version in the model registry, instead of --model-name")
-    parser.add_argument("--template", type=Path, metavar="FILE",
-                        help="synthesized template that has the model; multi-model endpoints are refused")
-    parser.add_argument("--job-type", choices=("Advanced", "Default"), default="Advanced",
-                        help="Default recommends instance types with a load of its own in up to 45 minutes; "
-                             "Advanced tests the types and the load that you choose (default: %(default)s)")
-    parser.add_argument("--instance-type", nargs="+", default=[], metavar="TYPE", dest="instance_types",
-                        help="1 to 10 instance types; a default job may have none")
-    parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE,VALUE",
-                        help="values of an environment variable to try; repeat it for up to 5 variables")
-    parser.add_argument("--phase", action="append", default=[], metavar="USERS:SPAWN_RATE:SECONDS",
-                        help="users at the start, users added per minute, and length; repeat it "
-                             "(default of an advanced job: 2:2:1500)")
-    for name, metavar, text in _LIMITS:
-        parser.add_argument(name, type=whole_number(), metavar=metavar, help=text)
-    for name, text in _CONTAINER_OPTIONS.items():
-        parser.add_argument(f"--{name}", metavar=name.upper().replace("-", "_"),
-                            help=f"{text} of a model that is not in the model registry")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="JSON file to write")
-    # fmt: on
+    add_options(model, RecommenderRequest, *_MODEL)
+    add_options(parser, RecommenderRequest, without=_MODEL)
+    parser.add_argument(
+        "--instance-type",
+        nargs="+",
+        default=[],
+        metavar="TYPE",
+        dest="instance_types",
+        help="1 to 10 instance types; a default job may have none",
+    )
+    add_options(parser, _Files)
+    for name, text in _CONTAINER.values():
+        about = f"{text} of a model that is not in the model registry"
+        parser.add_argument(f"--{name}", metavar=name.upper().replace("-", "_"), help=about)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -128,22 +120,9 @@ def _request(arguments: argparse.Namespace) -> int:
         raise InvalidValueError(
             "--instance-type: is required for an advanced job; set 1 to 10 instance types"
         )
-    phases = arguments.phase or ([] if is_default else ["2:2:1500"])
+    values = {"phases": () if is_default else (Phase(2, 2, 1500),), **chosen(arguments, RecommenderRequest)}
     request = RecommenderRequest(
-        job_name=arguments.job_name,
-        role_arn=arguments.role_arn,
-        model_name=arguments.model_name,
-        model_package_version_arn=arguments.model_package_version_arn,
-        instance_types=arguments.instance_types,
-        phases=[_phase(text) for text in phases],
-        job_type=arguments.job_type,
-        environment=dict(_variable(text) for text in arguments.env),
-        max_invocations=arguments.max_invocations,
-        latency_ms=arguments.latency_ms,
-        max_tests=arguments.max_tests,
-        max_parallel_tests=arguments.max_parallel_tests,
-        duration_seconds=arguments.duration_seconds,
-        container=_container(arguments),
+        **values, instance_types=arguments.instance_types, container=_container(arguments)
     ).to_request()
     write_whole(arguments.output, json.dumps(request, indent=2) + "\n")
     print_note(f"wrote {arguments.output}")
@@ -163,36 +142,13 @@ def check_template(path: Path) -> None:
             raise InvalidValueError(f"{path}: {logical_id} serves several models. {MULTI_MODEL_REASON}")
 
 
-def _phase(text: str) -> Any:
-    numbers = text.split(":")
-    if len(numbers) != 3 or not all(number.isdecimal() for number in numbers):
-        raise InvalidValueError(
-            f'--phase: must have the form USERS:SPAWN_RATE:SECONDS, got "{text}"; write 2:2:1500'
-        )
-    return Phase(*map(int, numbers))
-
-
-def _variable(text: str) -> tuple[str, list[str]]:
-    name, equals, values = text.partition("=")
-    if not (name and equals and values):
-        raise InvalidValueError(f'--env: must have the form NAME=VALUE,VALUE, got "{text}"; write A=1,2')
-    return name, values.split(",")
-
-
 def _container(arguments: argparse.Namespace) -> dict[str, Any]:
-    payload = {
-        "SamplePayloadUrl": arguments.payload_url,
-        "SupportedContentTypes": [arguments.content_type] if arguments.content_type else None,
-    }
-    values = {
-        "Domain": arguments.domain,
-        "Task": arguments.task,
-        "Framework": arguments.framework,
-        "FrameworkVersion": arguments.framework_version,
-        "NearestModelName": arguments.nearest_model_name,
-        "PayloadConfig": {name: value for name, value in payload.items() if value},
-    }
-    return {name: value for name, value in values.items() if value}
+    found = {key: getattr(arguments, name.replace("-", "_")) for key, (name, _) in _CONTAINER.items()}
+    values = {key: value for key, value in found.items() if value}
+    if "SupportedContentTypes" in values:
+        values["SupportedContentTypes"] = [values["SupportedContentTypes"]]
+    payload = {key: values.pop(key) for key in _PAYLOAD if key in values}
+    return {**values, **({"PayloadConfig": payload} if payload else {})}
 
 
 # --- import -----------------------------------------------------------------------------------------------

@@ -5,17 +5,26 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_WRONG, combined_code, exit_code_of
-from constructs_triton_core.untrusted.terminal import print_json, print_lines
-from constructs_triton_tools.cli.connection_options import add_connection_options
 from constructs_triton_tools.cli.invoke import connect
+from constructs_triton_tools.cli.options import add_called_endpoint, add_connection, add_options, show
+from constructs_triton_tools.declared_options import Option
 
 if TYPE_CHECKING:
     from constructs_triton_tools.operations.verification import VerifiedRequest
+
+
+# fmt: off
+class _Target(TypedDict, total=False):
+    target_model: Annotated[str, Option(
+        "--target-model", "MODEL", "model, or its archive, for requests that do not name one")]
+    target_variant: Annotated[str, Option(
+        "--target-variant", "NAME", "variant that answers", "SageMaker chooses one by the weights")]
+# fmt: on
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,23 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Send recorded requests to an endpoint and compare its responses with the recorded outputs, within "
         "the tolerances of the file. Exit code 1 if a response differs, 2 if the endpoint cannot be reached. "
-        "`constructs-triton invoke --record` "
-        "records requests."
+        "`constructs-triton invoke --record` records requests."
     )
-    parser.add_argument(
-        "endpoint", metavar="NAME", help="name of the endpoint, or http://HOST:PORT of a container"
-    )
+    add_called_endpoint(parser)
     parser.add_argument("file", type=Path, metavar="FILE", help="recorded requests, such as requests.json")
-    parser.add_argument(
-        "--target-model", metavar="MODEL", help="model, or its archive, for requests that do not name one"
-    )
-    parser.add_argument(
-        "--target-variant",
-        metavar="NAME",
-        help="variant that answers (default: SageMaker chooses one by the weights)",
-    )
+    add_options(parser, _Target)
     add_concurrency(parser)
-    add_connection_options(parser)
+    add_connection(parser)
     add_common(parser, "--json")
 
 
@@ -72,10 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         wake_timeout=arguments.wake_timeout,
         concurrency=arguments.concurrency,
     )
-    if arguments.json:
-        print_json({each.name: list(each.differences) for each in results})
-    else:
-        print_lines(*result_lines(results))
+    show(arguments, {each.name: list(each.differences) for each in results}, *result_lines(results))
     return code_of_results(results)
 
 

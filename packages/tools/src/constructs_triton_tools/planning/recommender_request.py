@@ -12,10 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.program.argument_types import argument_type
+from constructs_triton_tools.declared_fields import shows_options
+from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.planning.quantities import Bounds, exact
 
 #: Source: SageMaker developer guide, "Inference Recommender prerequisites" and its job's model fields.
@@ -39,47 +42,58 @@ class Phase:
     seconds: int
 
 
+def _read_phase(_place: str, text: str) -> Phase:
+    numbers = text.split(":")
+    if len(numbers) != 3 or not all(number.isdecimal() for number in numbers):
+        raise InvalidValueError(
+            f': must have the form USERS:SPAWN_RATE:SECONDS, got "{text}"; write 2:2:1500'
+        )
+    return Phase(*map(int, numbers))
+
+
+# fmt: off
+@shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommenderRequest:
-    """An advanced or a default job.
+    """An advanced or a default job. A default job has neither phases nor environment nor limits.
 
-    ``job_name``, ``role_arn``
-        The job's name, and the role that SageMaker assumes.
-    ``model_name``, ``model_package_version_arn``
-        The model to test; set one of them.
-    ``job_type``
-        ``"Advanced"`` (default) or ``"Default"``, which has neither phases nor environment nor limits.
-    ``instance_types``
-        1 to 10 types to test it on. A default job may have none: it then chooses them.
-    ``phases``
-        The traffic. Users wait for their answers, so this is a closed loop.
-    ``environment``
-        Up to 5 environment variables with up to 3 values each, of which all combinations are tested.
-    ``max_invocations``, ``latency_ms``
-        The test of a type ends when it reaches this number of invocations per minute, or when its p95 exceeds
-        this latency.
-    ``container``
-        ``ContainerConfig`` of the API, for a model that is not in the model registry: domain, task, framework
-        and sample payload.
+    ``instance_types`` are 1 to 10 types to test the model on. A default job may have none: it then chooses
+    them. In a phase, users wait for their answers, so the traffic is a closed loop. ``container`` is
+    ``ContainerConfig`` of the API, for a model that is not in the model registry: domain, task, framework
+    and sample payload.
 
     Raises:
         InvalidValueError: a value is out of range, or not exactly one model is set.
     """
 
-    job_name: str
-    role_arn: str
+    job_name: Annotated[str, Option("--job-name", "NAME", "name of the job")]
+    role_arn: Annotated[str, Option("--role-arn", "ARN", "role that SageMaker assumes")]
     instance_types: Sequence[str] = ()
-    phases: Sequence[Phase] = ()
-    job_type: Literal["Advanced", "Default"] = "Advanced"
-    model_name: str | None = None
-    model_package_version_arn: str | None = None
-    environment: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    max_invocations: int | None = None
-    latency_ms: int | None = None
-    max_tests: int | None = None
-    max_parallel_tests: int | None = None
-    duration_seconds: int | None = None
+    phases: Annotated[Sequence[Phase], Option(
+        "--phase", "USERS:SPAWN_RATE:SECONDS", "users at the start, users added per minute, and length",
+        "2:2:1500 for an advanced job", read=argument_type(_read_phase))] = ()
+    job_type: Annotated[Literal["Advanced", "Default"], Option(
+        "--job-type", "", "Default recommends instance types with a load of its own in up to 45 minutes; "
+        "Advanced tests the types and the load that you choose")] = "Advanced"
+    model_name: Annotated[str | None, Option("--model-name", "NAME", "the SageMaker model to test")] = None
+    model_package_version_arn: Annotated[str | None, Option(
+        "--model-package-version-arn", "ARN", "a version in the model registry, instead of --model-name"
+    )] = None
+    environment: Annotated[Mapping[str, Sequence[str]], Option(
+        "--env", "NAME=VALUE,VALUE", "up to 3 values of an environment variable, for up to 5 variables, of "
+        "which all combinations are tested", example="A=1,2", read=lambda text: text.split(","))] = field(
+            default_factory=dict)
+    max_invocations: Annotated[int | None, Option(
+        "--max-invocations", "N", "invocations per minute at which the test of a type ends")] = None
+    latency_ms: Annotated[int | None, Option(
+        "--latency-ms", "MS", "p95 at which the test of a type ends")] = None
+    max_tests: Annotated[int | None, Option("--max-tests", "N", "maximum number of tests")] = None
+    max_parallel_tests: Annotated[int | None, Option(
+        "--max-parallel-tests", "N", "tests that run at a time")] = None
+    duration_seconds: Annotated[int | None, Option(
+        "--duration-seconds", "N", "maximum length of the job")] = None
     container: Mapping[str, Any] = field(default_factory=dict)
+# fmt: on
 
     def __post_init__(self) -> None:
         if _JOB_NAME.fullmatch(self.job_name) is None:

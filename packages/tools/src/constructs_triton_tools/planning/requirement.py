@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.declared_fields import shows_options
+from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.planning.quantities import Bounds, Number, exact
 
 _SECONDS_PER_MINUTE = 60
@@ -15,43 +18,39 @@ _LOADS = ("requests_per_second", "concurrent_streams")
 _LIMITS = ("latency_ms", "first_token_ms", "between_tokens_ms")
 
 
+# fmt: off
+@shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """The load that an endpoint must handle.
-
-    ``requests_per_second``
-        The peak load of the whole endpoint. Give it or ``concurrent_streams``.
-    ``concurrent_streams``
-        The most streams that the whole endpoint has open at a time. It needs measurements with
-        ``concurrency``, by ``constructs-triton load-test --stream``.
-    ``latency_ms``
-        The maximum latency in milliseconds, inclusive. Default: no limit.
-    ``first_token_ms``
-        The maximum time to the first token of a stream, in milliseconds, inclusive. Default: no limit.
-    ``between_tokens_ms``
-        The maximum mean time between the tokens of a stream, in milliseconds, inclusive. Default: no limit.
-    ``headroom``
-        Extra capacity as a fraction of the load, from 0 to 1. With 0.2 the plan is for 1.2
-        times the load. Default: 0.
-    ``safety_factor``
-        The fraction of its measured throughput at which auto scaling keeps an instance, above 0 and up to 1.
-        Default: 0.5, which the SageMaker documentation recommends to start with ("Load testing your auto
-        scaling configuration").
-    ``min_capacity``
-        The minimum number of instances. SageMaker spreads two or more over Availability Zones. Default: 1.
+    """The load that an endpoint must handle. Give ``requests_per_second`` or ``concurrent_streams``.
 
     Raises:
         InvalidValueError: a value is out of its range, or there is not exactly one load.
     """
 
-    requests_per_second: Number | None = None
-    concurrent_streams: Number | None = None
-    latency_ms: Number | None = None
-    first_token_ms: Number | None = None
-    between_tokens_ms: Number | None = None
-    headroom: Number = 0
-    safety_factor: Number = 0.5
-    min_capacity: int = 1
+    requests_per_second: Annotated[Number | None, Option(
+        "--requests-per-second", "N", "peak load of the whole endpoint in requests per second")] = None
+    concurrent_streams: Annotated[Number | None, Option(
+        "--concurrent-streams", "N", "most streams that the whole endpoint has open at a time; needs "
+        "measurements by `load-test --stream --concurrency`")] = None
+    latency_ms: Annotated[Number | None, Option(
+        "--latency-ms", "MS", "maximum latency in milliseconds, inclusive", "no limit")] = None
+    first_token_ms: Annotated[Number | None, Option(
+        "--first-token-ms", "MS", "maximum time to the first token of a stream in milliseconds, inclusive",
+        "no limit")] = None
+    between_tokens_ms: Annotated[Number | None, Option(
+        "--between-tokens-ms", "MS", "maximum mean time between the tokens of a stream in milliseconds, "
+        "inclusive", "no limit")] = None
+    headroom: Annotated[Number, Option(
+        "--headroom", "FRACTION", "extra capacity as a fraction of the load, from 0 to 1: 0.2 plans for 1.2 "
+        "times the load")] = 0
+    safety_factor: Annotated[Number, Option(
+        "--safety-factor", "FRACTION", "fraction of its measured throughput at which scaling keeps an "
+        "instance, above 0 and up to 1; the SageMaker documentation recommends to start with 0.5")] = 0.5
+    min_capacity: Annotated[int, Option(
+        "--min-capacity", "N", "minimum number of instances; SageMaker spreads two or more over Availability "
+        "Zones")] = 1
+# fmt: on
 
     def __post_init__(self) -> None:
         given = [name for name in _LOADS if getattr(self, name) is not None]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean
+from constructs_triton_tools.declared_fields import shows_options
+from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.planning.quantities import Bounds, Number, exact
 
 #: The metrics that the simulation can derive from traffic. QueueTime is that of ``container_metrics``.
@@ -27,22 +30,24 @@ _FRACTION = Bounds("0.01", "1", "write 90 percent as 0.9")
 _ADJUSTMENT_TYPES = ("ChangeInCapacity", "PercentChangeInCapacity", "ExactCapacity")
 
 
+# fmt: off
+@shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetTracking:
     """A target tracking policy.
 
-    Args:
-        target: Target value, in the unit of the metric: invocations per minute, percent, requests, or
-            microseconds in the queue.
-        metric: One of ``METRICS``.
-        scale_out_cooldown_seconds: Time after instances were added before more are added. The default is that
-            of the service.
-        scale_in_cooldown_seconds: Time after a change before instances are removed. The default is that of
-            the service.
-        disable_scale_in: Whether the policy only adds instances.
-        units: For a utilization: the GPUs or vCPUs of one instance, because SageMaker reports 0 to 100
-            percent of each.
-        highest_value: Higher values of the metric count as this one. Default: no limit.
+    ``target``
+        Target value, in the unit of the metric: invocations per minute, percent, requests, or microseconds in
+        the queue.
+    ``metric``
+        One of ``METRICS``.
+    ``disable_scale_in``
+        Whether the policy only adds instances.
+    ``units``
+        For a utilization: the GPUs or vCPUs of one instance, because SageMaker reports 0 to 100 percent of
+        each.
+    ``highest_value``
+        Higher values of the metric count as this one. Default: no limit.
 
     Raises:
         InvalidValueError: a value is out of range, or the metric cannot be simulated.
@@ -50,11 +55,16 @@ class TargetTracking:
 
     target: Number
     metric: str = METRICS[0]
-    scale_out_cooldown_seconds: Number = _COOLDOWN_SECONDS
-    scale_in_cooldown_seconds: Number = _COOLDOWN_SECONDS
+    scale_out_cooldown_seconds: Annotated[Number, Option(
+        "--scale-out-cooldown", "SECONDS", "cooldown after scaling out; the default is that of the service"
+    )] = _COOLDOWN_SECONDS
+    scale_in_cooldown_seconds: Annotated[Number, Option(
+        "--scale-in-cooldown", "SECONDS", "cooldown after scaling in; the default is that of the service"
+    )] = _COOLDOWN_SECONDS
     disable_scale_in: bool = False
     units: Number = 1
     highest_value: Number | None = None
+# fmt: on
 
     def __post_init__(self) -> None:
         _check_metric(self.metric)
@@ -188,29 +198,28 @@ class Scaling:
         return self.min_capacity if self.initial_instance_count is None else self.initial_instance_count
 
 
+# fmt: off
+@shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
     """The instances of a variant.
 
-    ``invocations_per_minute``
-        What **one** instance can serve, from a load test.
-    ``start_minutes``
-        Time from the request for an instance until it is in service. Default: 6. AWS measured 381 seconds
-        (median) for ml.g4dn.xlarge with an image of 15.7 GB, and 134 seconds with image caching ("Introducing
-        container caching in Amazon SageMaker AI").
-    ``price_per_hour``
-        The price of one instance. Default: 0, so that all costs are 0.
-    ``latency_ms``
-        The time of one request, for policies on concurrent requests.
+    AWS measured a start of 381 seconds (median) for ml.g4dn.xlarge with an image of 15.7 GB, and of 134
+    seconds with image caching ("Introducing container caching in Amazon SageMaker AI").
 
     Raises:
         InvalidValueError: a value is out of range.
     """
 
-    invocations_per_minute: Number
-    start_minutes: int = 6
-    price_per_hour: Number = 0
-    latency_ms: Number | None = None
+    invocations_per_minute: Annotated[Number, Option(
+        "--throughput", "N", "invocations per minute that one instance can serve, from a load test")]
+    start_minutes: Annotated[int, Option(
+        "--start-minutes", "N", "minutes until a new instance is in service; about 3 with image caching")] = 6
+    price_per_hour: Annotated[Number, Option(
+        "--price-per-hour", "PRICE", "price of one instance hour", "no costs")] = 0
+    latency_ms: Annotated[Number | None, Option(
+        "--latency-ms", "MS", "time of one request, for policies on concurrent requests")] = None
+# fmt: on
 
     def __post_init__(self) -> None:
         exact("invocations_per_minute", self.invocations_per_minute)
@@ -220,21 +229,19 @@ class Fleet:
             exact("latency_ms", self.latency_ms)
 
 
+# fmt: off
+@shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
     """What the service does but no documentation promises. Each has the value that was observed.
 
-    ``scale_out_points``
-        Data points (minutes) above the target before instances are added. Default: 3, as in published alarms
-        of target tracking policies ("TargetTracking-...-AlarmHigh": 3 of 3).
-    ``scale_in_points``, ``scale_in_fraction``
-        Data points below this fraction of the target before instances are removed. Default: 15 and 0.9, as in
-        published alarms ("AlarmLow": 15 of 15). The user guide says "usually more than 10% lower".
-    ``metric_delay_minutes``
-        Time until an alarm sees the value of a finished minute. Default: 1. Users have measured 2 to 3.
-    ``wait_minutes``
-        How long a request waits for an instance before it fails. Default: 1, because SageMaker waits 60
-        seconds for a container.
+    The numbers of points are those of published alarms of target tracking policies:
+    "TargetTracking-...-AlarmHigh" has 3 of 3, "AlarmLow" 15 of 15. Users have measured a delay of the metric
+    of 2 to 3 minutes. SageMaker waits 60 seconds for a container.
+
+    ``scale_in_fraction``
+        Instances are removed below this fraction of the target. Default: 0.9. The user guide says "usually
+        more than 10% lower".
     ``counts_refused_requests``
         Whether refused requests count in the metric. Default: ``True``. If they do not, a fleet that is
         overloaded grows more slowly.
@@ -248,14 +255,19 @@ class Assumptions:
         InvalidValueError: a value is out of range.
     """
 
-    scale_out_points: int = 3
-    scale_in_points: int = 15
+    scale_out_points: Annotated[int, Option(
+        "--scale-out-points", "N", "minutes above the target before instances are added")] = 3
+    scale_in_points: Annotated[int, Option(
+        "--scale-in-points", "N", "minutes below it before instances are removed")] = 15
     scale_in_fraction: Number = 0.9
-    metric_delay_minutes: int = 1
-    wait_minutes: Number = 1
+    metric_delay_minutes: Annotated[int, Option(
+        "--metric-delay-minutes", "N", "minutes until an alarm sees a finished minute")] = 1
+    wait_minutes: Annotated[Number, Option(
+        "--wait-minutes", "N", "minutes that a request waits before it fails")] = 1
     counts_refused_requests: bool = True
     utilization_at_capacity: Number = 100
     high_resolution_points: int = 1
+# fmt: on
 
     def __post_init__(self) -> None:
         for name in ("scale_out_points", "scale_in_points", "high_resolution_points"):

@@ -8,23 +8,27 @@ file. Source: botocore, sagemaker service model, CreateProcessingJob and CreateT
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from typing import Any
+from typing import Annotated, Any
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import pair_argument
 from constructs_triton_tools.building.plans.plan_build import PlanBuild
+from constructs_triton_tools.declared_fields import check_limits, shows_options
+from constructs_triton_tools.declared_options import Option
 from triton_model_check.facts.compile_jobs import JobKind, entrypoint, regions_without_processing
 from triton_model_check.facts.compile_jobs import job_kind as job_kind_of
 
 DEFAULT_PREFIX = "constructs-triton/compile/"
-DEFAULT_SECONDS = 7200
 # botocore sagemaker service model: RoleArn, ProcessingMaxRuntimeInSeconds, KmsKeyId, SecurityGroupId,
 # SubnetId, Tag.
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}):role/?[\w+=,.@/-]+")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_MOST_SECONDS = 777_600
+_SECONDS = RangeLimit(1, 777_600)
 _MOST_TAGS = 49
 _OWN_TAG = ("constructs-triton", "compile")
 TIMING_CACHE = "timing.cache"
@@ -33,35 +37,30 @@ _UNNAMEABLE = re.compile(r"[^A-Za-z0-9]+")
 _NAME_LENGTH = 63
 
 
+# fmt: off
+@shows_options
 @dataclass(frozen=True)
 class JobSettings:
-    """The settings of a job.
-
-    Args:
-        region: AWS Region of the job and of the bucket.
-        role: ARN of the role of the job.
-        bucket: Bucket of the inputs and of the results.
-        prefix: Beginning of their keys, which ends with ``/``.
-        max_seconds: After this time SageMaker stops the job.
-        volume_gb: Size of the disk. Default: 30 GB, or less where the instance has less local NVMe.
-        kms_key: KMS key of the results.
-        subnets: Subnets of the job. Default: no network of yours.
-        security_groups: Security groups of the job.
-        is_isolated: Whether the job has no network. It needs none.
-        tags: Tags of the job.
-    """
+    """The settings of a job: its Region, its role, the bucket of its inputs and results, and its options."""
 
     region: str
     role: str
     bucket: str
-    prefix: str = DEFAULT_PREFIX
-    max_seconds: int = DEFAULT_SECONDS
-    volume_gb: int = 30
-    kms_key: str | None = None
-    subnets: tuple[str, ...] = ()
-    security_groups: tuple[str, ...] = ()
-    is_isolated: bool = True
-    tags: tuple[tuple[str, str], ...] = ()
+    prefix: Annotated[str, Option("--prefix", "PREFIX", "beginning of the keys")] = DEFAULT_PREFIX
+    max_seconds: Annotated[int, Option(
+        "--max-seconds", "N", "SageMaker stops the job after this time", limit=_SECONDS)] = 7200
+    volume_gb: Annotated[int, Option(
+        "--volume-size", "GB", "disk of the job; less where the instance has less local NVMe",
+        limit=RangeLimit(1, None))] = 30
+    kms_key: Annotated[str | None, Option("--kms-key", "ARN", "KMS key of the results")] = None
+    subnets: Annotated[Sequence[str], Option("--subnet", "ID", "subnet of the job")] = ()
+    security_groups: Annotated[Sequence[str], Option(
+        "--security-group", "ID", "security group of the job")] = ()
+    is_isolated: Annotated[bool, Option(
+        "--no-network-isolation", "", "isolate the job from the network, which it does not need")] = True
+    tags: Annotated[Sequence[tuple[str, str]], Option(
+        "--tag", "KEY=VALUE", "tag of the job", read=pair_argument("KEY=VALUE", "team=search"))] = ()
+# fmt: on
 
     def __post_init__(self) -> None:
         if _ROLE.fullmatch(self.role) is None:
@@ -79,10 +78,7 @@ class JobSettings:
             )
         if bool(self.subnets) != bool(self.security_groups):
             raise InvalidValueError("--subnet, --security-group: a job in a VPC needs both; set both")
-        if not 1 <= self.max_seconds <= _MOST_SECONDS:
-            raise InvalidValueError(
-                f"--max-seconds: must be between 1 and {_MOST_SECONDS}, got {self.max_seconds}; change it"
-            )
+        check_limits(self)
         if len(self.tags) > _MOST_TAGS:
             raise InvalidValueError(f"--tag: must be at most {_MOST_TAGS}, got {len(self.tags)}; remove some")
 

@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_tools.declared_fields import shows_options
+from constructs_triton_tools.declared_options import Option
 from triton_model_check.facts.compile_jobs import has_strong_types, is_removed_option
 
 Precision = Literal["file", "fp16", "bf16"]
-PRECISIONS: tuple[Precision, ...] = ("file", "fp16", "bf16")
 _OURS = ("--onnx", "--saveEngine", "--timingCacheFile", "--minShapes", "--optShapes", "--maxShapes")
 _OPTION = re.compile(r"--[A-Za-z][A-Za-z0-9]*(=[^\n\r]*)?")
 # NVIDIA CUDA: bfloat16 needs compute capability 8.0.
 _FIRST_WITH_BF16 = 8
 
 
+# fmt: off
+@shows_options
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """How ``trtexec`` builds a plan.
+    """How ``trtexec`` builds a plan."""
 
-    Args:
-        precision: ``"file"`` computes with the types of the ONNX file. ``"fp16"`` and ``"bf16"`` let TensorRT
-            choose half precision for each layer; TensorRT 11 and later cannot.
-        workspace_mib: Memory of the GPU that TensorRT may use while it builds, in MiB. Default: all.
-        optimization_level: How long TensorRT searches, 0 to 5. Default: that of TensorRT, 3.
-        more: Other arguments, such as ``--profilingVerbosity=detailed``.
-    """
-
-    precision: Precision = "file"
-    workspace_mib: int | None = None
-    optimization_level: int | None = None
-    more: tuple[str, ...] = ()
+    precision: Annotated[Precision, Option(
+        "--precision", "", "file: the types of the ONNX file. fp16, bf16: TensorRT may use half precision "
+        "for each layer; only before TensorRT 11")] = "file"
+    workspace_mib: Annotated[int | None, Option(
+        "--workspace", "MIB", "memory of the GPU for the build", "all", RangeLimit(1, None))] = None
+    optimization_level: Annotated[int | None, Option(
+        "--optimization-level", "N", "how long TensorRT searches, 0 to 5", "that of TensorRT, 3",
+        RangeLimit(0, 5))] = None
+    more: Annotated[Sequence[str], Option(
+        "--trtexec-argument", "OPTION", "another option of trtexec")] = ()
+# fmt: on
 
     def arguments(self, tensorrt: str | None, gpu: InstanceType, image: str) -> Iterator[str]:
         """Yield the arguments.

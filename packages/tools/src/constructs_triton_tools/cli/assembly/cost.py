@@ -23,7 +23,7 @@ from constructs_triton_core.program.argument_types import add_common, pair_argum
 from constructs_triton_core.spelling import did_you_mean, quoted
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from constructs_triton_tools.cli.assembly import add_template_arguments
-from constructs_triton_tools.cli.prices import add_price_arguments
+from constructs_triton_tools.cli.options import add_price_arguments
 from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, fetch_known_prices, given_prices
 from constructs_triton_tools.planning.quantities import read_decimal
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, Literal, TypedDict
 
 from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.program.argument_types import (
-    add_common,
-    pair_argument,
-    version_argument,
-    whole_number,
-)
-from constructs_triton_tools.building.plans.job_request import DEFAULT_PREFIX, DEFAULT_SECONDS
-from constructs_triton_tools.building.plans.options import PRECISIONS
+from constructs_triton_core.program.argument_types import add_common, version_argument
+from constructs_triton_tools.building.plans.job_request import JobSettings
+from constructs_triton_tools.building.plans.options import BuildOptions
+from constructs_triton_tools.cli.options import add_options
+from constructs_triton_tools.declared_options import Option
 from triton_model_check.facts.images import DEFAULT_VERSION
 
 ROLE_VARIABLE, BUCKET_VARIABLE = "CONSTRUCTS_TRITON_COMPILE_ROLE", "CONSTRUCTS_TRITON_COMPILE_BUCKET"
-_AT_LEAST_1 = RangeLimit(1, None)
 _EPILOG = f"""\
 examples:
   constructs-triton compile resnet.onnx --instance-type ml.g5.xlarge --max-batch-size 16 --dry-run
@@ -37,6 +35,50 @@ bucket, so the same plan is never built twice. Ctrl-C stops the job.
 """
 
 
+# fmt: off
+class _Model(TypedDict, total=False):
+    instance_types: Annotated[Sequence[str], Option(
+        "--instance-type", "TYPE", "instance type of the endpoint")]
+    output: Annotated[Path, Option(
+        "--output", "DIR", "folder of the repositories, one for each type of GPU", value=Path("compiled"),
+        short="-o")]
+    name: Annotated[str, Option(
+        "--name", "NAME", "name of the model", "that of config.pbtxt, or of the file")]
+    dry_run: Annotated[bool, Option(
+        "--dry-run", "", "print the requests, call nothing and write nothing", value=False)]
+    policy: Annotated[Literal["job", "caller"], Option(
+        "--policy", "", "print the IAM policy of the job's role, or of the user of this command")]
+
+
+class _Plan(TypedDict, total=False):
+    image_version: Annotated[str, Option(
+        "--image-version", "V", "release of AWS's Triton image", value=DEFAULT_VERSION,
+        read=version_argument)]
+    image: Annotated[str, Option("--image", "URI", "your own image, in place of AWS's")]
+    tensorrt: Annotated[str, Option(
+        "--tensorrt", "V", "version of the image's TensorRT, such as 10.16", "the published one")]
+    config: Annotated[Path, Option(
+        "--config", "FILE", "an existing config.pbtxt with max_batch_size and dims")]
+    max_batch_size: Annotated[int, Option(
+        "--max-batch-size", "N", "largest batch; 0 if Triton does not batch", limit=RangeLimit(0, None))]
+    opt_batch_size: Annotated[int, Option(
+        "--opt-batch-size", "N", "batch for which the plan is fastest",
+        "the preferred one, or half the largest", RangeLimit(1, None))]
+    inputs: Annotated[Sequence[str], Option("--input", "NAME=DIMS", "sizes of an input, see below")]
+
+
+class _Job(TypedDict, total=False):
+    role: Annotated[str, Option("--role", "ARN", "role of the job")]
+    bucket: Annotated[str, Option(
+        "--bucket", "NAME", "bucket for inputs and results",
+        "sagemaker-REGION-ACCOUNT of the role's account")]
+    job_kind: Annotated[Literal["processing", "training"], Option(
+        "--job", "", "kind of the job", "processing, or training for GPUs that processing lacks")]
+    build_on: Annotated[str, Option(
+        "--build-on", "TYPE", "instance type of the job", "the smallest one with the GPU")]
+# fmt: on
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
@@ -45,80 +87,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Writes a model repository for each type of GPU. The job costs money: the command asks first."
     )
     parser.epilog = _EPILOG
-    # fmt: off
-    parser.add_argument("model", type=Path, nargs="?", metavar="MODEL",
-                        help="an ONNX file, or the folder of a Triton model with config.pbtxt and an ONNX "
-                        "file")
-    parser.add_argument("--instance-type", action="append", default=[], dest="instance_types", metavar="TYPE",
-                        help="instance type of the endpoint; may be repeated")
-    parser.add_argument("-o", "--output", type=Path, default=Path("compiled"), metavar="DIR",
-                        help="folder of the repositories, one for each type of GPU (default: compiled)")
-    parser.add_argument("--name", metavar="NAME",
-                        help="name of the model (default: that of config.pbtxt, or of the file)")
-    parser.add_argument("--dry-run", action="store_true",
-                        help="print the requests, call nothing and write nothing")
+    parser.add_argument(
+        "model",
+        type=Path,
+        nargs="?",
+        metavar="MODEL",
+        help="an ONNX file, or the folder of a Triton model with config.pbtxt and an ONNX file",
+    )
+    add_options(parser, _Model)
     add_common(parser, "--yes", "--json")
-    parser.add_argument("--policy", choices=("job", "caller"),
-                        help="print the IAM policy of the job's role, or of the user of this command")
-    _add_plan(parser.add_argument_group("the plan"))
-    _add_job(parser.add_argument_group("the job"))
-    # fmt: on
-
-
-def _add_plan(group: argparse._ArgumentGroup) -> None:
-    # fmt: off
-    group.add_argument("--image-version", type=version_argument, default=DEFAULT_VERSION, metavar="V",
-                       help="release of AWS's Triton image (default: %(default)s)")
-    group.add_argument("--image", metavar="URI", help="your own image, in place of AWS's")
-    group.add_argument("--tensorrt", metavar="V",
-                       help="version of the image's TensorRT, such as 10.16 (default: the published one)")
-    group.add_argument("--precision", choices=PRECISIONS, default="file",
-                       help="file: the types of the ONNX file (default). fp16, bf16: TensorRT may use half "
-                       "precision; "
-                            "only before TensorRT 11")
-    group.add_argument("--config", type=Path, metavar="FILE",
-                       help="an existing config.pbtxt with max_batch_size and dims")
-    group.add_argument("--max-batch-size", type=whole_number(RangeLimit(0, None)), metavar="N",
-                       help="largest batch; 0 if Triton does not batch")
-    group.add_argument("--opt-batch-size", type=whole_number(_AT_LEAST_1), metavar="N",
-                       help="batch for which the plan is fastest (default: the preferred one, or half the "
-                       "largest)")
-    group.add_argument("--input", action="append", default=[], dest="inputs", metavar="NAME=DIMS",
-                       help="sizes of an input, see below; may be repeated")
-    group.add_argument("--workspace", type=whole_number(_AT_LEAST_1), metavar="MIB",
-                       help="memory of the GPU for the build (default: all)")
-    group.add_argument("--optimization-level", type=whole_number(RangeLimit(0, 5)), metavar="N",
-                       help="how long TensorRT searches, 0 to 5 (default: that of TensorRT, 3)")
-    group.add_argument("--trtexec-argument", action="append", default=[], metavar="OPTION",
-                       help="another option of trtexec; may be repeated")
-    # fmt: on
-
-
-def _add_job(group: argparse._ArgumentGroup) -> None:
-    # fmt: off
-    group.add_argument("--role", metavar="ARN", help="role of the job")
-    group.add_argument("--bucket", metavar="NAME",
-                       help="bucket for inputs and results (default: sagemaker-REGION-ACCOUNT of the role's "
-                       "account)")
-    group.add_argument("--prefix", default=DEFAULT_PREFIX, metavar="PREFIX",
-                       help="beginning of the keys (default: %(default)s)")
-    add_common(group, "--region", "--profile")
-    group.add_argument("--job", choices=("processing", "training"), dest="job_kind",
-                       help="kind of the job (default: processing, or training for GPUs that processing "
-                       "lacks)")
-    group.add_argument("--build-on", metavar="TYPE",
-                       help="instance type of the job (default: the smallest one with the GPU)")
-    group.add_argument("--max-seconds", type=whole_number(_AT_LEAST_1), default=DEFAULT_SECONDS, metavar="N",
-                       help="SageMaker stops the job after this time (default: %(default)s)")
-    group.add_argument("--volume-size", type=whole_number(_AT_LEAST_1), default=30, metavar="GB",
-                       help="disk of the job (default: %(default)s)")
-    group.add_argument("--kms-key", metavar="ARN", help="KMS key of the results")
-    group.add_argument("--subnet", action="append", default=[], dest="subnets", metavar="ID",
-                       help="subnet of the job; may be repeated")
-    group.add_argument("--security-group", action="append", default=[], dest="security_groups", metavar="ID",
-                       help="security group of the job; may be repeated")
-    group.add_argument("--no-network-isolation", action="store_true",
-                       help="give the job a network, which it does not need")
-    group.add_argument("--tag", action="append", default=[], dest="tags", metavar="KEY=VALUE",
-                       type=pair_argument("KEY=VALUE", "team=search"), help="tag of the job; may be repeated")
-    # fmt: on
+    plan, job = parser.add_argument_group("the plan"), parser.add_argument_group("the job")
+    add_options(plan, _Plan)
+    add_options(plan, BuildOptions)
+    add_options(job, _Job)
+    add_common(job, "--region", "--profile")
+    add_options(job, JobSettings)

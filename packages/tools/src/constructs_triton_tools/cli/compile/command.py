@@ -18,7 +18,7 @@ from constructs_triton_tools.building.plans.job_request import JobRequest
 from constructs_triton_tools.building.plans.plan_files import PlanCache, check_destination, write_compiled
 from constructs_triton_tools.cli.compile.arguments import add_arguments
 from constructs_triton_tools.cli.compile.preparation import Compilation, job_settings, prepare
-from constructs_triton_tools.cli.dialogue import confirm
+from constructs_triton_tools.cli.options import confirm
 from constructs_triton_tools.planning.prices import price_of
 from triton_model_check.facts.compile_jobs import not_settled
 

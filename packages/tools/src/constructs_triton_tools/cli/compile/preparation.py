@@ -27,6 +27,7 @@ from constructs_triton_tools.building.plans.options import BuildOptions
 from constructs_triton_tools.building.plans.plan_build import BuildImage, PlanBuild, group_by_gpu
 from constructs_triton_tools.building.plans.plan_config import derived_config, existing_config, usual_batch
 from constructs_triton_tools.cli.compile.arguments import BUCKET_VARIABLE, ROLE_VARIABLE
+from constructs_triton_tools.cli.options import chosen
 from triton_model_check.artifacts.plans.onnx_model import FaultyModelError, OnnxModelFile
 from triton_model_check.artifacts.plans.shapes import input_ranges, read_input_ranges, shape_arguments
 from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
@@ -42,20 +43,12 @@ _OF_ONNX_RUNTIME = ("onnx-version", "onnx-operator")
 
 @dataclass(frozen=True)
 class Compilation:
-    """What one call of the command builds.
-
-    Args:
-        name: Name of the model.
-        config_text: Content of ``config.pbtxt``, the same for each GPU.
-        requests: One job for each type of GPU.
-        image_version: Triton release of the image; ``None`` if it is not known.
-        warnings: Findings about image and instance types.
-    """
+    """What one call of the command builds: one job for each type of GPU, with the same ``config.pbtxt``."""
 
     name: str
     config_text: str
     requests: tuple[JobRequest, ...]
-    image_version: str | None
+    image_version: str | None  # None if it is not known
     warnings: tuple[Finding, ...]
 
 
@@ -74,19 +67,7 @@ def job_settings(arguments: argparse.Namespace, session: boto3.Session) -> JobSe
         )
     account = account_of_role(role)
     bucket = arguments.bucket or os.environ.get(BUCKET_VARIABLE) or f"sagemaker-{region}-{account}"
-    return JobSettings(
-        region=region,
-        role=role,
-        bucket=bucket,
-        prefix=arguments.prefix,
-        max_seconds=arguments.max_seconds,
-        volume_gb=arguments.volume_size,
-        kms_key=arguments.kms_key,
-        subnets=tuple(arguments.subnets),
-        security_groups=tuple(arguments.security_groups),
-        is_isolated=not arguments.no_network_isolation,
-        tags=tuple(arguments.tags),
-    )
+    return JobSettings(region, role, bucket, **chosen(arguments, JobSettings))
 
 
 def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation:
@@ -110,12 +91,7 @@ def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation
     config = _config(arguments, model, config_path, image.tensorrt, given)
     batch = usual_batch(config, arguments.opt_batch_size)
     shapes = tuple(shape_arguments(input_ranges(model.described, config, given, batch)))
-    options = BuildOptions(
-        precision=arguments.precision,
-        workspace_mib=arguments.workspace,
-        optimization_level=arguments.optimization_level,
-        more=tuple(arguments.trtexec_argument),
-    )
+    options = BuildOptions(**chosen(arguments, BuildOptions))
     builds = [
         PlanBuild(
             model=model,

@@ -7,19 +7,22 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.processes.children import python_command, run_child
 from constructs_triton_core.processes.environments import foreign_environment
-from constructs_triton_core.program.argument_types import add_common, whole_number
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
-from constructs_triton_tools.cli.deployed.aws_arguments import open_session
+from constructs_triton_tools.cli.options import add_options, open_session
 from constructs_triton_tools.cli.project import shared_files
+from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.operations.adopting.adopt import SWITCHES, adopt_endpoint
 from constructs_triton_tools.operations.adopting.findings import Adoption, Problem
 from constructs_triton_tools.operations.adopting.reading import reading_policy
+from constructs_triton_tools.operations.adopting.refusals import Switch
 
 _FILES = (
     "cdk.json",
@@ -34,6 +37,24 @@ _MIB = 1 << 20
 _SYNTH_SECONDS = 600
 
 
+# fmt: off
+class _Adoption(TypedDict, total=False):
+    output: Annotated[Path, Option("--output", "DIR", "new folder for the app", short="-o")]
+    switch: Annotated[Switch, Option(
+        "--switch", "", "how the app takes the place of the endpoint: take it over by an update, import it "
+        "into the stack, or create a new endpoint beside it", value=SWITCHES[0])]
+    accepted: Annotated[Sequence[str], Option(
+        "--accept", "CODE", "accept what is not carried over, or an error of the models, by its code")]
+    max_download: Annotated[int, Option(
+        "--max-download", "MIB", "MiB of model archives that may be downloaded; larger ones stay in S3 "
+        "unchecked", limit=RangeLimit(0, None), value=1024)]
+    synthesizes: Annotated[bool, Option(
+        "--no-synth", "", "synthesize the app to check it", value=True)]
+    policy: Annotated[bool, Option(
+        "--policy", "", "print the IAM policy that the command needs", value=False)]
+# fmt: on
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
@@ -44,32 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "could not be read."
     )
     parser.add_argument("endpoint", metavar="ENDPOINT", nargs="?", help="name of the endpoint")
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="new folder for the app")
-    add_common(parser, "--region", "--profile")
-    parser.add_argument(
-        "--switch",
-        choices=SWITCHES,
-        default=SWITCHES[0],
-        help="how the app takes the place of the endpoint: take it over by an update (default), import it "
-        "into the stack, or create a new endpoint beside it",
-    )
-    parser.add_argument(
-        "--accept",
-        action="append",
-        default=[],
-        metavar="CODE",
-        help="accept what is not carried over, or an error of the models, by its code; can be repeated",
-    )
-    parser.add_argument(
-        "--max-download",
-        type=whole_number(RangeLimit(0, None)),
-        default=1024,
-        metavar="MIB",
-        help="MiB of model archives that may be downloaded (default: 1024); larger ones stay in S3 unchecked",
-    )
-    parser.add_argument("--no-synth", action="store_true", help="do not synthesize the app to check it")
-    parser.add_argument("--policy", action="store_true", help="print the IAM policy that the command needs")
-    add_common(parser, "--json")
+    add_options(parser, _Adoption)
+    add_common(parser, "--region", "--profile", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -85,12 +82,12 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.endpoint,
         arguments.output,
         files=shared_files(_FILES, arguments.endpoint.lower()),
-        accepted=arguments.accept,
+        accepted=arguments.accepted,
         switch=arguments.switch,
         max_download_bytes=arguments.max_download * _MIB,
     )
-    problems = adoption.open_problems(arguments.accept)
-    failure = "" if problems or arguments.no_synth else _synthesize(arguments.output)
+    problems = adoption.open_problems(arguments.accepted)
+    failure = "" if problems or not arguments.synthesizes else _synthesize(arguments.output)
     if arguments.json:
         written = None if problems else str(arguments.output)
         print_json({**asdict(adoption), "written": written, "synthesis_error": failure or None})

@@ -9,18 +9,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.program.argument_types import add_common, whole_number
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.terminal import print_json, print_note, print_table
 from constructs_triton_core.untrusted.whole_files import write_whole
-from constructs_triton_tools.cli.deployed.aws_arguments import (
+from constructs_triton_tools.cli.options import (
+    add_actions,
+    add_options,
     open_session,
     parse_duration,
+    recommend,
 )
-from constructs_triton_tools.cli.dialogue import recommend
+from constructs_triton_tools.declared_options import Option
 
 if TYPE_CHECKING:
     from constructs_triton_client import RecordedRequest
@@ -29,39 +32,41 @@ if TYPE_CHECKING:
     from constructs_triton_tools.operations.captured_requests import CapturedRequest
 
 
+def _since(text: str) -> datetime:
+    return datetime.now(UTC) - parse_duration(text)
+
+
+# fmt: off
+class _Captured(TypedDict, total=False):
+    variant: Annotated[str, Option("--variant", "NAME", "only requests of this variant")]
+    since: Annotated[datetime, Option(
+        "--since", "AGE", "only requests of this age, such as 2h or 1d", read=_since)]
+    limit: Annotated[int, Option(
+        "--limit", "N", "read at most this many requests", limit=RangeLimit(1, None), value=1000)]
+    target_model: Annotated[str, Option(
+        "--target-model", "NAME", "TargetModel of the requests that are written")]
+    record: Annotated[Path, Option("--record", "FILE", "write requests and responses for verify")]
+    requests: Annotated[Path, Option("--requests", "FILE", "write the requests for load-test")]
+# fmt: on
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``capture`` and its only action, ``read``."""
     parser.description = "Use the traffic that an endpoint with data capture has written to S3."
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    read = actions.add_parser(
-        "read",
-        help="print captured requests, and write them for verify and load-test",
-        description="Print the captured requests with the tensors of each request and response. --record "
-        "writes them for `constructs-triton verify`, --requests for `load-test --requests`. "
-        "Needs s3:ListBucket and s3:GetObject for the prefix, and kms:Decrypt if its objects have a key.",
+    (read,) = add_actions(
+        parser,
+        read=(
+            "print captured requests, and write them for verify and load-test",
+            "Print the captured requests with the tensors of each request and response. --record writes them "
+            "for `constructs-triton verify`, --requests for `load-test --requests`. Needs s3:ListBucket and "
+            "s3:GetObject for the prefix, and kms:Decrypt if its objects have a key.",
+        ),
     )
     read.add_argument(
         "source", metavar="SOURCE", help="s3://BUCKET/PREFIX of the data capture, a folder or a file"
     )
-    read.add_argument("--variant", metavar="NAME", help="only requests of this variant")
-    read.add_argument(
-        "--since", type=_since, metavar="AGE", help="only requests of this age, such as 2h or 1d"
-    )
-    read.add_argument(
-        "--limit",
-        type=whole_number(RangeLimit(1, None)),
-        default=1000,
-        metavar="N",
-        help="read at most this many requests (default: 1000)",
-    )
-    read.add_argument("--target-model", metavar="NAME", help="TargetModel of the requests that are written")
-    read.add_argument("--record", type=Path, metavar="FILE", help="write requests and responses for verify")
-    read.add_argument("--requests", type=Path, metavar="FILE", help="write the requests for load-test")
+    add_options(read, _Captured)
     add_common(read, "--region", "--profile", "--json")
-
-
-def _since(text: str) -> datetime:
-    return datetime.now(UTC) - parse_duration(text)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,12 +11,13 @@ from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.regular_files import open_regular
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
-from constructs_triton_tools.cli.deployed.aws_arguments import (
+from constructs_triton_core.untrusted.terminal import print_note
+from constructs_triton_tools.cli.options import (
     add_aws_arguments,
     endpoint_names,
     open_session,
     read_each,
+    show,
 )
 from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton_tools.operations.endpoint_diagnosis import EndpointDiagnosis, diagnose_endpoint
@@ -51,10 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _diagnose_stack(arguments, diagnose_stack(session, arguments.stack))
     with show_work("reading events and logs"):
         results, not_read = read_each(names, lambda name: diagnose_endpoint(session, name))
-    if arguments.json:
-        print_json({"endpoints": [each.to_dict() for each in results]})
-    else:
-        print_lines(*"\n\n".join(_text(each) for each in results).split("\n"))
+    lines = "\n\n".join(map(_text, results)).split("\n")
+    show(arguments, {"endpoints": [each.to_dict() for each in results]}, *lines)
     print_note(*not_read)
     return EXIT_WRONG if not_read or any(each.is_failed for each in results) else EXIT_SUCCESS
 
@@ -70,9 +69,6 @@ def _diagnose_stack(arguments: argparse.Namespace, result: StackDiagnosis) -> in
             f"--stack: {result.stack} has no SageMaker endpoint, and its last operation did not fail, got "
             f"{result.status}; {_NEXT_STEP.get(result.status or '', 'check the name')}"
         )
-    if arguments.json:
-        print_json({"endpoints": [], "stack": result.to_dict()})
-        return EXIT_WRONG
     lines = [f"stack {result.stack}: {result.status or 'unknown'}, no endpoint"]
     lines += [f"  {fact}" for fact in result.facts]
     if result.diagnoses:
@@ -83,7 +79,8 @@ def _diagnose_stack(arguments: argparse.Namespace, result: StackDiagnosis) -> in
             "its reason says, and deploy the stack again"
         )
     lines += [f"not read: {each}" for each in result.not_read]
-    print_lines(*"\n".join(lines).split("\n"))
+    document = {"endpoints": [], "stack": result.to_dict()}
+    show(arguments, document, *"\n".join(lines).split("\n"))
     return EXIT_WRONG
 
 
@@ -110,10 +107,8 @@ def _diagnose_file(arguments: argparse.Namespace) -> int:
     if arguments.endpoint is not None or arguments.stack is not None:
         raise InvalidValueError("--log-file: cannot be combined with ENDPOINT or --stack; remove one of them")
     found = diagnose_log(_read(arguments.log_file), arguments.log_file, is_log=False)
-    if arguments.json:
-        print_json({"diagnoses": [each.to_dict() for each in found]})
-    else:
-        print_lines(*(format_diagnoses(found).split("\n") if found else ["no known failure found"]))
+    lines = format_diagnoses(found).split("\n") if found else ["no known failure found"]
+    show(arguments, {"diagnoses": [each.to_dict() for each in found]}, *lines)
     return EXIT_WRONG if found else EXIT_SUCCESS
 
 

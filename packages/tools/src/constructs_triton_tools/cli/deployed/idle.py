@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.program.argument_types import add_common, whole_number
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
-from constructs_triton_tools.cli.deployed.aws_arguments import open_session
+from constructs_triton_tools.cli.options import add_options, open_session
+from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.operations.idle import BilledVariant, IdleReport, find_idle
 from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, fetch_known_prices, read_prices
 
@@ -32,6 +33,18 @@ _COLUMNS = (
 Prices = Mapping[str, Decimal]
 
 
+# fmt: off
+class _Period(TypedDict, total=False):
+    days: Annotated[int, Option(
+        "--days", "N", "days to look back; a younger endpoint is listed apart",
+        limit=RangeLimit(1, _KEPT_DAYS), value=14)]
+    below: Annotated[int, Option(
+        "--below", "CALLS", "call it idle with fewer calls than this; warm-up, canaries and `verify` call "
+        "too",
+        limit=RangeLimit(1, None), value=1)]
+# fmt: on
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
@@ -40,22 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "figure for a single model of a multi-model endpoint. CloudWatch bills each metric that is read. "
         "Exit code 1 if something is idle."
     )
-    parser.add_argument(
-        "--days",
-        type=whole_number(RangeLimit(1, _KEPT_DAYS)),
-        default=14,
-        metavar="N",
-        help="days to look back (default: 14); a younger endpoint is listed apart",
-    )
-    parser.add_argument(
-        "--below",
-        type=whole_number(RangeLimit(1, None)),
-        default=1,
-        metavar="CALLS",
-        help="call it idle with fewer calls than this (default: 1); warm-up, canaries and `verify` call too",
-    )
-    add_common(parser, "--prices")
-    add_common(parser, "--region", "--profile", "--json")
+    add_options(parser, _Period)
+    add_common(parser, "--prices", "--region", "--profile", "--json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
-from constructs_triton_core.untrusted.terminal import print_json, print_lines
-from constructs_triton_tools.cli.deployed.aws_arguments import open_session
 from constructs_triton_tools.cli.deployed.stop import add_file_arguments, file_of
-from constructs_triton_tools.cli.dialogue import confirm, recommend
+from constructs_triton_tools.cli.options import confirm, open_session, recommend, show
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
 from constructs_triton_tools.operations.stopping.saved_endpoint import STARTED, read_saved
 from constructs_triton_tools.operations.stopping.stop import start_endpoint
@@ -39,10 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.endpoint
     confirm(arguments, lambda: f"Create endpoint {name}? It costs {_cost(session, aws, name, path)}.")
     notes = start_endpoint(aws, name, path, now=datetime.now(UTC))
-    if arguments.json:
-        print_json({"endpoint": name, "file": str(path), "phase": STARTED, "notes": notes})
-    else:
-        print_lines(*notes, f"endpoint {name} is in service, with the scaling of {path}")
+    document = {"endpoint": name, "file": str(path), "phase": STARTED, "notes": notes}
+    show(arguments, document, *notes, f"endpoint {name} is in service, with the scaling of {path}")
     recommend(f"status {name}")
     return EXIT_SUCCESS
 

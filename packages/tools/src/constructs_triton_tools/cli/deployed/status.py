@@ -5,21 +5,23 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.model_index import ModelIndex, some_of
-from constructs_triton_core.program.argument_types import add_common, whole_number
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
-from constructs_triton_tools.cli.deployed.aws_arguments import (
+from constructs_triton_tools.cli.options import (
     add_aws_arguments,
+    add_options,
     endpoint_names,
     open_session,
     read_each,
 )
+from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.operations.component_state import ComponentState
 from constructs_triton_tools.operations.served_archives import ServedArchives
 from constructs_triton_tools.operations.status import EndpointState, ScalingState, VariantState, read_status
@@ -35,6 +37,18 @@ _CHANGING = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting"
 _WITHOUT_SERVICE = ("Creating", "Deleting", "Failed")
 
 
+# fmt: off
+class _Shown(TypedDict, total=False):
+    watch: Annotated[bool, Option(
+        "--watch", "", "print the state again while it changes, until the update ends", value=False)]
+    ui: Annotated[bool, Option(
+        "--ui", "", "serve a web page on 127.0.0.1 that shows the state and the metrics of the last hour; "
+        "reads at most once a minute, because CloudWatch bills each metric that is read", value=False)]
+    port: Annotated[int, Option(
+        "--port", "PORT", "port of the page", "any free port", RangeLimit(0, 65535))]
+# fmt: on
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
@@ -43,21 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_aws_arguments(parser, has_stack=True)
     add_common(parser, "--json")
-    parser.add_argument(
-        "--watch", action="store_true", help="print the state again while it changes, until the update ends"
-    )
-    parser.add_argument(
-        "--ui",
-        action="store_true",
-        help="serve a web page on 127.0.0.1 that shows the state and the metrics of the last hour; reads at "
-        "most once a minute, because CloudWatch bills each metric that is read",
-    )
-    parser.add_argument(
-        "--port",
-        type=whole_number(RangeLimit(0, 65535)),
-        metavar="PORT",
-        help="port of the page (default: any free port)",
-    )
+    add_options(parser, _Shown)
     add_common(parser, "--prices")
 
 

@@ -7,16 +7,40 @@ import shlex
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
-from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session, parse_duration
-from constructs_triton_tools.cli.dialogue import confirm, recommend
+from constructs_triton_core.untrusted.terminal import print_note
+from constructs_triton_tools.cli.options import (
+    add_aws_arguments,
+    add_options,
+    confirm,
+    open_session,
+    parse_duration,
+    recommend,
+    show,
+)
+from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
 from constructs_triton_tools.operations.stopping.saved_endpoint import STOPPED, SavedEndpoint
 from constructs_triton_tools.operations.stopping.stop import prepare_stop, stop_endpoint
+
+
+# fmt: off
+class _File(TypedDict, total=False):
+    file: Annotated[Path, Option("--file", "FILE", "file of the endpoint", "ENDPOINT.stopped.json")]
+    timeout: Annotated[timedelta, Option(
+        "--timeout", "TIME", "longest time to wait for the endpoint, such as 30m", "1h",
+        value=timedelta(hours=1), read=parse_duration)]
+
+
+class _Force(TypedDict, total=False):
+    force: Annotated[bool, Option(
+        "--force", "", "also an endpoint of a CloudFormation stack: updates that need it fail until it is "
+        "started", value=False)]
+# fmt: on
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,26 +52,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "endpoint is stopped."
     )
     add_file_arguments(parser)
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="also an endpoint of a CloudFormation stack: updates that need it fail until it is started",
-    )
+    add_options(parser, _Force)
 
 
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the endpoint, the file, the timeout and the form of the output."""
     add_aws_arguments(parser)
-    parser.add_argument(
-        "--file", type=Path, metavar="FILE", help="file of the endpoint (default: ENDPOINT.stopped.json)"
-    )
-    parser.add_argument(
-        "--timeout",
-        type=parse_duration,
-        default=timedelta(hours=1),
-        metavar="TIME",
-        help="longest time to wait for the endpoint, such as 30m (default: 1h)",
-    )
+    add_options(parser, _File)
     add_common(parser, "--yes", "--json")
 
 
@@ -90,7 +101,5 @@ def _plan(saved: SavedEndpoint) -> Iterator[str]:
 
 
 def _print(arguments: argparse.Namespace, line: str) -> None:
-    if arguments.json:
-        print_json({"endpoint": arguments.endpoint, "file": str(file_of(arguments)), "phase": STOPPED})
-    else:
-        print_lines(line)
+    document = {"endpoint": arguments.endpoint, "file": str(file_of(arguments)), "phase": STOPPED}
+    show(arguments, document, line)

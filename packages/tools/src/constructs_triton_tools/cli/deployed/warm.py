@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import Annotated, TypedDict
 
 from constructs_triton_client.transports.model_names import ModelNames
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.model_index import ModelIndex
-from constructs_triton_core.program.argument_types import add_common, whole_number
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import combined_code, exit_code_of
-from constructs_triton_core.untrusted.terminal import print_json, print_lines
-from constructs_triton_tools.cli.deployed.aws_arguments import add_aws_arguments, open_session
+from constructs_triton_tools.cli.options import add_aws_arguments, add_options, open_session, show
+from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.operations.status import EndpointState, VariantState, read_status
 from constructs_triton_tools.operations.warming import (
     WarmedModel,
@@ -23,6 +24,16 @@ from constructs_triton_tools.operations.warming import (
 )
 
 
+# fmt: off
+class _Warmed(TypedDict, total=False):
+    model: Annotated[Sequence[str], Option("--model", "NAME", "a model of the index, or an archive")]
+    all: Annotated[bool, Option("--all", "", "all models of the index", value=False)]
+    calls: Annotated[int, Option(
+        "--calls", "N", "calls of each model", "as many as reach 95 percent of the instances on average",
+        RangeLimit(1, 100))]
+# fmt: on
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
@@ -30,16 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "used models again when it needs memory. Exit code 1 if a model cannot be loaded."
     )
     add_aws_arguments(parser)
-    parser.add_argument(
-        "--model", action="append", metavar="NAME", help="a model of the index, or an archive; repeatable"
-    )
-    parser.add_argument("--all", action="store_true", help="all models of the index")
-    parser.add_argument(
-        "--calls",
-        type=whole_number(RangeLimit(1, 100)),
-        metavar="N",
-        help="calls of each model (default: as many as reach 95 percent of the instances on average)",
-    )
+    add_options(parser, _Warmed)
     add_common(parser, "--endpoint-url", "--json")
 
 
@@ -54,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     transport = SageMakerTransport(arguments.endpoint, session=session, endpoint_url=arguments.endpoint_url)
     targets = _targets(arguments, variant, transport)
     results = [warm_model(transport, target, calls) for target in targets]
-    _print(results, calls, instances, is_json=arguments.json)
+    _print(arguments, results, calls, instances)
     return combined_code(exit_code_of(each.error) for each in results if each.error)
 
 
@@ -81,16 +83,14 @@ def _targets(
     return [known.archive_of(name) for name in names]
 
 
-def _print(results: Sequence[WarmedModel], calls: int, instances: int, *, is_json: bool) -> None:
+def _print(arguments: argparse.Namespace, results: Sequence[WarmedModel], calls: int, instances: int) -> None:
     reached = expected_instances(calls, instances)
-    if is_json:
-        models = {each.target_model: each.error and str(each.error) for each in results}
-        print_json({"calls": calls, "expected_instances": reached, "errors": models})
-        return
-    for each in results:
-        print_lines(f"{each.target_model}: {each.error or 'loaded'}")
+    models = {each.target_model: each.error and str(each.error) for each in results}
     called = "call of each model reaches" if calls == 1 else "calls of each model reach"
-    print_lines(
+    show(
+        arguments,
+        {"calls": calls, "expected_instances": reached, "errors": models},
+        *(f"{name}: {error or 'loaded'}" for name, error in models.items()),
         f"{calls} {called} {reached:.1f} of {instances} instances on average, because SageMaker chooses an "
-        "instance for each call; it unloads models again when it needs memory"
+        "instance for each call; it unloads models again when it needs memory",
     )

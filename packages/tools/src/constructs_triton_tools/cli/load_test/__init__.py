@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import inf
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,11 +22,10 @@ from constructs_triton_core.program.exit_codes import (
 )
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_core.untrusted.whole_files import write_whole
-from constructs_triton_tools.cli.deployed.aws_arguments import open_session
-from constructs_triton_tools.cli.dialogue import confirm, recommend
 from constructs_triton_tools.cli.load_test.arguments import add_arguments
 from constructs_triton_tools.cli.load_test.progress import Progress, describe_streams, explain_unit
 from constructs_triton_tools.cli.load_test.streams import GRACE_SECONDS, check_arguments, read_limits
+from constructs_triton_tools.cli.options import chosen, confirm, open_session, recommend
 from constructs_triton_tools.measuring.load_test.confidence import least_requests
 from constructs_triton_tools.measuring.load_test.locust_file import format_locustfile
 from constructs_triton_tools.measuring.load_test.prepared_requests import prepare
@@ -230,9 +230,8 @@ class _Test:
             show=self._progress.show if sys.stderr.isatty() else None,
         )
         start = arguments.start or (_FIRST_CONCURRENCY if self._by_concurrency else _FIRST_RATE)
-        self._search = Search(
-            self._measure, start=start, maximum=arguments.maximum, is_whole=self._by_concurrency
-        )
+        maximum = inf if arguments.maximum is None else arguments.maximum
+        self._search = Search(self._measure, start=start, maximum=maximum, is_whole=self._by_concurrency)
         self.steps: list[StepResult] = []
         self.is_interrupted = False
         self.started = datetime.now(UTC)
@@ -276,17 +275,13 @@ class _Test:
         arguments = self._arguments
         requests = max(_LEAST_REQUESTS, least_requests(self.limits.percentile))
         least = 0 if self._by_concurrency else min(requests / rate, _LONGEST_SECONDS)
-        grace = GRACE_SECONDS if arguments.grace_seconds is None else arguments.grace_seconds
-        return StepSettings(
-            seconds=max(arguments.step_seconds, round(least, 1)) * times,
-            warm_up_seconds=_LEAD_SECONDS if self.steps else arguments.warm_up_seconds,
-            max_in_flight=arguments.max_in_flight,
-            seed=arguments.seed,
-            constant=arguments.constant,
-            by_concurrency=self._by_concurrency,
-            most_requests=arguments.step_requests,
-            grace_seconds=grace if arguments.stream else None,
-        )
+        settings = {"grace_seconds": GRACE_SECONDS, **chosen(arguments, StepSettings)}
+        settings["seconds"] = max(arguments.seconds, round(least, 1)) * times
+        if self.steps:
+            settings["warm_up_seconds"] = _LEAD_SECONDS
+        if not arguments.stream:
+            settings["grace_seconds"] = None
+        return StepSettings(**settings, by_concurrency=self._by_concurrency)
 
     def summary(self) -> list[str]:
         """One sentence about the result, and for streams one about what is a token."""

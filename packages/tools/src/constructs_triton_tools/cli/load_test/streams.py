@@ -6,6 +6,7 @@ import argparse
 import re
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.cli.options import refuse_with_stream
 from constructs_triton_tools.measuring.load_test.step import Limits
 from constructs_triton_tools.measuring.load_test.stream_figures import StreamLimits
 
@@ -37,9 +38,7 @@ def check_arguments(arguments: argparse.Namespace) -> None:
         "--export-locust": (arguments.export_locust, "the locustfile has no streams; remove one of them"),
         "--rates": (arguments.rates and arguments.concurrency is not None, "remove it, or --concurrency"),
     }
-    for option, (is_given, why) in unfit.items():
-        if is_given:
-            raise InvalidValueError(f"{option}: cannot be used with --stream: {why}")
+    refuse_with_stream(unfit)
     for count in arguments.concurrency or ():
         if not 1 <= count <= _MOST_STREAMS:
             raise InvalidValueError(

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
+from typing import Annotated, TypedDict
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.program.argument_types import add_common, whole_number
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_error, print_json, print_lines, print_note
-from constructs_triton_tools.cli.dialogue import recommend
+from constructs_triton_tools.cli.options import (
+    add_options,
+    add_price_arguments,
+    chosen,
+    recommend,
+)
 from constructs_triton_tools.cli.plan.table import print_plans, summary, summary_of_pools
-from constructs_triton_tools.cli.prices import add_price_arguments, decimal_argument
+from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.measuring.plots import plot_measurements, plot_plans
 from constructs_triton_tools.measuring.plots.figure import check_path
 from constructs_triton_tools.planning import Plan, Requirement, cheapest, plan_all, read_measurements
@@ -21,6 +26,23 @@ from constructs_triton_tools.planning.instance_pools import PooledPlan, plan_poo
 from constructs_triton_tools.planning.prices import given_prices
 
 __all__ = ["add_arguments", "run"]
+
+_LOADS = ("requests_per_second", "concurrent_streams")
+
+
+# fmt: off
+class _Shown(TypedDict, total=False):
+    steps: Annotated[bool, Option(
+        "--steps", "", "list every measured rate", "the cheapest rate of each configuration within the limit",
+        value=False)]
+    instance_pools: Annotated[tuple[str, ...], Option(
+        "--instance-pools", "TYPE", "also plan an endpoint with these instance types, of which any mix may "
+        "run")]
+    plot: Annotated[str, Option(
+        "--plot", "FILE", "write a figure of cost against latency: .svg, .png or .pdf")]
+    plot_throughput: Annotated[str, Option(
+        "--plot-throughput", "FILE", "write a figure of latency against throughput")]
+# fmt: on
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,101 +59,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a CSV file with the columns configuration, instance_type, invocations_per_minute, latency_ms "
         "and price_per_hour; the last is optional with --price or --prices",
     )
-    _add_requirement(parser)
+    add_options(parser.add_mutually_exclusive_group(required=True), Requirement, *_LOADS)
+    add_options(parser, Requirement, without=_LOADS)
     add_price_arguments(parser)
-    parser.add_argument(
-        "--steps",
-        action="store_true",
-        help="list every measured rate (default: the cheapest rate of each configuration within the limit)",
-    )
-    parser.add_argument(
-        "--instance-pools",
-        nargs="+",
-        default=[],
-        metavar="TYPE",
-        help="also plan an endpoint with these instance types, of which any mix may run",
-    )
+    add_options(parser, _Shown)
     add_common(parser, "--json")
-    parser.add_argument(
-        "--plot", metavar="FILE", help="write a figure of cost against latency: .svg, .png or .pdf"
-    )
-    parser.add_argument(
-        "--plot-throughput", metavar="FILE", help="write a figure of latency against throughput"
-    )
-
-
-def _add_requirement(parser: argparse.ArgumentParser) -> None:
-    load = parser.add_mutually_exclusive_group(required=True)
-    load.add_argument(
-        "--requests-per-second",
-        type=decimal_argument,
-        metavar="N",
-        help="peak load in requests per second",
-    )
-    load.add_argument(
-        "--concurrent-streams",
-        type=decimal_argument,
-        metavar="N",
-        help="most streams that are open at a time, of a benchmark by `load-test --stream`",
-    )
-    parser.add_argument(
-        "--latency-ms",
-        type=decimal_argument,
-        metavar="MS",
-        help="maximum latency in milliseconds (default: no limit)",
-    )
-    parser.add_argument(
-        "--first-token-ms",
-        type=decimal_argument,
-        metavar="MS",
-        help="maximum time to the first token of a stream in milliseconds (default: no limit)",
-    )
-    parser.add_argument(
-        "--between-tokens-ms",
-        type=decimal_argument,
-        metavar="MS",
-        help="maximum mean time between the tokens of a stream in milliseconds (default: no limit)",
-    )
-    parser.add_argument(
-        "--headroom",
-        type=decimal_argument,
-        default=Decimal(0),
-        metavar="FRACTION",
-        help="additional capacity: 0.2 plans for 1.2 times the load (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--safety-factor",
-        type=decimal_argument,
-        default=Decimal("0.5"),
-        metavar="FRACTION",
-        help="fraction of the measured throughput that is the scaling target (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--min-capacity",
-        type=whole_number(),
-        default=1,
-        metavar="N",
-        help="minimum number of instances (default: %(default)s)",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print every configuration and mark the cheapest one that meets the limits; return 1 if none does."""
     _check_plots(arguments)
-    every = _plans(arguments)
+    requirement = Requirement(**chosen(arguments, Requirement))
+    every = plan_all(
+        read_measurements(arguments.benchmark), requirement, given_prices(arguments.price, arguments.prices)
+    )
     plans = every if arguments.steps else best_of_each(every)
     _warn(plans)
-    pools = plans_of_pools(every, arguments.instance_pools or ())
-    chosen: Plan | None = None
+    pools = plans_of_pools(every, arguments.instance_pools)
+    best: Plan | None = None
     pooled: PooledPlan | None = None
     missed: InvalidValueError | None = None
     try:
-        chosen = cheapest(plans)
+        best = cheapest(plans)
         pooled = plan_pools(pools) if pools else None
     except InvalidValueError as error:
         missed = error
     # The table is printed anyway: it shows how far the measurements are from the limit.
-    _show(arguments, every, plans, chosen, pooled)
+    _print(arguments, plans, best, pooled)
+    _plot(arguments, requirement, every, plans, best)
     if missed is None:
         return EXIT_SUCCESS
     print_error(missed)
@@ -160,61 +115,39 @@ def _warn(plans: Iterable[Plan]) -> None:
         )
 
 
-def _plans(arguments: argparse.Namespace) -> list[Plan]:
-    requirement = Requirement(
-        requests_per_second=arguments.requests_per_second,
-        concurrent_streams=arguments.concurrent_streams,
-        latency_ms=arguments.latency_ms,
-        first_token_ms=arguments.first_token_ms,
-        between_tokens_ms=arguments.between_tokens_ms,
-        headroom=arguments.headroom,
-        safety_factor=arguments.safety_factor,
-        min_capacity=arguments.min_capacity,
-    )
-    prices = given_prices(arguments.price, arguments.prices)
-    return plan_all(read_measurements(arguments.benchmark), requirement, prices)
-
-
 # --- output -----------------------------------------------------------------------------------------------
 
 
-def _show(
+def _plot(
     arguments: argparse.Namespace,
+    requirement: Requirement,
     every: Sequence[Plan],
     plans: Sequence[Plan],
-    chosen: Plan | None,
-    pooled: PooledPlan | None = None,
+    best: Plan | None,
 ) -> None:
-    _print(arguments, plans, chosen, pooled)
     if arguments.plot:
-        plot_plans(plans, arguments.plot, chosen=chosen)
+        plot_plans(plans, arguments.plot, chosen=best)
     if arguments.plot_throughput:
         plot_measurements(
             [plan.measurement for plan in every],
             arguments.plot_throughput,
-            latency_ms=_number(arguments.latency_ms),
-            first_token_ms=_number(arguments.first_token_ms),
-            between_tokens_ms=_number(arguments.between_tokens_ms),
+            **{name: float(value) for name, value in requirement.limits.items()},
         )
 
 
-def _number(value: Decimal | None) -> float | None:
-    return None if value is None else float(value)
-
-
 def _print(
-    arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | None, pooled: PooledPlan | None
+    arguments: argparse.Namespace, plans: Sequence[Plan], best: Plan | None, pooled: PooledPlan | None
 ) -> None:
     if arguments.json:
-        answer = {"cheapest": chosen and chosen.to_dict(), "plans": [plan.to_dict() for plan in plans]}
+        answer = {"cheapest": best and best.to_dict(), "plans": [plan.to_dict() for plan in plans]}
         print_json({**answer, "instance_pools": pooled.to_dict()} if pooled else answer)
         return
-    print_plans(plans, chosen)
-    if chosen is not None:
-        print_lines(summary(chosen))
+    print_plans(plans, best)
+    if best is not None:
+        print_lines(summary(best))
     if pooled is not None:
         print_lines(summary_of_pools(pooled))
-    if chosen is not None and arguments.requests_per_second is not None:
-        rate, target = chosen.measurement.invocations_per_minute, chosen.target_invocations_per_minute
-        bounds = f"--min-capacity {chosen.min_capacity} --max-capacity {chosen.max_capacity}"
+    if best is not None and arguments.requests_per_second is not None:
+        rate, target = best.measurement.invocations_per_minute, best.target_invocations_per_minute
+        bounds = f"--min-capacity {best.min_capacity} --max-capacity {best.max_capacity}"
         recommend(f"simulate TRAFFIC --throughput {rate:f} --target {target} {bounds}")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_lines
+from constructs_triton_tools.cli.options import add_actions
 
 _TEMPLATE = Path(__file__).parent / "template"
 # Each folder contains the files that differ from the template.
@@ -27,12 +28,13 @@ _LONGEST_STACK_NAME = 128
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``project`` and its only action, ``new``."""
     parser.description = "Create a project with a CDK app."
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    new = actions.add_parser(
-        "new",
-        help="create a folder with an app, a model and tests",
-        description="Create a folder with a CDK app of one endpoint, a model, tests with a snapshot and a "
-        "local endpoint, and workflows for GitHub. Its README has the two commands that run the tests.",
+    (new,) = add_actions(
+        parser,
+        new=(
+            "create a folder with an app, a model and tests",
+            "Create a folder with a CDK app of one endpoint, a model, tests with a snapshot and a local "
+            "endpoint, and workflows for GitHub. Its README has the two commands that run the tests.",
+        ),
     )
     new.add_argument(
         "--example",
@@ -79,12 +81,7 @@ def _refuse_content(directory: Path) -> None:
 
 
 def shared_files(names: Collection[str], project: str) -> dict[str, str]:
-    """Return files of the template that other generated projects use too, by their path.
-
-    Args:
-        names: Paths of the files.
-        project: Name of the project.
-    """
+    """Return files of the template that other generated projects use too, by their path."""
     files = {str(target): source.read_text(encoding="utf-8") for target, source in _files_of(_TEMPLATE)}
     return {name: files[name].replace(_NAME, project) for name in names}
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.program.argument_types import add_common, whole_number
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
-from constructs_triton_tools.cli.prices import decimal_argument
+from constructs_triton_tools.cli.options import add_options, chosen
 from constructs_triton_tools.cli.simulate.chart import LEGEND, draw_simulation
+from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.measuring.plots import plot_simulation
 from constructs_triton_tools.measuring.plots.figure import check_path
 from constructs_triton_tools.planning import Assumptions, Fleet, Traffic, read_scaling, read_traffic, simulate
@@ -24,7 +26,6 @@ from constructs_triton_tools.planning.simulation_result import Simulation
 __all__ = ["add_arguments", "run"]
 
 _WIDTH = 100  # characters, where the output is not a terminal
-_PATTERNS = ("step", "diurnal", "spike")
 _EPILOG = """\
 traffic files:
   traffic.csv    columns minute (or timestamp) and invocations
@@ -37,6 +38,40 @@ examples:
 """
 
 
+# fmt: off
+class _Pattern(TypedDict, total=False):
+    pattern: Annotated[Literal["step", "diurnal", "spike"], Option(
+        "--pattern", "", "a generated pattern instead of a file")]
+    low: Annotated[Decimal, Option("--low", "N", "lowest invocations per minute of the pattern")]
+    high: Annotated[Decimal, Option("--high", "N", "highest invocations per minute of the pattern")]
+    high_minutes: Annotated[int, Option(
+        "--high-minutes", "N", "length of a spike or a step", "8 for a spike, 120 for a step")]
+
+
+class _Template(TypedDict, total=False):
+    template: Annotated[str, Option("--template", "FILE", "read policies from a synthesized template")]
+    endpoint: Annotated[str, Option("--endpoint", "NAME", "the endpoint in the template")]
+    variant: Annotated[str, Option("--variant", "NAME", "its variant")]
+    instance_type: Annotated[str, Option(
+        "--instance-type", "TYPE", "its instance type, if the template has none")]
+
+
+class _Bounds(TypedDict, total=False):
+    min_capacity: Annotated[int, Option("--min-capacity", "N", "minimum number of instances")]
+    max_capacity: Annotated[int, Option("--max-capacity", "N", "maximum number of instances")]
+    initial_instance_count: Annotated[int, Option(
+        "--initial", "N", "number of instances at the start", "the minimum")]
+
+
+class _Policy(TypedDict, total=False):
+    target: Annotated[Decimal, Option(
+        "--target", "N", "target of invocations per instance and minute")]
+    schedule: Annotated[Sequence[str], Option(
+        "--schedule", "WHEN=MIN:MAX", "new bounds at a minute of the traffic or at a cron expression in UTC, "
+        'for example 420=6:25 or "cron(0 7 * * ? *)=6:25"')]
+# fmt: on
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
@@ -45,115 +80,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "`constructs-triton simulate models` simulates how many models a multi-model endpoint keeps loaded."
     )
     parser.epilog = _EPILOG
-    _add_traffic(parser.add_argument_group("traffic"))
-    _add_fleet(parser.add_argument_group("instances"))
-    _add_policy(parser.add_argument_group("scaling, by options or from a template"))
-    _add_assumptions(parser.add_argument_group("assumptions that AWS does not document"))
-    parser.add_argument("--plot", metavar="FILE", help="write a figure: .svg, .png or .pdf")
-    add_common(parser, "--json")
-
-
-def _add_traffic(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("traffic", nargs="?", metavar="TRAFFIC", help="a .csv or .json file, see below")
-    group.add_argument("--pattern", choices=_PATTERNS, help="a generated pattern instead of a file")
-    for name, text in (("--low", "lowest"), ("--high", "highest")):
-        group.add_argument(
-            name, type=decimal_argument, metavar="N", help=f"{text} invocations per minute of the pattern"
-        )
-    group.add_argument(
-        "--high-minutes",
-        type=whole_number(),
-        metavar="N",
-        help="length of a spike (default: 8) or a step (default: 120)",
-    )
-
-
-def _add_fleet(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--throughput",
-        required=True,
-        type=decimal_argument,
-        metavar="N",
-        help="invocations per minute that one instance can serve, from a load test",
-    )
-    group.add_argument(
-        "--start-minutes",
-        type=whole_number(),
-        default=6,
-        metavar="N",
-        help="minutes until a new instance is in service (default: %(default)s; about 3 with image caching)",
-    )
-    group.add_argument(
-        "--price-per-hour",
-        type=decimal_argument,
-        default=Decimal(0),
-        metavar="PRICE",
-        help="price of one instance hour (default: no costs)",
-    )
-    group.add_argument(
-        "--latency-ms",
-        type=decimal_argument,
-        metavar="MS",
-        help="time of one request, for policies on concurrent requests",
-    )
-
-
-def _add_policy(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--template", metavar="FILE", help="read policies from a synthesized template")
-    group.add_argument("--endpoint", metavar="NAME", help="the endpoint in the template")
-    group.add_argument("--variant", metavar="NAME", help="its variant")
-    group.add_argument("--instance-type", metavar="TYPE", help="its instance type, if the template has none")
-    group.add_argument(
-        "--target", type=decimal_argument, metavar="N", help="target of invocations per instance and minute"
-    )
-    group.add_argument("--min-capacity", type=whole_number(), metavar="N", help="minimum number of instances")
-    group.add_argument("--max-capacity", type=whole_number(), metavar="N", help="maximum number of instances")
-    group.add_argument(
-        "--initial",
-        type=whole_number(),
-        metavar="N",
-        help="number of instances at the start (default: the minimum)",
-    )
-    for way in ("out", "in"):
-        group.add_argument(
-            f"--scale-{way}-cooldown",
-            type=whole_number(),
-            default=300,
-            metavar="SECONDS",
-            help=f"cooldown after scaling {way} (default: %(default)s)",
-        )
-    group.add_argument(
-        "--schedule",
-        action="append",
-        default=[],
-        metavar="WHEN=MIN:MAX",
-        help="new bounds at a minute of the traffic or at a cron expression in UTC, for example 420=6:25 or "
-        '"cron(0 7 * * ? *)=6:25"; repeat it',
-    )
-
-
-def _add_assumptions(group: argparse._ArgumentGroup) -> None:
-    for name, type_, default, text in (
-        ("--metric-delay-minutes", whole_number(), 1, "minutes until an alarm sees a finished minute"),
-        ("--scale-out-points", whole_number(), 3, "minutes above the target before instances are added"),
-        ("--scale-in-points", whole_number(), 15, "minutes below it before instances are removed"),
-        ("--wait-minutes", decimal_argument, Decimal(1), "minutes that a request waits before it fails"),
-    ):
-        group.add_argument(
-            name, type=type_, default=default, metavar="N", help=f"{text} (default: %(default)s)"
-        )
-    group.add_argument(
+    traffic = parser.add_argument_group("traffic")
+    traffic.add_argument("traffic", nargs="?", metavar="TRAFFIC", help="a .csv or .json file, see below")
+    add_options(traffic, _Pattern)
+    add_options(parser.add_argument_group("instances"), Fleet)
+    scaling = parser.add_argument_group("scaling, by options or from a template")
+    for each in (_Template, _Bounds, _Policy, TargetTracking):
+        add_options(scaling, each)
+    assumptions = parser.add_argument_group("assumptions that AWS does not document")
+    add_options(assumptions, Assumptions)
+    assumptions.add_argument(
         "--refused-requests-do-not-count",
-        action="store_true",
+        dest="counts_refused_requests",
+        action="store_false",
         help="the metric counts only served requests (default: all)",
     )
+    parser.add_argument("--plot", metavar="FILE", help="write a figure: .svg, .png or .pdf")
+    add_common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate, and print a chart, the totals and what to change."""
     if arguments.plot:
         check_path(arguments.plot)
-    result = simulate(_traffic(arguments), _scaling(arguments), _fleet(arguments), _assumptions(arguments))
+    assumptions = Assumptions(
+        **chosen(arguments, Assumptions), counts_refused_requests=arguments.counts_refused_requests
+    )
+    fleet = Fleet(**chosen(arguments, Fleet))
+    result = simulate(_traffic(arguments), _scaling(arguments), fleet, assumptions)
     print_json(result.to_dict()) if arguments.json else _print(result)
     if arguments.plot:
         plot_simulation(result, arguments.plot)
@@ -173,25 +127,6 @@ def _traffic(arguments: argparse.Namespace) -> Traffic:
     return Traffic.pattern(arguments.pattern, low=low, high=high, high_minutes=arguments.high_minutes)
 
 
-def _fleet(arguments: argparse.Namespace) -> Fleet:
-    return Fleet(
-        invocations_per_minute=arguments.throughput,
-        start_minutes=arguments.start_minutes,
-        price_per_hour=arguments.price_per_hour,
-        latency_ms=arguments.latency_ms,
-    )
-
-
-def _assumptions(arguments: argparse.Namespace) -> Assumptions:
-    return Assumptions(
-        metric_delay_minutes=arguments.metric_delay_minutes,
-        scale_out_points=arguments.scale_out_points,
-        scale_in_points=arguments.scale_in_points,
-        wait_minutes=arguments.wait_minutes,
-        counts_refused_requests=not arguments.refused_requests_do_not_count,
-    )
-
-
 def _scaling(arguments: argparse.Namespace) -> Scaling:
     if arguments.template is None:
         return _scaling_of_options(arguments)
@@ -200,13 +135,8 @@ def _scaling(arguments: argparse.Namespace) -> Scaling:
     scaling = read_scaling(
         arguments.template, arguments.endpoint, arguments.variant, instance_type=arguments.instance_type
     )
-    changes: dict[str, Any] = {
-        "min_capacity": arguments.min_capacity,
-        "max_capacity": arguments.max_capacity,
-        "initial_instance_count": arguments.initial,
-    }
-    changes = {name: value for name, value in changes.items() if value is not None}
-    return replace(scaling, schedules=(*scaling.schedules, *map(_schedule, arguments.schedule)), **changes)
+    schedules = (*scaling.schedules, *map(_schedule, arguments.schedule))
+    return replace(scaling, schedules=schedules, **chosen(arguments, _Bounds))
 
 
 def _scaling_of_options(arguments: argparse.Namespace) -> Scaling:
@@ -214,18 +144,10 @@ def _scaling_of_options(arguments: argparse.Namespace) -> Scaling:
         raise InvalidValueError(
             "--min-capacity: the bounds are required; set --min-capacity and --max-capacity, or --template"
         )
-    tracking = {
-        "scale_out_cooldown_seconds": arguments.scale_out_cooldown,
-        "scale_in_cooldown_seconds": arguments.scale_in_cooldown,
-    }
     target = arguments.target
-    return Scaling(
-        min_capacity=arguments.min_capacity,
-        max_capacity=arguments.max_capacity,
-        policies=() if target is None else (TargetTracking(target=target, **tracking),),
-        schedules=tuple(map(_schedule, arguments.schedule)),
-        initial_instance_count=arguments.initial,
-    )
+    tracking = () if target is None else (TargetTracking(target=target, **chosen(arguments, TargetTracking)),)
+    schedules = tuple(map(_schedule, arguments.schedule))
+    return Scaling(policies=tracking, schedules=schedules, **chosen(arguments, _Bounds))
 
 
 def _schedule(text: str) -> Any:

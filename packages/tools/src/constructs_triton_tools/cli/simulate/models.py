@@ -6,15 +6,16 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.program.argument_types import add_common, number, whole_number
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, print_table
-from constructs_triton_tools.cli.prices import add_price_arguments
+from constructs_triton_tools.cli.options import add_options, add_price_arguments
+from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, given_prices
 
 if TYPE_CHECKING:
@@ -33,6 +34,29 @@ _COLUMNS = (
 )
 
 
+# fmt: off
+class _Fleet(TypedDict):
+    instance_type: Annotated[str, Option("--instance-type", "TYPE", "for example ml.g5.xlarge")]
+    requests_per_second: Annotated[float, Option(
+        "--requests-per-second", "N", "requests to all models together", limit=RangeLimit(0.000001, 1e6))]
+
+
+class _Simulated(_Fleet, total=False):
+    zipf: Annotated[float, Option(
+        "--zipf", "S", "popularity by Zipf's law with this exponent, in the order of the file, in place of "
+        "requests_per_minute; 1 is common, 0 is equal", limit=RangeLimit(0, 10))]
+    memory_fraction: Annotated[float, Option(
+        "--memory-fraction", "FRACTION", "part of the memory that models may use",
+        limit=RangeLimit(0.01, 1), value=0.9)]
+    hit_rate: Annotated[float, Option(
+        "--hit-rate", "FRACTION", "wanted share of requests that find their model loaded",
+        limit=RangeLimit(0, 1), value=0.99)]
+    max_instances: Annotated[int, Option(
+        "--max-instances", "N", "largest number of instances to try", limit=RangeLimit(1, 100), value=20)]
+    seed: Annotated[int, Option("--seed", "N", "seed of the random requests", value=0)]
+# fmt: on
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
@@ -47,44 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="CSV file with the columns model, memory_mib, load_seconds, and optionally count (models like "
         "this one), requests_per_minute (of each) and latency_ms",
     )
-    parser.add_argument("--instance-type", required=True, metavar="TYPE", help="for example ml.g5.xlarge")
-    parser.add_argument(
-        "--requests-per-second",
-        required=True,
-        type=number(RangeLimit(0.000001, 1e6)),
-        metavar="N",
-        help="requests to all models together",
-    )
-    parser.add_argument(
-        "--zipf",
-        type=number(RangeLimit(0, 10)),
-        metavar="S",
-        help="popularity by Zipf's law with this exponent, in the order of the file, in place of "
-        "requests_per_minute; 1 is common, 0 is equal",
-    )
-    parser.add_argument(
-        "--memory-fraction",
-        type=number(RangeLimit(0.01, 1)),
-        default=0.9,
-        metavar="FRACTION",
-        help="part of the memory that models may use (default: 0.9)",
-    )
-    parser.add_argument(
-        "--hit-rate",
-        type=number(RangeLimit(0, 1)),
-        default=0.99,
-        metavar="FRACTION",
-        help="wanted share of requests that find their model loaded (default: 0.99)",
-    )
-    parser.add_argument(
-        "--max-instances",
-        type=whole_number(RangeLimit(1, 100)),
-        default=20,
-        metavar="N",
-        help="largest number of instances to try (default: 20)",
-    )
+    add_options(parser, _Simulated)
     add_price_arguments(parser)
-    parser.add_argument("--seed", type=whole_number(), default=0, metavar="N", help="seed (default: 0)")
     add_common(parser, "--json")
 
 

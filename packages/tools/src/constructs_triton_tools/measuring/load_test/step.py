@@ -7,9 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_tools.declared_fields import check_limits, shows_options
+from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.measuring.load_test.confidence import held_confidence, missed_confidence
 from constructs_triton_tools.measuring.load_test.samples import Recording, percentile_ms
 from constructs_triton_tools.measuring.load_test.stream_figures import (
@@ -25,12 +28,6 @@ _BUSY_CPU = 0.8
 # A generator that is late by more than this share of the limit cannot measure the limit.
 _LATE_SHARE = 0.1
 #: Lowest, highest and usual value of settings.
-_BOUNDS = {
-    "seconds": (1, 3600, 60),
-    "warm_up_seconds": (0, 3600, 5),
-    "max_in_flight": (1, 10_000, 256),
-    "grace_seconds": (0, 3600, 30),
-}
 _EMPTY = "no request was due; use a longer step or a higher rate"
 
 
@@ -45,66 +42,65 @@ class Verdict(StrEnum):
     VOID = "void"
 
 
+# fmt: off
+@shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """When the endpoint holds a rate: without errors, and with a percentile of the latency in the limit.
 
-    Args:
-        latency_ms: Highest latency, in milliseconds, counted from when a request was due.
-        percentile: Percentile of the latency that must be in the limit, 50 to 99.
-        stream: Further limits of streams. Default: the requests are not streams.
+    ``latency_ms`` is the highest latency in milliseconds, counted from when a request was due. ``stream`` has
+    further limits of streams (default: the requests are not streams).
 
     Raises:
         InvalidValueError: the limit is not positive, or the percentile is not from 50 to 99.
     """
 
     latency_ms: float
-    percentile: float = 95
+    percentile: Annotated[float, Option(
+        "--percentile", "P", "percentile of the latency that must be within the limit",
+        limit=RangeLimit(50, 99))] = 95
     stream: StreamLimits | None = None
 
     def __post_init__(self) -> None:
         if not self.latency_ms > 0:
             raise InvalidValueError(f"latency_ms: must be above 0, got {self.latency_ms}; raise it")
-        if not 50 <= self.percentile <= 99:
-            raise InvalidValueError(f"percentile: must be from 50 to 99, got {self.percentile}; use 95")
+        check_limits(self)
 
 
+@shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepSettings:
     """How a step is run.
 
-    Args:
-        seconds: How long requests are measured, 1 to 3600.
-        warm_up_seconds: How long requests are sent before that without being measured, 0 to 3600.
-        max_in_flight: Requests that may be unanswered at a time. Further ones are not sent, but counted.
-        seed: Start of the random arrivals; the same seed gives the same arrivals.
-        constant: Whether requests arrive at equal distances. Otherwise they are random (a Poisson process).
-        by_concurrency: Whether a number of requests is kept open, each followed by the next, in place of a
-            rate.
-        most_requests: Measured requests after which the step ends early. Default: it does not.
-        grace_seconds: How long open requests may take after the last one was sent, before they are closed.
-            Default: to their end.
+    With ``by_concurrency``, a number of requests is kept open, each followed by the next, in place of a rate.
 
     Raises:
         InvalidValueError: a number is out of range.
     """
 
-    seconds: float = 60
-    warm_up_seconds: float = 5
-    max_in_flight: int = 256
-    seed: int = 0
-    constant: bool = False
+    seconds: Annotated[float, Option(
+        "--step-seconds", "N", "seconds of a step that are measured; longer, up to 60, if fewer requests are "
+        "due than the percentile needs: 76 for p95, 386 for p99", limit=RangeLimit(1, 3600))] = 60
+    warm_up_seconds: Annotated[float, Option(
+        "--warm-up-seconds", "N", "seconds before the first step that are not measured",
+        limit=RangeLimit(0, 3600))] = 5
+    max_in_flight: Annotated[int, Option(
+        "--max-in-flight", "N", "requests without an answer above which no further ones are sent, but "
+        "counted", limit=RangeLimit(1, 10_000))] = 256
+    seed: Annotated[int, Option("--seed", "N", "seed of the random intervals and values")] = 0
+    constant: Annotated[bool, Option(
+        "--constant", "", "send at equal intervals", "random intervals, a Poisson process")] = False
     by_concurrency: bool = False
-    most_requests: int | None = None
-    grace_seconds: float | None = None
+    most_requests: Annotated[int | None, Option(
+        "--step-requests", "N", "end a step after N requests, if that is before --step-seconds",
+        limit=RangeLimit(1, None))] = None
+    grace_seconds: Annotated[float | None, Option(
+        "--grace-seconds", "N", "seconds that open streams may take after a step, before they are closed",
+        "30", RangeLimit(0, 3600))] = None
 
     def __post_init__(self) -> None:
-        for name, (low, high, usual) in _BOUNDS.items():
-            value = getattr(self, name)
-            if value is not None and not low <= value <= high:
-                raise InvalidValueError(f"{name}: must be from {low} to {high}, got {value}; use {usual}")
-        if self.most_requests is not None and self.most_requests < 1:
-            raise InvalidValueError(f"most_requests: must be at least 1, got {self.most_requests}; use 100")
+        check_limits(self)
+# fmt: on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

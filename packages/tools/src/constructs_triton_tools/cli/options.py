@@ -1,0 +1,252 @@
+"""The options that several commands share, and what commands do with them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, Union, get_args, get_origin
+
+from constructs_triton_core.aws.aws_reader import make_session
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import add_common, argument_type, pair_argument
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.declared_fields import options_of
+from constructs_triton_tools.declared_options import Option, add_option, declared, given
+from constructs_triton_tools.operations.stack_endpoints import endpoints_of_stack
+from constructs_triton_tools.planning.csv_table import parse_measured_type
+from constructs_triton_tools.planning.quantities import read_decimal, read_positive
+
+if TYPE_CHECKING:
+    import boto3
+
+_Result = TypeVar("_Result")
+_DURATION = re.compile(r"(\d{1,5})([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+#: Reads a number exactly.
+decimal_argument = argument_type(read_decimal)
+
+
+# --- declarations -----------------------------------------------------------------------------------------
+
+
+class _Collected(argparse.Action):
+    """Keeps all values of an option that takes several, or that may be repeated, as a tuple."""
+
+    def __call__(
+        self, _parser: Any, namespace: argparse.Namespace, values: Any, _flag: str | None = None
+    ) -> None:
+        more = values if isinstance(values, list) else [values]
+        setattr(namespace, self.dest, (*(getattr(namespace, self.dest) or ()), *more))
+
+
+def add_options(
+    group: argparse._ActionsContainer, kind: Any, *names: str, without: Sequence[str] = ()
+) -> None:
+    """Declare options of a dataclass or ``TypedDict``: all that have a flag, or only those of ``names``.
+
+    An option that is a ``Sequence`` may be repeated, and one that is a ``tuple`` takes several values.
+    """
+    options = options_of(kind)
+    flagged = [name for name, (_, option) in declared(options).items() if option.flag]
+    for name in names or [each for each in flagged if each not in without]:
+        annotation, option = declared(options)[name]
+        is_union = get_origin(annotation) in (Union, UnionType)
+        kinds = {get_origin(each) or each for each in (get_args(annotation) if is_union else (annotation,))}
+        is_list, is_repeated = tuple in kinds, Sequence in kinds
+        is_exact = bool(option.read or Decimal in kinds) and Mapping not in kinds
+        if not (is_list or is_repeated or is_exact):
+            add_option(group, options, name)
+            continue
+        default = option.default_text and f" (default: {option.default_text})"
+        form: dict[str, Any] = {"default": option.value}
+        if is_list or is_repeated:
+            form = {"action": _Collected, "nargs": "+" if is_list else None}
+            form["default"] = None if NoneType in kinds else ()
+        group.add_argument(
+            *filter(None, (option.short, option.flag)),
+            dest=name,
+            type=option.read or (decimal_argument if Decimal in kinds else str),
+            metavar=option.metavar,
+            required=name in options.__required_keys__,
+            help=f"{option.text}{'; may be repeated' if is_repeated else ''}{default}",
+            **form,
+        )
+
+
+def add_actions(parser: argparse.ArgumentParser, **texts: tuple[str, str]) -> list[argparse.ArgumentParser]:
+    """Declare the actions of a command, each with its line of the help and its description."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    return [
+        actions.add_parser(name, help=summary, description=description)
+        for name, (summary, description) in texts.items()
+    ]
+
+
+def refuse_with_stream(unfit: Mapping[str, tuple[Any, str]]) -> None:
+    """Reject options that were given with ``--stream``, each for a reason.
+
+    Raises:
+        InvalidValueError: one of them was given.
+    """
+    for option, (is_given, why) in unfit.items():
+        if is_given:
+            raise InvalidValueError(f"{option}: cannot be used with --stream: {why}")
+
+
+def chosen(arguments: argparse.Namespace, kind: Any) -> dict[str, Any]:
+    """Return the options of a dataclass or ``TypedDict`` that were given or have a default."""
+    return {name: value for name, value in given(arguments, options_of(kind)).items() if value != ()}
+
+
+# --- AWS --------------------------------------------------------------------------------------------------
+
+
+def add_aws_arguments(parser: argparse.ArgumentParser, *, has_stack: bool = False) -> None:
+    """Declare the endpoint, the Region and the profile."""
+    parser.add_argument(
+        "endpoint", metavar="ENDPOINT", help="name of the endpoint", nargs="?" if has_stack else None
+    )
+    if has_stack:
+        add_common(parser, "--stack", help="all endpoints of this CloudFormation stack")
+    add_common(parser, "--region", "--profile")
+
+
+def open_session(arguments: argparse.Namespace) -> boto3.Session:
+    """Return the session that the arguments choose."""
+    return make_session(arguments.region, arguments.profile)
+
+
+def endpoint_names(arguments: argparse.Namespace, session: boto3.Session) -> list[str]:
+    """Return the endpoint of the command, or those of its stack."""
+    if (arguments.endpoint is None) == (arguments.stack is None):
+        raise InvalidValueError("ENDPOINT: give the name of an endpoint, or --stack with the name of a stack")
+    return endpoints_of_stack(session, arguments.stack) if arguments.stack else [arguments.endpoint]
+
+
+def read_each(names: Sequence[str], read: Callable[[str], _Result]) -> tuple[list[_Result], list[str]]:
+    """Read endpoints, and return the errors of those that cannot be read if others of the stack can."""
+    results, errors = [], []
+    for name in names:
+        try:
+            results.append(read(name))
+        except InvalidValueError as error:
+            errors.append(error)
+    if errors and not results:
+        raise errors[0]
+    return results, [f"not read: {error}" for error in errors]
+
+
+def parse_duration(text: str) -> timedelta:
+    """Read a duration such as ``90s``, ``15m``, ``1h`` or ``2d``."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"must be a number and s, m, h or d, such as 15m, got {text!r}")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+# --- requests ---------------------------------------------------------------------------------------------
+
+
+# fmt: off
+class Connection(TypedDict, total=False):
+    """How a request reaches an endpoint or an inference component."""
+
+    inference_component: Annotated[str, Option(
+        "--inference-component", "NAME", "inference component, on an endpoint that has them")]
+    wake_timeout: Annotated[float, Option(
+        "--wake-timeout", "SECONDS", "how long to wait for the first copy of a component that scales to zero",
+        limit=RangeLimit(0, None, "seconds"), value=0)]
+    index: Annotated[str, Option(
+        "--index", "S3_URI", "index.json that maps model names to archives",
+        "that of the endpoint, which needs permission to describe it")]
+
+
+class Requests(TypedDict, total=False):
+    """Which model answers requests, and the form of their inputs."""
+
+    batch: Annotated[bool, Option(
+        "--batch", "", "add a batch axis of size 1 to every input (for max_batch_size above 0)", value=False)]
+    repository: Annotated[Path, Option(
+        "--repository", "DIR", "model repository with the shapes of random data, and with the names of "
+        "tensors for errors", value=Path("models"))]
+    model: Annotated[str, Option(
+        "--model", "NAME", "model of that repository", "the one with the endpoint's name, or the only one")]
+    shapes: Annotated[Sequence[str], Option(
+        "--shape", "NAME=DIMS", "dims of an input for random data, without the batch dimension",
+        "1 for each variable size")]
+    target_model: Annotated[str, Option(
+        "--target-model", "MODEL", "model of a multi-model endpoint, by its name or by that of its archive")]
+    target_variant: Annotated[str, Option(
+        "--target-variant", "NAME", "variant that answers, whose instances a load test counts alone",
+        "SageMaker chooses one by the weights")]
+# fmt: on
+
+
+def add_connection(parser: argparse.ArgumentParser) -> None:
+    """Declare what ``invoke.connect`` and requests to components read."""
+    add_options(parser, Connection)
+    add_common(parser, "--endpoint-url", "--region", "--profile")
+
+
+def add_called_endpoint(parser: argparse.ArgumentParser) -> None:
+    """Declare the endpoint or the container that is called."""
+    parser.add_argument(
+        "endpoint", metavar="NAME", help="name of the endpoint, or http://HOST:PORT of a container"
+    )
+
+
+# --- prices -----------------------------------------------------------------------------------------------
+
+
+def _price(_place: str, text: str) -> tuple[str, Decimal]:
+    name, price = pair_argument("TYPE=PRICE", "ml.g5.xlarge=1.41")(text)
+    return parse_measured_type("instance type", name), read_positive(name, price)
+
+
+def add_price_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--price`` and ``--prices``."""
+    parser.add_argument(
+        "--price",
+        action=_Collected,
+        nargs="+",
+        type=argument_type(_price),
+        default=(),
+        metavar="TYPE=PRICE",
+        help="price per instance hour, for example ml.g5.xlarge=1.41; overrides --prices",
+    )
+    add_common(parser, "--prices")
+
+
+# --- the dialogue -----------------------------------------------------------------------------------------
+
+
+def confirm(arguments: argparse.Namespace, question: Callable[[], str]) -> None:
+    """Ask before something costs money or deletes; ``--yes`` answers the question.
+
+    Raises:
+        InvalidValueError: the answer is not yes, or standard input is not a terminal.
+    """
+    if arguments.yes:
+        return
+    print_note(f"{question()} [y/N]")
+    if not sys.stdin.isatty():
+        raise InvalidValueError("--yes: nothing was done, because no terminal can answer; add --yes")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InvalidValueError("--yes: nothing was done, because the answer was no; answer y, or add --yes")
+
+
+def show(arguments: argparse.Namespace, document: Any, *lines: str) -> None:
+    """Print what a command found: the document with ``--json``, else the lines."""
+    print_json(document) if arguments.json else print_lines(*lines)
+
+
+def recommend(command: str) -> None:
+    """Print the command that most people need next, on standard error as all notes."""
+    print_note(f"next: constructs-triton {command}")
