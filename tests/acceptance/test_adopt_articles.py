@@ -22,7 +22,7 @@ from cdk_rehearse import SimulatedAccount
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.usefixtures("budget")]
+pytestmark = needs_server
 
 _INPUT = {"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [1, 2, 3, 4]}
 REQUEST = json.dumps({"inputs": [_INPUT]}).encode()

@@ -15,7 +15,6 @@ from synthesized_adoption import ARTIFACT, synthesize
 from cdk_rehearse import SimulatedAccount
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 
 #: An ensemble, a model on two instances, and a scaled multi-model endpoint.
 TAKEN_OVER = (ENDPOINTS[1], ENDPOINTS[4], ENDPOINTS[6])

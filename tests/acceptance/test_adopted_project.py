@@ -13,7 +13,6 @@ from programs import run_command
 from cdk_rehearse import SimulatedAccount
 
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS[:2], ids=lambda each: each.name)

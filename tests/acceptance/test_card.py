@@ -26,7 +26,6 @@ from triton_server import needs_server
 from cdk_rehearse import SimulatedAccount
 
 BUDGET_MINUTES = 5
-pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 APP = """
 import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3

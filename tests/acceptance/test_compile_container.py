@@ -25,11 +25,7 @@ from triton_model_check.model_files import describe
 BUDGET_MINUTES = 2
 IMAGE = "localhost/constructs-triton-test:trtexec"
 TRTEXEC = Path(__file__).parents[2] / "packages" / "tools" / "tests" / "building" / "plans" / "trtexec.py"
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.usefixtures("budget"),
-    needs_podman,
-]
+pytestmark = needs_podman
 ENTRYPOINT = """#!/bin/bash
 echo "== Triton Inference Server =="
 exec "$@"

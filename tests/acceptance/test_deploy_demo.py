@@ -17,7 +17,6 @@ from stack_view import StackView
 from cdk_rehearse import Behaviour, SimulatedAccount
 
 BUDGET_MINUTES = 4
-pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 
 PROJECT = Path(__file__).resolve().parents[2]
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"

@@ -19,7 +19,6 @@ from cdk_rehearse.steps import Step
 from constructs_triton_functions.scaling_guard import POLICY_TYPE, TARGET_TYPE
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 _PASSING = ("CreationTime", "ScalableTargetARN", "PolicyARN", "ScheduledActionARN", "Alarms", "RoleARN")
 Deploy = Callable[[str, str], Stack]

@@ -26,11 +26,7 @@ from constructs_triton_tools.local import LocalEndpoint
 BUDGET_MINUTES = 6
 PROJECT = Path(__file__).resolve().parents[2]
 IMAGE = "localhost/constructs-triton-test:sagemaker"
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.usefixtures("budget"),
-    needs_podman,
-]
+pytestmark = needs_podman
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 
 #: Returns what the container allows: 1 or 0 for writing to the model's folder and for a network interface,

@@ -20,7 +20,7 @@ from constructs_triton.cli import main
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 CONFIG = """
 backend: "python"

@@ -13,7 +13,7 @@ from constructs_triton.cli import main
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 # No timing is asserted: a busy machine still answers within a minute.
 STEPS = (

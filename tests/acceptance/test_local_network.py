@@ -23,7 +23,7 @@ from constructs_triton_tools.local.server_check import CheckRun
 from triton_model_check.model_repository import ModelRepository
 
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 NO_ADDRESSES, NO_ISOLATION = why_unavailable(), why_no_network_isolation()
 needs_private_addresses = pytest.mark.skipif(

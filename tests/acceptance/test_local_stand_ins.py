@@ -20,7 +20,7 @@ from constructs_triton_core.errors import InvocationError
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 ENSEMBLE = """
 platform: "ensemble"
@@ -241,12 +241,3 @@ def test_without_stand_ins_the_model_is_refused(repository: Path, capsys: pytest
     """The error names the backend."""
     assert main(["local", "up", str(repository), "--model", "net", "--no-stand-ins", "--port", "0"]) == 2
     assert "net: needs the backend 'onnxruntime'" in capsys.readouterr().err
-
-
-def test_a_stand_in_for_a_model_that_does_not_exist_is_refused(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before a server starts, so that a typing error does not run the wrong model."""
-    wrong = f"--stand-in=plna={repository / 'net' / '1' / 'model.onnx'}"
-    assert main(["local", "up", str(repository), "--multi-model", wrong, "--port", "0"]) == 2
-    assert 'has this name, got "plna"; did you mean "plan"?' in capsys.readouterr().err

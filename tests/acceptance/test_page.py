@@ -32,7 +32,7 @@ from constructs_triton_tools.local import LocalEndpoint
 
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 BUDGET_MINUTES = 3
-pytestmark = [pytest.mark.e2e, needs_server, needs_browser, pytest.mark.usefixtures("budget")]
+pytestmark = [needs_server, needs_browser]
 #: A seven, as fractions of the pad.
 SEVEN = ((0.25, 0.15), (0.75, 0.15), (0.62, 0.4), (0.5, 0.65), (0.42, 0.88))
 SUM_OF_FAILURES = re.compile(

@@ -32,7 +32,7 @@ from constructs_triton_client import TritonClient
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 7
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 PYTORCH_PACKAGES = ["numpy<2", "torch==2.13.0", "transformers>=5,<6", "onnx", "onnxruntime", "venv-pack"]
 DALI_PACKAGES = ["numpy<2", "nvidia-dali-cuda120", "onnxruntime"]

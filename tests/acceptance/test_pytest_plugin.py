@@ -14,7 +14,6 @@ from triton_server import needs_server
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 TESTS = """
 import numpy as np

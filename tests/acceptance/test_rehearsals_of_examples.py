@@ -23,13 +23,10 @@ from constructs_triton_core.cloud_assembly.assembly import Assembly
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"
 
 BUDGET_MINUTES = 4
-pytestmark = [
-    pytest.mark.usefixtures("budget"),
-    pytest.mark.skipif(
-        shutil.which("node") is None or not CDK.exists(),
-        reason="`cdk diff` needs Node and `npm ci`; the rehearsals run without it elsewhere",
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    shutil.which("node") is None or not CDK.exists(),
+    reason="`cdk diff` needs Node and `npm ci`; the rehearsals run without it elsewhere",
+)
 
 #: Examples that the change of every config.pbtxt does not reach, since their apps write it.
 UNCHANGED = ("bert_benchmark", "resnet_autoscaling")

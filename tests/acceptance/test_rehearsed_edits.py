@@ -13,7 +13,6 @@ from cdk_rehearse import rehearse
 from constructs_triton import CompressionType, InstanceType
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 ONE, SCALED, NAMED = Version(), Version(scaled_to=4), Version(options={"endpoint_name": "e"})
 FILES = Version(options={"compression_type": CompressionType.NONE})

@@ -7,7 +7,6 @@ import os
 import subprocess
 from pathlib import Path
 
-import pytest
 from environments import environment
 from triton_server import needs_server
 
@@ -16,7 +15,7 @@ from triton_model_check.model_config import ModelConfig, ModelInput, ModelOutput
 from triton_model_check.model_repository import ModelRepositoryBuilder
 
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 CALLER = Path(__file__).with_name("sdk_predictor.py")
 MODEL = b"""

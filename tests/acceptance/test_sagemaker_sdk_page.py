@@ -22,7 +22,6 @@ from triton_model_check.model_files import describe
 from triton_model_check.model_repository import ModelRepositoryBuilder
 
 BUDGET_MINUTES = 3
-pytestmark = pytest.mark.usefixtures("budget")
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "sagemaker_sdk.md"
 PROGRAMS = {
     token.info.partition('title="')[2].rstrip('"'): token.content

@@ -38,7 +38,7 @@ from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository, pack
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 _SCALE = below("scale", adding_model(1))
 
 

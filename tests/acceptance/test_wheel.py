@@ -26,7 +26,6 @@ from packaging.utils import canonicalize_name
 from smallest_uses import MODELS, MOST_MEGABYTES, USES
 
 BUDGET_MINUTES = 5
-pytestmark = pytest.mark.usefixtures("budget")
 MEMBERS = {member.name: member for member in members_of()}
 #: The packages of the root's wheel, and where their files are.
 ROOT_PACKAGES = ("constructs_triton", "packages/functions/src", "packages/tools/src")
