@@ -49,7 +49,11 @@ def api(aws_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     client = boto3.client("application-autoscaling")
     yield client
     if client.describe_scalable_targets(ServiceNamespace=NAMESPACE, ResourceIds=[BLUE])["ScalableTargets"]:
-        client.deregister_scalable_target(**KEY)  # with its policies and actions
+        client.deregister_scalable_target(**KEY)
+    for each in client.describe_scaling_policies(**KEY)["ScalingPolicies"]:
+        client.delete_scaling_policy(PolicyName=each["PolicyName"], **KEY)
+    for each in client.describe_scheduled_actions(**KEY)["ScheduledActions"]:
+        client.delete_scheduled_action(ScheduledActionName=each["ScheduledActionName"], **KEY)
     client.close()
 
 
