@@ -53,8 +53,6 @@ def circle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Circle]:
     with SimulatedAccount() as aws:
         prepare_account(aws)
         for each in ENDPOINTS:
-            for key in each.archives:
-                (folder / key).parent.mkdir(parents=True, exist_ok=True)
             create(aws, each, folder)
         before = (read(aws), call_all(aws), keys(aws), studio_role(aws))
         adoptions = {each.name: adopt(aws, each, folder / "apps" / each.name) for each in ENDPOINTS}

@@ -74,6 +74,7 @@ def stack():
 
 def test_nothing_else_is_installed():
     others = ("numpy", "boto3", "constructs_triton_client", "cdk_rehearse", "cfnlint", "tritonclient")
+    others += ("grpc", "ml_dtypes", "rapidjson", "urllib3", "onnx")
     assert [name for name in others if find_spec(name)] == []
 
 

@@ -182,18 +182,14 @@ def test_a_start_that_fails_reports_the_cause_and_leaves_nothing(
 ) -> None:
     """The server's error is in the message; the other server that had started is stopped too."""
     builder = AssemblyBuilder(tmp_path / "cdk.out")
-    good = builder.asset("good", below("m", adding_model(1)))
-    bad = builder.asset("bad", below("m", {**adding_model(1), "1/model.py": "import no_such_package"}))
-    builder.single_model("Good", good)
-    builder.single_model("Bad", bad)
-    builder.endpoint("GoodEndpoint", {"AllTraffic": ("Good", 1)})
-    builder.endpoint("BadEndpoint", {"AllTraffic": ("Bad", 1)})
+    builder.serve("Good", below("m", adding_model(1)))
+    builder.serve("Bad", below("m", {**adding_model(1), "1/model.py": "import no_such_package"}))
     # A separate folder for temporary files: other runs may use this machine.
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(scratch))
     with (
-        pytest.raises(LocalEndpointError, match=r"BadEndpoint/AllTraffic(.|\n)*no_such_package"),
+        pytest.raises(LocalEndpointError, match=r"Bad/AllTraffic(.|\n)*no_such_package"),
         LocalEndpoint.from_assembly(builder.write()),
     ):
         pass
@@ -203,12 +199,8 @@ def test_a_start_that_fails_reports_the_cause_and_leaves_nothing(
 
 def test_the_command_prints_what_to_copy(assembly: Path) -> None:
     """`local up` prints name, models, URL, a boto3 snippet and `ready`, and exits with 130 on Ctrl-C."""
-    program = "from constructs_triton.cli import main; raise SystemExit(main())"
-    with subprocess.Popen(
-        [sys.executable, "-c", program, "local", "up", str(assembly), "--port", "0"],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    command = [sys.executable, "-m", "constructs_triton.cli", "local", "up", str(assembly), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = []
         for line in process.stdout:

@@ -57,10 +57,8 @@ FRONT_ENDS = {
 def _assembly(directory: Path) -> AssemblyBuilder:
     """Endpoints with and without network isolation, and a multi-model one."""
     builder = AssemblyBuilder(directory)
-    connecting = builder.asset("connecting", below("m", connecting_model()))
-    for name in ("Open", "Isolated"):
-        builder.single_model(f"{name}Model", connecting)
-        builder.endpoint(name, {"AllTraffic": (f"{name}Model", 1)})
+    connecting = below("m", connecting_model())
+    builder.serve("Open", connecting).serve("Isolated", connecting)
     builder.resources["IsolatedModel"]["Properties"]["EnableNetworkIsolation"] = True
     builder.multi_model("ManyModel", {"m.tar.gz": builder.asset("many", below("m", adding_model(5)))})
     builder.endpoint("Many", {"AllTraffic": ("ManyModel", 1)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +10,9 @@ import numpy as np
 import onnxruntime
 import pytest
 from local_assembly import ADDING_MODEL, write_archive
+from local_processes import variants
 from onnx_samples import STRING, constant, linear_model, node, tensor, write_onnx
+from test_local_endpoints import eventually
 from triton_server import needs_server
 
 from constructs_triton.cli import main
@@ -168,18 +169,11 @@ def test_two_commands_lead_from_a_model_file_to_an_answer(
         assert client.infer({"X": values})["Y"].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
         (file,) = repository.rglob("*.onnx")
         file.write_text("<html>")
-        _wait_for_message(local, "the previous ones keep running")
+        assert eventually(lambda: "the previous ones keep running" in local.messages), local.messages
         assert client.infer({"X": values})["Y"].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
         linear_model(file, scale=2.0)
-        _wait_for_message(local, "the changed models are running")
+        assert eventually(lambda: "the changed models are running" in local.messages), local.messages
         assert client.infer({"X": values})["Y"].tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
-
-
-def _wait_for_message(local: LocalEndpoint, words: str) -> None:
-    deadline = time.monotonic() + 60
-    while words not in local.messages:
-        assert time.monotonic() < deadline, local.messages
-        time.sleep(0.1)
 
 
 def test_requests_become_one_batch(local: LocalEndpoint) -> None:
@@ -215,8 +209,8 @@ def test_an_error_of_the_runtime_has_the_words_of_the_backend(local: LocalEndpoi
 
 def test_a_model_that_does_not_load_is_a_model_error(local: LocalEndpoint) -> None:
     """The container's answer has the runtime's reason."""
-    (endpoint,) = local.description["endpoints"]
-    folder = Path(endpoint["variants"]["AllTraffic"]["model_directory"])
+    (variant,) = variants(local)
+    folder = Path(variant["model_directory"])
     config = 'backend: "onnxruntime"\n'
     write_archive(folder / "broken.tar.gz", {"m/config.pbtxt": config, "m/1/model.onnx": "<html>"})
     with pytest.raises(InvocationError, match=r"onnx runtime error 7: .*Protobuf parsing failed"):

@@ -100,8 +100,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
 def failing(tmp_path: Path) -> Iterator[LocalEndpoint]:
     """An endpoint whose model ends its own process when it is called with -1."""
     builder = AssemblyBuilder(tmp_path / "cdk.out")
-    builder.single_model("Model", builder.asset("model", below("m", adding_model(1))))
-    builder.endpoint("Fragile", {"AllTraffic": ("Model", 1)}, name="fragile")
+    builder.serve("Fragile", below("m", adding_model(1)), "fragile")
     builder.single_model("Steps", builder.asset("steps", adding_ensemble("sum", 10, 1)), {DEFAULT: "sum"})
     builder.endpoint("Sum", {"Blue": ("Steps", 1), "Green": ("Steps", 3)}, name="sum")
     with LocalEndpoint.from_assembly(builder.write(), ui=True) as local:
@@ -453,24 +452,18 @@ def test_failures_are_on_the_first_screen(
     assert serious_findings(page) == []
 
 
-def test_two_hundred_models(open_page: Open, tmp_path: Path) -> None:
-    """An endpoint of 200 models is listed and filtered, and a model is loaded by its first call."""
-    archive = write_archive(tmp_path / "one.tar.gz", below("m", adding_model(1)))
-    folder = tmp_path / "models"
-    folder.mkdir()
-    for number in range(200):
-        shutil.copy(archive, folder / f"model_{number:03}.tar.gz")
-    with LocalEndpoint.from_repository(folder, is_multi_model=True, endpoint="many", ui=True) as local:
-        page = open_page(local)
-        expect(page.locator("#endpoints .endpoint")).to_contain_text("200 models")
-        page.get_by_label("Filter").fill("_137")
-        button = page.get_by_role("button", name="model_137.tar.gz")
-        button.click()
-        assert page.locator("button.row:visible").count() == 1
-        row = page.locator("tr", has=button)
-        expect(row.locator(".state")).to_have_text("not loaded")
-        page.get_by_label("Numbers").fill(str(np.float32(2.5)))
-        send(page)
-        assert output(page, "Y") == "3.5"
-        expect(row.locator(".state")).to_have_text("ready")
-        assert serious_findings(page) == []
+def test_model_of_many_is_found_and_loaded(sixty: LocalEndpoint, open_page: Open) -> None:
+    """An endpoint of 60 models is listed and filtered, and a model is loaded by its first call."""
+    page = open_page(sixty)
+    expect(page.locator("#endpoints .endpoint")).to_contain_text("60 models")
+    page.get_by_label("Filter").fill("_37")
+    button = page.get_by_role("button", name="model_37")
+    button.click()
+    assert page.locator("button.row:visible").count() == 1
+    row = page.locator("tr", has=button)
+    expect(row.locator(".state")).to_have_text("not loaded")
+    page.get_by_label("Numbers").fill(str(np.float32(2.5)))
+    send(page)
+    assert output(page, "Y") == "3.5"
+    expect(row.locator(".state")).to_have_text("ready")
+    assert serious_findings(page) == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-import time
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from platformdirs import user_cache_path
 from sentence_reference import SentenceReference
 from syrupy.assertion import SnapshotAssertion
+from test_local_endpoints import eventually
 from triton_server import needs_server
 from tritonclient import http as http_client
 
@@ -92,14 +92,6 @@ def best_class(client: TritonClient) -> int:
     file = np.fromfile(PUBLISHED_SYSTEMS / "dali_inception" / "picture.jpg", dtype=np.uint8)
     (scores,) = client.infer({"INPUT": file[np.newaxis]}, TargetModel=PICTURES)["OUTPUT"]
     return int(scores.argmax())
-
-
-def wait_for_steps(local: LocalEndpoint, steps: set[str]) -> set[str]:
-    """Wait until the loaded models are ``steps``, because unloading takes a while."""
-    deadline = time.monotonic() + 30
-    while loaded_steps(local) != steps and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return loaded_steps(local)
 
 
 def loaded_steps(local: LocalEndpoint) -> set[str]:
@@ -239,8 +231,8 @@ def test_text_that_is_not_utf8_is_the_callers_error(client: TritonClient) -> Non
 def test_both_ensembles_are_loaded_unloaded_and_reloaded(local: LocalEndpoint, client: TritonClient) -> None:
     """If memory has room for one ensemble, calling the other replaces it; results stay the same."""
     before = embed(client, "first")
-    assert wait_for_steps(local, SENTENCE_STEPS) == SENTENCE_STEPS
+    assert eventually(lambda: loaded_steps(local) == SENTENCE_STEPS)
     assert best_class(client) == BLUE_ROW_3_COLUMN_8
-    assert wait_for_steps(local, PICTURE_STEPS) == PICTURE_STEPS
+    assert eventually(lambda: loaded_steps(local) == PICTURE_STEPS)
     np.testing.assert_array_equal(embed(client, "first"), before)
-    assert wait_for_steps(local, SENTENCE_STEPS) == SENTENCE_STEPS
+    assert eventually(lambda: loaded_steps(local) == SENTENCE_STEPS)

@@ -80,8 +80,7 @@ def run_pytest(folder: Path, test: str, *options: str) -> str:
 def write_assembly(folder: Path) -> Path:
     """Write an assembly with the endpoints ``ten`` and ``many``."""
     builder = AssemblyBuilder(folder / "cdk.out")
-    builder.single_model("Ten", builder.asset("ten", below("m", adding_model(10))))
-    builder.endpoint("TenEndpoint", {"AllTraffic": ("Ten", 1)}, name="ten")
+    builder.serve("Ten", below("m", adding_model(10)), "ten")
     hundred = builder.asset("hundred", below("m", adding_model(100)))
     names = ("hundred", *(f"tenant{number:02}" for number in range(1, 60)))
     archives = {f"{name}-3f9c2a1b.tar.gz": hundred for name in names}

@@ -183,12 +183,6 @@ def test_missing_extra_of_the_client_is_named(client: Environment, transport: st
     assert f"pip install 'constructs-triton-client[{extra}]'" in client.run("python", "-c", code)
 
 
-def test_base_install_has_no_client_of_triton(constructs: Environment) -> None:
-    """Without extras there are no NumPy, no boto3, and neither tritonclient nor grpcio."""
-    others = {"tritonclient", "grpcio", "ml-dtypes", "python-rapidjson", "boto3", "urllib3", "onnx", "numpy"}
-    assert constructs.packages & others == set()
-
-
 def test_command_line_lists_the_commands(constructs: Environment) -> None:
     """``--help`` lists the commands, also those that need an extra."""
     printed = constructs.run("constructs-triton", "--help")

@@ -178,6 +178,14 @@ class AssemblyBuilder:
             properties["EndpointName"] = name
         self.resources[logical_id] = {"Type": "AWS::SageMaker::Endpoint", "Properties": properties}
 
+    def serve(
+        self, logical_id: str, files: Files, name: str | None = None, environment: Files | None = None
+    ) -> AssemblyBuilder:
+        """Add an endpoint of one model."""
+        model = self.single_model(f"{logical_id}Model", self.asset(logical_id.lower(), files), environment)
+        self.endpoint(logical_id, {"AllTraffic": (model, 1)}, name=name)
+        return self
+
     def template(self) -> dict[str, Any]:
         """The stack's template."""
         mapping = {"us-east-1": {"account": "763104351884"}}

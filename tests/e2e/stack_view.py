@@ -92,7 +92,7 @@ class StackView:
         answer: dict[str, Any] = getattr(self.aws.client("sagemaker"), operation)(**request)
         return answer
 
-    # Scaling and instruments.
+    # Scaling.
 
     def scalable_targets(self, output: str) -> list[dict[str, Any]]:
         return self._scaling("describe_scalable_targets", "ScalableTargets", output)
@@ -105,18 +105,6 @@ class StackView:
         found = getattr(client, operation)(ServiceNamespace="sagemaker")[member]
         resource = f"endpoint/{self.output(output)}/variant/AllTraffic"
         return [each for each in found if each["ResourceId"] == resource]
-
-    def alarm(self, construct: str) -> dict[str, Any]:
-        alarms = self.aws.client("cloudwatch").describe_alarms(AlarmNamePrefix=f"{self.name}-{construct}")
-        (alarm,) = alarms["MetricAlarms"]
-        found: dict[str, Any] = alarm
-        return found
-
-    def dashboard(self, construct: str) -> Any:
-        client = self.aws.client("cloudwatch")
-        listed = client.list_dashboards(DashboardNamePrefix=f"{self.name}-{construct}")["DashboardEntries"]
-        (name,) = [each["DashboardName"] for each in listed]
-        return json.loads(client.get_dashboard(DashboardName=name)["DashboardBody"])
 
     # S3.
 

@@ -45,9 +45,7 @@ def capture(endpoint_url: str, values: list[float]) -> str:
 
 def test_capture_is_verified_and_sent_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The bodies of the server, in a capture file, are tensors, a recording that passes, and a load."""
-    builder = AssemblyBuilder(tmp_path / "cdk.out")
-    builder.single_model("Adder", builder.asset("adder", below("m", adding_model(5))))
-    builder.endpoint("Adding", {"AllTraffic": ("Adder", 1)}, name="adder")
+    builder = AssemblyBuilder(tmp_path / "cdk.out").serve("Adding", below("m", adding_model(5)), "adder")
     record, requests, table = (str(tmp_path / name) for name in ("record.json", "mix.jsonl", "b.csv"))
     with LocalEndpoint.from_assembly(builder.write()) as local:
         url = local.endpoint_url

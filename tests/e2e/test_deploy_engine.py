@@ -12,7 +12,6 @@ from deploy_synth import (
     GPU_TARGET,
     INSTANCE_TYPE,
     INVOCATIONS_TARGET,
-    LATENCY_THRESHOLD,
     MAX_CAPACITY,
     STACK,
     VARIANTS,
@@ -109,16 +108,6 @@ def test_scaling_is_registered(untouched: StackView) -> None:
     assert invocations["TargetValue"] == INVOCATIONS_TARGET
     predefined = invocations["PredefinedMetricSpecification"]["PredefinedMetricType"]
     assert predefined == "SageMakerVariantInvocationsPerInstance"
-
-
-def test_alarm_and_dashboard(untouched: StackView) -> None:
-    """The alarm and the dashboard refer to the created endpoint."""
-    alarm = untouched.alarm("Slow")
-    assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (LATENCY_THRESHOLD, 3)
-    dimensions = {each["Name"]: each["Value"] for each in alarm["Dimensions"]}
-    assert dimensions["EndpointName"] == untouched.output("ManyName")
-    (widget,) = untouched.dashboard("Dashboard")["widgets"]
-    assert untouched.output("ManyName") in widget["properties"]["metrics"][0]
 
 
 def test_model_bucket_is_private(untouched: StackView) -> None:

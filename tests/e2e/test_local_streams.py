@@ -8,13 +8,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 from generating_models import generating_ensemble, generating_model
 from local_assembly import AssemblyBuilder
 from local_network import listening, processes_of
+from local_processes import folders, log_of
 from test_local_endpoints import eventually
 from triton_server import needs_server
 
@@ -226,8 +226,7 @@ def test_errors_of_the_client(
 
 def cancellations(local: LocalEndpoint) -> int:
     """How often the model of the endpoint "stream" has seen that its caller left."""
-    (endpoint,) = (each for each in local.description["endpoints"] if each["name"] == "stream")
-    return Path(endpoint["variants"]["AllTraffic"]["log"]).read_text().count("CANCELLED at")
+    return log_of(local, "stream").read_text().count("CANCELLED at")
 
 
 def leave(client: TritonClient) -> None:
@@ -264,8 +263,7 @@ def test_streams_need_no_port(local: LocalEndpoint) -> None:
     """The front end that generates is a socket in the server's private folder."""
     port = int(local.endpoint_url.rpartition(":")[2])
     assert listening(processes_of(local)) == {("127.0.0.1", port)}
-    for endpoint in local.description["endpoints"]:
-        folder = Path(endpoint["variants"]["AllTraffic"]["log"]).parent
+    for folder in folders(local):
         assert folder.stat().st_mode & 0o077 == 0
         assert (folder / "http.sock").is_socket()
 

@@ -77,11 +77,7 @@ _SAVED = {
     "phase": "stopped",
     "region": "us-east-1",
     "stack": None,
-    "create_endpoint": {
-        "EndpointName": "a",
-        "EndpointConfigName": "b",
-        "Tags": [{"Key": "a", "Value": "b"}],
-    },
+    "create_endpoint": {"EndpointName": "a", "EndpointConfigName": "b", "Tags": [{"Key": "a", "Value": "b"}]},
     "capacities": {
         "EndpointName": "a",
         "DesiredWeightsAndCapacities": [{"VariantName": "v", "DesiredInstanceCount": 1}],

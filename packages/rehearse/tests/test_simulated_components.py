@@ -13,8 +13,6 @@ from moto.sagemaker.exceptions import ValidationError
 from shared_endpoint import (
     IMAGE,
     Resources,
-    account,
-    aws,
     component,
     deploy,
     described,
@@ -32,7 +30,6 @@ from cdk_rehearse.endpoints.instance_pools import check_pools
 from cdk_rehearse.errors import StackError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
-__all__ = ["account", "aws"]  # fixtures
 
 
 def test_component_is_created_updated_and_deleted_with_its_endpoint(aws: SimulatedAccount) -> None:

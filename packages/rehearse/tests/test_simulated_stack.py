@@ -164,16 +164,6 @@ def test_failed_update_restores_properties(aws: SimulatedAccount) -> None:
     assert statuses(stack, "Added")[-1] == "DELETE_COMPLETE"
 
 
-def test_failed_update_keeps_replaced_resources(aws: SimulatedAccount) -> None:
-    """A replacement that was created is deleted again, and the old resource is kept."""
-    stack = deploy(aws, "Replacing", {"A": topic(TopicName="Replacing-first")})
-    deploy(aws, "Replacing", {"A": topic(TopicName="Replacing-second"), "Z": broken("A")})
-    assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
-    assert [arn.rpartition(":")[2] for arn in topics(aws, stack)] == ["Replacing-first"]
-    deploy(aws, "Replacing", {"A": topic(TopicName="Replacing-second")})
-    assert [arn.rpartition(":")[2] for arn in topics(aws, stack)] == ["Replacing-second"]
-
-
 def test_named_resources_cannot_be_replaced(aws: SimulatedAccount) -> None:
     """The replacement of a resource with a fixed name would have the same name, so it fails."""
     log = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST, "RoleName": "fixed"}}
