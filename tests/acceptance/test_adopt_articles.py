@@ -26,11 +26,6 @@ pytestmark = needs_server
 
 _INPUT = {"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [1, 2, 3, 4]}
 REQUEST = json.dumps({"inputs": [_INPUT]}).encode()
-CREDENTIALS: dict[str, Any] = {
-    "aws_access_key_id": "testing",
-    "aws_secret_access_key": "testing",
-    "region_name": "us-east-1",
-}
 Responses = dict[tuple[str, str | None], bytes]
 
 
@@ -91,7 +86,7 @@ def call_all(aws: SimulatedAccount) -> Responses:
 def call(local: LocalEndpoint, endpoint: str, target_model: str | None) -> bytes:
     """Return the body of the response, as the notebook's own call of boto3 gets it."""
     target = {} if target_model is None else {"TargetModel": target_model}
-    runtime = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url, **CREDENTIALS)
+    runtime = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
     response = runtime.invoke_endpoint(
         EndpointName=endpoint, ContentType="application/octet-stream", Body=REQUEST, **target
     )

@@ -146,16 +146,6 @@ def test_change_without_the_guard_is_refused(aws: SimulatedAccount, deploy: Depl
     assert "must be deregistered as scalable targets" in stack.reason
 
 
-def test_changes_back_and_forth(fresh: StackView, deploy: Deploy) -> None:
-    """After two updates and a failed one, the scaling is that of the current template."""
-    before = scaling(fresh)
-    for state in ("large", "small"):
-        assert deploy(state, fresh.name).status == "UPDATE_COMPLETE"
-    assert scaling(fresh) == before
-    assert deploy("fails_after", fresh.name).status == "UPDATE_ROLLBACK_COMPLETE"
-    assert scaling(fresh) == before
-
-
 def test_scaled_variant_is_removed(fresh: StackView, deploy: Deploy) -> None:
     """One deployment removes a scaled variant with its scaling; the other variant keeps scaling."""
     blue = [of_variant(fresh, kind, "blue") for kind in ("targets", "policies", "actions")]
@@ -166,15 +156,6 @@ def test_scaled_variant_is_removed(fresh: StackView, deploy: Deploy) -> None:
     assert [of_variant(fresh, kind, "blue") for kind in ("targets", "policies", "actions")] == blue
     assert deploy("small", fresh.name).status == "UPDATE_COMPLETE"
     assert of_variant(fresh, "targets", "green")
-
-
-def test_scaling_is_removed_and_added(fresh: StackView, deploy: Deploy) -> None:
-    """Scaling that is removed from the template is deregistered, and registered when it is added again."""
-    before = scaling(fresh)
-    assert deploy("green_unscaled", fresh.name).status == "UPDATE_COMPLETE"
-    assert not of_variant(fresh, "targets", "green")
-    assert deploy("small", fresh.name).status == "UPDATE_COMPLETE"
-    assert scaling(fresh) == before
 
 
 @pytest.mark.parametrize("state", ["fails_before", "fails_between", "fails_after", "removal_fails"])

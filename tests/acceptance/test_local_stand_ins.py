@@ -127,17 +127,10 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-@pytest.fixture(autouse=True)
-def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "local")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
-
-
 def _client(local: LocalEndpoint, model: str | None) -> TritonClient:
     return TritonClient.for_endpoint(
         local.endpoint_names[0],
         endpoint_url=local.endpoint_url,
-        region_name="us-east-1",
         target_model=None if model is None else f"{model}.tar.gz",
     )
 

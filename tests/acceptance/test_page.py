@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser_page import PICTURES, browsing, needs_browser, opened_page, serious_findings
-from local_assembly import AssemblyBuilder, adding_ensemble, adding_model, below, write_archive
+from local_assembly import AssemblyBuilder, adding_ensemble, adding_model, below, write_archive, write_files
 from playwright.sync_api import Browser, Page, expect
 from programs import PROJECT, synthesize_app
 from triton_server import needs_server
@@ -410,9 +410,7 @@ def sixty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
     """An endpoint of 60 models."""
     folder = tmp_path_factory.mktemp("sixty") / "models"
     for number in range(60):
-        for path, text in below(f"model_{number:02}", adding_model(1)).items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text)
+        write_files(folder, below(f"model_{number:02}", adding_model(1)))
     with LocalEndpoint.from_repository(folder, is_multi_model=True, endpoint="many", ui=True) as local:
         yield local
 

@@ -104,8 +104,6 @@ def test_same_tests_pass_for_a_deployed_endpoint(tmp_path: Path, monkeypatch: py
     write_assembly(tmp_path)
     with LocalEndpoint.from_assembly(tmp_path / "cdk.out", endpoint="many") as deployed:
         monkeypatch.setenv("AWS_ENDPOINT_URL", deployed.endpoint_url)
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            monkeypatch.setenv(name, "any")
         options = ("--triton-deployed=many", "--triton-region=eu-west-1")
         assert "2 passed" in run_pytest(tmp_path, MANY, *options)
 

@@ -60,14 +60,10 @@ def test_capture_is_verified_and_sent_again(tmp_path: Path, capsys: pytest.Captu
         assert main([*load, "--step-seconds", "2", "-o", table]) == 0
 
 
-def test_capture_is_read_from_s3(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_capture_is_read_from_s3(capsys: pytest.CaptureFixture[str]) -> None:
     """A prefix in S3 is read like a folder, and --variant chooses among its files."""
     side = captured("application/json", b'{"inputs": []}')
     line = json.dumps({"captureData": {"endpointInput": side}, "eventMetadata": {"eventId": "only"}})
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
     with mock_aws():
         s3 = boto3.client("s3", "us-east-1")
         s3.create_bucket(Bucket="traffic")

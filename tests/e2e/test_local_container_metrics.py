@@ -16,7 +16,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from local_assembly import adding_ensemble
+from local_assembly import adding_ensemble, write_files
 from local_processes import folders, log_of, processes_with
 from test_local_endpoints import Caller, eventually
 from triton_server import needs_server
@@ -46,9 +46,7 @@ def make_app(folder: Path, **props: Any) -> cdk.App:
     """An ensemble of two models, whose first one reloads the publisher when it is asked to."""
     files = adding_ensemble("pipe", 1, 10)
     files["first/1/model.py"] = files["first/1/model.py"].replace("        y = pb", RELOADING, 1)
-    for path, text in files.items():
-        (folder / "models" / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "models" / path).write_text(text)
+    write_files(folder / "models", files)
     app = cdk.App(outdir=str(folder / "cdk.out"))
     stack = cdk.Stack(app, "Metrics")
     source = ModelSource.from_directory(folder / "models")

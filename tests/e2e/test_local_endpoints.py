@@ -86,9 +86,6 @@ class Caller:
         self.runtime: Any = boto3.client(
             "sagemaker-runtime",
             endpoint_url=url,
-            region_name="us-east-1",
-            aws_access_key_id="local",
-            aws_secret_access_key="local",
             config=Config(retries={"total_max_attempts": 1}),
         )
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from shared_endpoint import trust
+from test_simulated_functions import zipped
 
 from cdk_rehearse import SimulatedAccount
 from cdk_rehearse.stacks.stack import Stack
@@ -49,19 +48,14 @@ TRUST = trust("lambda")
 def aws() -> Iterator[SimulatedAccount]:
     with SimulatedAccount(functions="python") as account:
         account.bootstrap()
-        account.client("s3").put_object(Bucket=asset_bucket(account), Key="code.zip", Body=zipped(FUNCTION))
+        account.client("s3").put_object(
+            Bucket=asset_bucket(account), Key="code.zip", Body=zipped({"index.py": FUNCTION})
+        )
         yield account
 
 
 def asset_bucket(aws: SimulatedAccount) -> str:
     return f"cdk-hnb659fds-assets-{aws.api.account}-{aws.api.region}"
-
-
-def zipped(code: str) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("index.py", code)
-    return buffer.getvalue()
 
 
 def deploy(aws: SimulatedAccount, name: str, resources: dict[str, Any], **sections: Any) -> Stack:
