@@ -3,46 +3,31 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from guard_app import synthesize_states
 from guard_states import LARGE, SMALL, STACK
-from stack_view import StackView
+from stack_view import Deploy, StackView, deploy, fresh
 
 from cdk_rehearse import SimulatedAccount
 from cdk_rehearse.failures import fail_each_change
-from cdk_rehearse.stacks.stack import Stack
 from cdk_rehearse.steps import Step
 from constructs_triton_functions.scaling_guard import POLICY_TYPE, TARGET_TYPE
 
 BUDGET_MINUTES = 2
 
 _PASSING = ("CreationTime", "ScalableTargetARN", "PolicyARN", "ScheduledActionARN", "Alarms", "RoleARN")
-Deploy = Callable[[str, str], Stack]
+__all__ = ["STACK", "deploy", "fresh"]  # fixtures, and what they read
+FIRST = "small"
 NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="module")
-def guard_assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The scaling guard's stack in each of its states."""
     return synthesize_states(tmp_path_factory.mktemp("guard"))
-
-
-@pytest.fixture(scope="module")
-def deploy(aws: SimulatedAccount, guard_assemblies: Path) -> Deploy:
-    return lambda state, name: aws.deploy(guard_assemblies / state, STACK, stack_name=name)
-
-
-@pytest.fixture
-def fresh(aws: SimulatedAccount, deploy: Deploy) -> StackView:
-    """Both variants, small, scaled and guarded."""
-    name = f"Guarded{next(NUMBERS)}"
-    stack = deploy("small", name)
-    assert stack.status == "CREATE_COMPLETE", stack.reason
-    return StackView(aws, name)
 
 
 def scaling(view: StackView) -> dict[str, list[dict[str, Any]]]:

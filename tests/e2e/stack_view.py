@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
 from botocore.exceptions import ClientError
 
 from cdk_rehearse import SimulatedAccount
 from cdk_rehearse.stacks.stack import Stack
 
 _NAMES = {"endpoint": "Endpoint", "config": "EndpointConfig", "model": "Model"}
+
+
+Deploy = Callable[[str, str], Stack]
+_NUMBERS = itertools.count()
 
 
 class StackView:
@@ -168,3 +176,21 @@ class StackView:
             "scalable-target": [each["ResourceId"] for each in targets],
             "scaling-policy": [each["ResourceId"] for each in policies],
         }
+
+
+# Fixtures of the tests of one stack. The module has its STACK, its FIRST state, and the ``assemblies``.
+
+
+@pytest.fixture(scope="module")
+def deploy(request: pytest.FixtureRequest, aws: SimulatedAccount, assemblies: Path) -> Deploy:
+    """Deploys a state under a stack name."""
+    return lambda state, name: aws.deploy(assemblies / state, request.module.STACK, stack_name=name)
+
+
+@pytest.fixture
+def fresh(request: pytest.FixtureRequest, aws: SimulatedAccount, deploy: Deploy) -> StackView:
+    """A stack in the first state, for tests that change it."""
+    name = f"Fresh{next(_NUMBERS)}"
+    stack = deploy(request.module.FIRST, name)
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    return StackView(aws, name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,15 +15,14 @@ from deploy_synth import (
     VARIANTS,
     Declared,
 )
-from stack_view import StackView
+from stack_view import Deploy, StackView, deploy, fresh
 
 from cdk_rehearse import SimulatedAccount
-from cdk_rehearse.stacks.stack import Stack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 
-Deploy = Callable[[str, str], Stack]
-NUMBERS = itertools.count()
+__all__ = ["STACK", "deploy", "fresh"]  # fixtures, and what they read
+FIRST = "first"
 
 
 @pytest.fixture(scope="module")
@@ -35,24 +32,10 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def deploy(aws: SimulatedAccount, assemblies: Path) -> Deploy:
-    """Deploys a variant under a stack name."""
-    return lambda variant, stack_name: aws.deploy(assemblies / variant, STACK, stack_name=stack_name)
-
-
-@pytest.fixture(scope="module")
 def untouched(aws: SimulatedAccount, deploy: Deploy) -> StackView:
     """The first variant, for tests that only read."""
     assert deploy("first", "Untouched").status == "CREATE_COMPLETE"
     return StackView(aws, "Untouched")
-
-
-@pytest.fixture
-def fresh(aws: SimulatedAccount, deploy: Deploy) -> StackView:
-    """The first variant, for tests that change it."""
-    name = f"Fresh{next(NUMBERS)}"
-    assert deploy("first", name).status == "CREATE_COMPLETE"
-    return StackView(aws, name)
 
 
 def test_every_resource_is_created_in_order(untouched: StackView) -> None:
