@@ -8,8 +8,6 @@ import gc
 import os
 import shutil
 import tempfile
-import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,19 +62,6 @@ def pytest_collection_finish() -> None:
 def pytest_unconfigure() -> None:
     """Remove the cache that this process created."""
     shutil.rmtree(os.environ["CONSTRUCTS_TRITON_CACHE_DIR"], ignore_errors=True)
-
-
-@pytest.fixture(scope="module")
-def budget(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Warn about a file of ``tests/acceptance`` that takes longer than its ``BUDGET_MINUTES``."""
-    minutes: float = request.module.BUDGET_MINUTES
-    started = time.monotonic()
-    yield
-    took = (time.monotonic() - started) / 60
-    if took > minutes:  # no failure, because a slow machine is no fault of the code
-        warnings.warn(
-            f"{request.module.__name__} took {took:.1f} minutes, its budget is {minutes}", stacklevel=1
-        )
 
 
 @pytest.fixture(scope="module")

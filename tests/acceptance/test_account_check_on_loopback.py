@@ -16,7 +16,6 @@ from cdk_rehearse import SimulatedAccount
 PROJECT = Path(__file__).resolve().parents[2]
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"
 BUDGET_MINUTES = 6
-pytestmark = pytest.mark.usefixtures("budget")
 
 
 @pytest.fixture(scope="module")

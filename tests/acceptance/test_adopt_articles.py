@@ -22,15 +22,10 @@ from cdk_rehearse import SimulatedAccount
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.usefixtures("budget")]
+pytestmark = needs_server
 
 _INPUT = {"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [1, 2, 3, 4]}
 REQUEST = json.dumps({"inputs": [_INPUT]}).encode()
-CREDENTIALS: dict[str, Any] = {
-    "aws_access_key_id": "testing",
-    "aws_secret_access_key": "testing",
-    "region_name": "us-east-1",
-}
 Responses = dict[tuple[str, str | None], bytes]
 
 
@@ -53,8 +48,6 @@ def circle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Circle]:
     with SimulatedAccount() as aws:
         prepare_account(aws)
         for each in ENDPOINTS:
-            for key in each.archives:
-                (folder / key).parent.mkdir(parents=True, exist_ok=True)
             create(aws, each, folder)
         before = (read(aws), call_all(aws), keys(aws), studio_role(aws))
         adoptions = {each.name: adopt(aws, each, folder / "apps" / each.name) for each in ENDPOINTS}
@@ -93,7 +86,7 @@ def call_all(aws: SimulatedAccount) -> Responses:
 def call(local: LocalEndpoint, endpoint: str, target_model: str | None) -> bytes:
     """Return the body of the response, as the notebook's own call of boto3 gets it."""
     target = {} if target_model is None else {"TargetModel": target_model}
-    runtime = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url, **CREDENTIALS)
+    runtime = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
     response = runtime.invoke_endpoint(
         EndpointName=endpoint, ContentType="application/octet-stream", Body=REQUEST, **target
     )

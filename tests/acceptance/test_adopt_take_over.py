@@ -1,9 +1,11 @@
-"""The app that ``adopt`` writes by default takes over the running endpoint of a notebook."""
+"""The app that ``adopt`` writes: it takes over a running endpoint by default, and has tests of its own."""
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,6 @@ from synthesized_adoption import ARTIFACT, synthesize
 from cdk_rehearse import SimulatedAccount
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 
 #: An ensemble, a model on two instances, and a scaled multi-model endpoint.
 TAKEN_OVER = (ENDPOINTS[1], ENDPOINTS[4], ENDPOINTS[6])
@@ -33,8 +34,6 @@ def test_endpoint_is_taken_over(endpoint: NotebookEndpoint, tmp_path: Path) -> N
 
 def take_over(aws: SimulatedAccount, endpoint: NotebookEndpoint, tmp_path: Path) -> None:
     """Adopt the endpoint of a notebook, deploy the app, and delete its stack."""
-    for key in endpoint.archives:
-        (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
     create(aws, endpoint, tmp_path)
     before, arn = describe(aws, endpoint.name), arn_of(aws, endpoint)
     words = ["adopt", endpoint.name, "-o", str(tmp_path / "app"), "--no-synth", "--json"]
@@ -51,3 +50,25 @@ def take_over(aws: SimulatedAccount, endpoint: NotebookEndpoint, tmp_path: Path)
 
 def arn_of(aws: SimulatedAccount, endpoint: NotebookEndpoint) -> str:
     return str(aws.client("sagemaker").describe_endpoint(EndpointName=endpoint.name)["EndpointArn"])
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS[:2], ids=lambda each: each.name)
+def test_tests_of_an_adopted_project(endpoint: NotebookEndpoint, tmp_path: Path) -> None:
+    """The command synthesizes what it writes, and the written test records a snapshot and compares."""
+    with SimulatedAccount() as aws:
+        prepare_account(aws)
+        create(aws, endpoint, tmp_path)
+        app = tmp_path / "app"
+        run_command(
+            "adopt", endpoint.name, "-o", str(app), "--switch", "import", environment=aws.environment()
+        )
+    pytest_of_app(app, "--snapshot-update")
+    assert (app / "tests" / "__snapshots__").is_dir()
+    pytest_of_app(app)
+
+
+def pytest_of_app(app: Path, *options: str) -> None:
+    """Run the tests of an app; they pass."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    done = subprocess.run(command, cwd=app, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

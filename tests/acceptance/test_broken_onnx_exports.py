@@ -11,7 +11,6 @@ from onnx_corpus.__main__ import write_broken
 from onnx_exports import IMAGES, ORACLE, RECORDED, faults, is_refused, said
 
 BUDGET_MINUTES = 3
-pytestmark = pytest.mark.usefixtures("budget")
 LOADS: dict[str, dict[str, list[str]]] = RECORDED["broken_that_load"]
 CASES = [(name, fault) for name, broken in LOADS.items() for fault in broken]
 

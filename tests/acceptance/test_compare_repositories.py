@@ -12,7 +12,7 @@ from constructs_triton_tools.measuring.tuning import compare_repositories
 from constructs_triton_tools.measuring.tuning.comparison import Comparison, ComparisonVerdict
 
 BUDGET_MINUTES = 3
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server, pytest.mark.xdist_group("tune")]
+pytestmark = [needs_server, pytest.mark.xdist_group("tune")]
 #: A comparison of equals is wrong in one case of twenty, by the confidence of its interval.
 ATTEMPTS = 2
 

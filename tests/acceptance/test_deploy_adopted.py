@@ -16,7 +16,6 @@ from constructs_triton_functions.adoption import ADOPTED_TYPE
 from constructs_triton_functions.scaling_guard import POLICY_TYPE, TARGET_TYPE
 
 BUDGET_MINUTES = 3
-pytestmark = [pytest.mark.usefixtures("budget")]
 __all__ = ["assemblies", "deploy", "notebook"]  # fixtures
 
 
@@ -168,19 +167,6 @@ def test_deletion_of_the_stack_leaves_the_endpoint(
     role = notebook.sagemaker.describe_model(ModelName=model)["ExecutionRoleArn"].rpartition("/")[2]
     assert aws.client("iam").get_role(RoleName=role)
     assert aws.client("iam").list_attached_role_policies(RoleName=role)["AttachedPolicies"]
-
-
-def test_deletion_with_destroy_returns_to_the_notebooks_model(
-    aws: SimulatedAccount, notebook: Notebook, deploy: Deploy
-) -> None:
-    """With RemovalPolicy.DESTROY, configuration, scaling and tags are as before the stack."""
-    before = notebook.everything()
-    deploy("destroyed")
-    assert notebook.tags == {**TAGS, "team": "research", "made-by": "cdk"}
-    stack = deploy("destroyed_again")
-    assert notebook.tags == TAGS
-    assert aws.destroy(stack.name).status == "DELETE_COMPLETE"
-    assert notebook.everything() == before
 
 
 def test_deletion_waits_for_a_previous_model_that_is_gone(

@@ -12,7 +12,6 @@ from cdk_rehearse import SimulatedAccount
 from constructs_triton_core.cloud_assembly.template import Template
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget")]
 __all__ = ["assemblies", "deploy", "notebook"]  # fixtures
 
 

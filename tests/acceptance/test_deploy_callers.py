@@ -20,7 +20,7 @@ from constructs_triton_core.model_index import ModelIndex
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.usefixtures("budget")]
+pytestmark = needs_server
 
 SCORES = "np.array(scores, np.float32)"
 CALL = """

@@ -1,4 +1,4 @@
-"""app.py through the CDK's command line: deployed, updated, rolled back and destroyed."""
+"""app.py through the CDK's command line, from bootstrap: deployed, updated, rolled back and destroyed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from stack_view import StackView
 from cdk_rehearse import Behaviour, SimulatedAccount
 
 BUDGET_MINUTES = 4
-pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 
 PROJECT = Path(__file__).resolve().parents[2]
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"
@@ -45,7 +44,11 @@ def app(tmp_path: Path) -> Path:
     canary = "deployment=Deployment.blue_green_canary(canary_size=CapacitySize.percent(50))"
     name = f'endpoint_name="{ENDPOINT}",'
     assert name in text
-    (tmp_path / "app.py").write_text(text.replace(name, f"{name}\n{canary}, initial_instance_count=2,"))
+    text = text.replace(name, f"{name}\n{canary}, initial_instance_count=2,")
+    text = text.replace(
+        "    def _serve_digits", '        cdk.CfnOutput(self, "Where", value="here")\n\n    def _serve_digits'
+    )
+    (tmp_path / "app.py").write_text(text)
     return tmp_path
 
 
@@ -77,13 +80,31 @@ def updates(aws: SimulatedAccount) -> list[dict[str, Any]]:
     return [request for request in asked if request["EndpointName"] == ENDPOINT]
 
 
+def test_bootstrap_creates_the_toolkit_stack(aws: SimulatedAccount) -> None:
+    """The toolkit stack has a private asset bucket and the roles that deployments assume."""
+    assert aws.stack("CDKToolkit").status == "CREATE_COMPLETE"
+    bucket = f"cdk-hnb659fds-assets-{aws.api.account}-{aws.api.region}"
+    block = aws.client("s3").get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"]
+    assert all(block.values())
+    roles = [role["RoleName"] for role in aws.client("iam").list_roles()["Roles"]]
+    for purpose in ("deploy", "file-publishing", "cfn-exec", "lookup"):
+        assert any(purpose in role for role in roles)
+
+
 def test_app_is_deployed_updated_rolled_back_and_destroyed(aws: SimulatedAccount, app: Path) -> None:
     """No fleet is without a permission at any moment, and only what is retained is left."""
     before = inventory(aws)
-    run(aws, app, *_DEPLOY)
+    run(aws, app, *_DEPLOY, "--outputs-file", "outputs.json")
     view, first = StackView(aws, STACK), running(aws)
+    (outputs,) = json.loads((app / "outputs.json").read_text()).values()
+    assert outputs == view.stack.output_values
+    assert "(no changes)" in run(aws, app, *_DEPLOY)
 
     change_models(app, "second version")
+    difference = run(aws, app, "diff", "--app", f"{sys.executable} app.py")
+    changed = [line for line in difference.splitlines() if "[~] AWS::SageMaker::Model " in line]
+    assert {line.endswith("replace") for line in changed} == {True}
+    assert running(aws) == first
     run(aws, app, *_DEPLOY)
     second = running(aws)
     assert first[0] != second[0]
@@ -93,7 +114,7 @@ def test_app_is_deployed_updated_rolled_back_and_destroyed(aws: SimulatedAccount
 
     change_models(app, "third version")
     aws.behaviour = replace(UNFRIENDLY, endpoint_update="fails")
-    run(aws, app, *_DEPLOY, succeeds=False)
+    assert "SageMaker" in run(aws, app, *_DEPLOY, succeeds=False)
     aws.behaviour = UNFRIENDLY
     assert view.stack.status == "UPDATE_ROLLBACK_COMPLETE"
     assert running(aws) == second

@@ -21,7 +21,6 @@ from cdk_rehearse import SimulatedAccount
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 BUDGET_MINUTES = 3
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 APPS = [name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED]
 ANYWHERE = "aws://unknown-account/unknown-region"

@@ -24,7 +24,6 @@ from constructs_triton_client import TritonClient
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 SINGLE = "models/files/adder/"
 FILES = {"adder/1/labels.txt", "adder/1/model.py", "adder/1/weights.bin", "adder/config.pbtxt"}

@@ -15,7 +15,6 @@ from cdk_rehearse import SimulatedAccount
 from cdk_rehearse.steps import Step
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 Deploy = Callable[[FleetState], str]
 

@@ -17,7 +17,6 @@ from cdk_rehearse.errors import StackError
 from cdk_rehearse.stacks.stack import Stack
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 STRANGER = "models/trained-0123abcd.tar.gz"
 CHANGES = [("K1", "K2"), ("K1", None), (None, "K1")]

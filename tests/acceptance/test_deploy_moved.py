@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import aws_cdk as cdk
-import pytest
 from aws_cdk import aws_sns as sns
 from files_app import add_single, write_models
 from files_states import State as Content
@@ -15,7 +14,6 @@ from cdk_rehearse import SimulatedAccount
 from constructs_triton import ModelSource, TritonModelRepository
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ from cdk_rehearse import SimulatedAccount
 from constructs_triton.cli import main
 from constructs_triton_tools.operations.stopping import aws_calls
 
-pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
-
 BUDGET_MINUTES = 1
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
-import pytest
 from aws_cdk import aws_ec2 as ec2
 from files_app import write_models
 from files_states import State
@@ -23,7 +22,6 @@ from constructs_triton import (
 )
 
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 LATER = Step("end", "a week later")
 

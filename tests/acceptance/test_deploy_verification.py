@@ -17,7 +17,6 @@ from cdk_rehearse.stacks.stack import Stack
 from constructs_triton_client.wire import decode_request, encode_response
 
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from sample_files import load
 
 DIGITS = "model_repositories/digits"
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 
 def test_no_held_out_image_is_trained_on() -> None:

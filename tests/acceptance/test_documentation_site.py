@@ -13,7 +13,6 @@ from documentation.links import dead_links
 from playwright.sync_api import Browser
 
 BUDGET_MINUTES = 6
-pytestmark = pytest.mark.usefixtures("budget")
 
 PROJECT = Path(__file__).resolve().parents[2]
 #: A page of each kind.

@@ -16,6 +16,7 @@ import boto3
 import numpy as np
 import pytest
 from local_assembly import PYTHON_CONFIG, AssemblyBuilder, adding_ensemble, adding_model, below
+from local_processes import log_of, variants
 from sagemaker_image import build_image, needs_podman, podman, set_up_podman
 from test_local_endpoints import Caller, eventually
 
@@ -26,11 +27,7 @@ from constructs_triton_tools.local import LocalEndpoint
 BUDGET_MINUTES = 6
 PROJECT = Path(__file__).resolve().parents[2]
 IMAGE = "localhost/constructs-triton-test:sagemaker"
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.usefixtures("budget"),
-    needs_podman,
-]
+pytestmark = needs_podman
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 
 #: Returns what the container allows: 1 or 0 for writing to the model's folder and for a network interface,
@@ -92,11 +89,8 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
     builder.multi_model("Many", targets)
     builder.endpoint("Multi", {"AllTraffic": ("Many", 1)})
     looking = below("m", {"config.pbtxt": PYTHON_CONFIG, "1/model.py": LOOKING})
-    builder.single_model("Looker", builder.asset("looker", looking))
-    builder.endpoint("Open", {"AllTraffic": ("Looker", 1)})
-    builder.single_model("Hermit", builder.asset("hermit", looking))
-    builder.resources["Hermit"]["Properties"]["EnableNetworkIsolation"] = True
-    builder.endpoint("Isolated", {"AllTraffic": ("Hermit", 1)})
+    builder.serve("Open", looking).serve("Isolated", looking)
+    builder.resources["IsolatedModel"]["Properties"]["EnableNetworkIsolation"] = True
     builder.endpoint("Shared", {})
     builder.resources["SharedConfig"]["Properties"]["ProductionVariants"] = [{"VariantName": "AllTraffic"}]
     for component in ("Thousand", "Million"):
@@ -168,12 +162,7 @@ def answers(local: LocalEndpoint) -> list[tuple[str, bytes]]:
     for start in range(0, len(pngs), 64):
         request = encode_request({"image": pngs[start : start + 64]})
         found.append(answer(runtime, "digits", request.content_type, request.body))
-    (variant,) = [
-        variant
-        for each in local.description["endpoints"]
-        if each["name"] == "catalog"
-        for variant in each["variants"].values()
-    ]
+    (variant,) = variants(local, "catalog")
     (sentiment,) = [name for name in variant["target_models"] if name.startswith("sentiment")]
     texts = encode_request({"text": np.array([[b"a wonderful tool"], [b"a terrible waste"]], dtype=object)})
     found.append(answer(runtime, "catalog", texts.content_type, texts.body, TargetModel=sentiment))
@@ -237,12 +226,7 @@ def test_models_are_unloaded_when_memory_is_short(assembly: Path) -> None:
         caller = Caller(running.endpoint_url)
         for name, value in (("root", 200), ("ensemble", 301), ("root", 200)):
             assert caller.add("Multi", TargetModel=f"{name}.tar.gz") == value
-        (log,) = [
-            variant["log"]
-            for each in running.description["endpoints"]
-            for variant in each["variants"].values()
-        ]
-        assert eventually(lambda: "successfully unloaded" in Path(log).read_text())
+        assert eventually(lambda: "successfully unloaded" in log_of(running).read_text())
 
 
 def test_the_container_is_that_of_sagemaker(local: LocalEndpoint) -> None:
@@ -281,8 +265,7 @@ def test_a_container_that_cannot_start_shows_its_log_and_is_removed(tmp_path: Pa
     """The error contains the log of the container, which leaves nothing."""
     builder = AssemblyBuilder(tmp_path / "cdk.out")
     broken = below("m", {"config.pbtxt": PYTHON_CONFIG, "1/model.py": "raise ValueError('no weights')\n"})
-    builder.single_model("Broken", builder.asset("broken", broken))
-    builder.endpoint("Faulty", {"AllTraffic": ("Broken", 1)})
+    builder.serve("Faulty", broken)
     known = set(podman("ps", "--all", "--quiet").split())
     with (
         pytest.raises(
@@ -300,15 +283,11 @@ def test_nothing_is_left_after_the_gateway_was_killed(assembly: Path) -> None:
         assembly, endpoint="Isolated", engine="podman", images={"Isolated": IMAGE}
     ) as running:
         name = containers(running)["Isolated"]
-        folders = [
-            Path(variant["log"]).parent
-            for each in running.description["endpoints"]
-            for variant in each["variants"].values()
-        ]
+        folder = log_of(running).parent
         assert running.process is not None
         running.process.send_signal(signal.SIGKILL)
         assert eventually(lambda: name not in podman("ps", "--all", "--format", "{{.Names}}"))
-        assert eventually(lambda: not any(folder.exists() for folder in folders))
+        assert eventually(lambda: not folder.exists())
 
 
 def test_a_missing_image_is_explained(assembly: Path) -> None:

@@ -12,7 +12,7 @@ from triton_server import needs_server
 from constructs_triton.cli import main
 
 BUDGET_MINUTES = 8
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 
 def test_there_are_enough_of_both() -> None:

@@ -17,7 +17,7 @@ from triton_server import needs_server
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.usefixtures("budget")]
+pytestmark = needs_server
 
 PAGE = (PROJECT / "docs" / "guides" / "lambda.md").read_text()
 HANDLER = 'python title="function/handler.py"'

@@ -8,11 +8,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from local_assembly import AssemblyBuilder, below
+from local_processes import log_of
 from test_local_endpoints import eventually
 from triton_server import needs_server
 
@@ -20,7 +20,7 @@ from constructs_triton.cli import main
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 CONFIG = """
 backend: "python"
@@ -70,14 +70,13 @@ LOOSE = ("--goodput", "first_token=60s,between_tokens=60s")
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
-    builder = AssemblyBuilder(tmp_path_factory.mktemp("streams") / "cdk.out")
-    archive = builder.asset("timed", below("timed", {"config.pbtxt": CONFIG, "1/model.py": MODEL}))
+    files = below("timed", {"config.pbtxt": CONFIG, "1/model.py": MODEL})
     environment = {
         "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "timed",
         "SAGEMAKER_TRITON_INFERENCE_TYPE": "generate_stream",
     }
-    builder.single_model("Model", archive, environment)
-    builder.endpoint("Timed", {"AllTraffic": ("Model", 1)}, name="timed")
+    builder = AssemblyBuilder(tmp_path_factory.mktemp("streams") / "cdk.out")
+    builder.serve("Timed", files, "timed", environment)
     with LocalEndpoint.from_assembly(builder.write()) as local:
         yield local
 
@@ -101,8 +100,7 @@ def measure(capsys: pytest.CaptureFixture[str], words: list[str], *options: str)
 
 def said(local: LocalEndpoint, word: str) -> int:
     """How often the model has printed this word."""
-    (endpoint,) = local.description["endpoints"]
-    return Path(endpoint["variants"]["AllTraffic"]["log"]).read_text().count(word)
+    return log_of(local).read_text().count(word)
 
 
 @pytest.mark.parametrize("over_http", [False, True])

@@ -13,28 +13,16 @@ from constructs_triton.cli import main
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 # No timing is asserted: a busy machine still answers within a minute.
-STEPS = (
-    "--rates",
-    "40",
-    "50",
-    "60",
-    "--step-seconds",
-    "1",
-    "--warm-up-seconds",
-    "0",
-    "--latency-ms",
-    "60000",
-)
+RATES = ("--rates", "40", "50", "60")
+STEPS = (*RATES, "--step-seconds", "1", "--warm-up-seconds", "0", "--latency-ms", "60000")
 
 
 def test_measure_choose_simulate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Rates that the server holds become a plan, and the plan becomes a simulation, each with a figure."""
-    builder = AssemblyBuilder(tmp_path / "cdk.out")
-    builder.single_model("Model", builder.asset("model", below("m", adding_model(1))))
-    builder.endpoint("Adding", {"AllTraffic": ("Model", 1)}, name="adding")
+    builder = AssemblyBuilder(tmp_path / "cdk.out").serve("Adding", below("m", adding_model(1)), "adding")
     benchmark, ramp, plan, simulation = (
         str(tmp_path / name) for name in ("benchmark.csv", "ramp.svg", "plan.svg", "simulation.svg")
     )

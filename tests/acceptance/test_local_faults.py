@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -27,7 +26,7 @@ from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 
 def _assembly(directory: Path) -> Path:
@@ -183,18 +182,14 @@ def test_a_start_that_fails_reports_the_cause_and_leaves_nothing(
 ) -> None:
     """The server's error is in the message; the other server that had started is stopped too."""
     builder = AssemblyBuilder(tmp_path / "cdk.out")
-    good = builder.asset("good", below("m", adding_model(1)))
-    bad = builder.asset("bad", below("m", {**adding_model(1), "1/model.py": "import no_such_package"}))
-    builder.single_model("Good", good)
-    builder.single_model("Bad", bad)
-    builder.endpoint("GoodEndpoint", {"AllTraffic": ("Good", 1)})
-    builder.endpoint("BadEndpoint", {"AllTraffic": ("Bad", 1)})
+    builder.serve("Good", below("m", adding_model(1)))
+    builder.serve("Bad", below("m", {**adding_model(1), "1/model.py": "import no_such_package"}))
     # A separate folder for temporary files: other runs may use this machine.
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(scratch))
     with (
-        pytest.raises(LocalEndpointError, match=r"BadEndpoint/AllTraffic(.|\n)*no_such_package"),
+        pytest.raises(LocalEndpointError, match=r"Bad/AllTraffic(.|\n)*no_such_package"),
         LocalEndpoint.from_assembly(builder.write()),
     ):
         pass
@@ -202,27 +197,10 @@ def test_a_start_that_fails_reports_the_cause_and_leaves_nothing(
     assert command_lines_with(str(scratch)) == []
 
 
-def test_a_port_in_use_is_reported(assembly: Path) -> None:
-    """The port is tried before any server starts."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with (
-            pytest.raises(LocalEndpointError, match=f"--port: .* got {port} .*; set --port to a free port"),
-            LocalEndpoint.from_assembly(assembly, port=port),
-        ):
-            pass
-
-
 def test_the_command_prints_what_to_copy(assembly: Path) -> None:
     """`local up` prints name, models, URL, a boto3 snippet and `ready`, and exits with 130 on Ctrl-C."""
-    program = "from constructs_triton.cli import main; raise SystemExit(main())"
-    with subprocess.Popen(
-        [sys.executable, "-c", program, "local", "up", str(assembly), "--port", "0"],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    command = [sys.executable, "-m", "constructs_triton.cli", "local", "up", str(assembly), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = []
         for line in process.stdout:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from local_assembly import AssemblyBuilder, adding_model, below
+from local_assembly import AssemblyBuilder, adding_model, below, write_files
 from local_network import connects_as_nobody, free_port, listening, processes_in, processes_of
 from local_processes import folders, process_ids
 from refused_seccomp import without_seccomp
@@ -23,7 +23,7 @@ from constructs_triton_tools.local.server_check import CheckRun
 from triton_model_check.model_repository import ModelRepository
 
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 NO_ADDRESSES, NO_ISOLATION = why_unavailable(), why_no_network_isolation()
 needs_private_addresses = pytest.mark.skipif(
@@ -57,10 +57,8 @@ FRONT_ENDS = {
 def _assembly(directory: Path) -> AssemblyBuilder:
     """Endpoints with and without network isolation, and a multi-model one."""
     builder = AssemblyBuilder(directory)
-    connecting = builder.asset("connecting", below("m", connecting_model()))
-    for name in ("Open", "Isolated"):
-        builder.single_model(f"{name}Model", connecting)
-        builder.endpoint(name, {"AllTraffic": (f"{name}Model", 1)})
+    connecting = below("m", connecting_model())
+    builder.serve("Open", connecting).serve("Isolated", connecting)
     builder.resources["IsolatedModel"]["Properties"]["EnableNetworkIsolation"] = True
     builder.multi_model("ManyModel", {"m.tar.gz": builder.asset("many", below("m", adding_model(5)))})
     builder.endpoint("Many", {"AllTraffic": ("ManyModel", 1)})
@@ -116,11 +114,9 @@ def test_an_isolated_endpoint_has_no_network_and_others_have_one(local: LocalEnd
 
 def test_the_server_of_a_check_has_no_port(tmp_path: Path) -> None:
     """`check --server` connects to its server through a Unix socket."""
-    for name, text in below("m", adding_model(1)).items():
-        (tmp_path / "models" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "models" / name).write_text(text)
     (tmp_path / "private").mkdir()
-    repository = ModelRepository.from_directory(tmp_path / "models")
+    models = write_files(tmp_path / "models", below("m", adding_model(1)))
+    repository = ModelRepository.from_directory(models)
     with CheckRun.prepare(repository, tmp_path / "private").server() as server:
         answer = server.load("m", 30)
         processes = processes_in(server.folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +10,9 @@ import numpy as np
 import onnxruntime
 import pytest
 from local_assembly import ADDING_MODEL, write_archive
+from local_processes import variants
 from onnx_samples import STRING, constant, linear_model, node, tensor, write_onnx
+from test_local_endpoints import eventually
 from triton_server import needs_server
 
 from constructs_triton.cli import main
@@ -20,7 +21,7 @@ from constructs_triton_core.errors import InvocationError
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 ENSEMBLE = """
 platform: "ensemble"
@@ -126,17 +127,10 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-@pytest.fixture(autouse=True)
-def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "local")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
-
-
 def _client(local: LocalEndpoint, model: str | None) -> TritonClient:
     return TritonClient.for_endpoint(
         local.endpoint_names[0],
         endpoint_url=local.endpoint_url,
-        region_name="us-east-1",
         target_model=None if model is None else f"{model}.tar.gz",
     )
 
@@ -168,18 +162,11 @@ def test_two_commands_lead_from_a_model_file_to_an_answer(
         assert client.infer({"X": values})["Y"].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
         (file,) = repository.rglob("*.onnx")
         file.write_text("<html>")
-        _wait_for_message(local, "the previous ones keep running")
+        assert eventually(lambda: "the previous ones keep running" in local.messages), local.messages
         assert client.infer({"X": values})["Y"].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
         linear_model(file, scale=2.0)
-        _wait_for_message(local, "the changed models are running")
+        assert eventually(lambda: "the changed models are running" in local.messages), local.messages
         assert client.infer({"X": values})["Y"].tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
-
-
-def _wait_for_message(local: LocalEndpoint, words: str) -> None:
-    deadline = time.monotonic() + 60
-    while words not in local.messages:
-        assert time.monotonic() < deadline, local.messages
-        time.sleep(0.1)
 
 
 def test_requests_become_one_batch(local: LocalEndpoint) -> None:
@@ -215,8 +202,8 @@ def test_an_error_of_the_runtime_has_the_words_of_the_backend(local: LocalEndpoi
 
 def test_a_model_that_does_not_load_is_a_model_error(local: LocalEndpoint) -> None:
     """The container's answer has the runtime's reason."""
-    (endpoint,) = local.description["endpoints"]
-    folder = Path(endpoint["variants"]["AllTraffic"]["model_directory"])
+    (variant,) = variants(local)
+    folder = Path(variant["model_directory"])
     config = 'backend: "onnxruntime"\n'
     write_archive(folder / "broken.tar.gz", {"m/config.pbtxt": config, "m/1/model.onnx": "<html>"})
     with pytest.raises(InvocationError, match=r"onnx runtime error 7: .*Protobuf parsing failed"):
@@ -241,12 +228,3 @@ def test_without_stand_ins_the_model_is_refused(repository: Path, capsys: pytest
     """The error names the backend."""
     assert main(["local", "up", str(repository), "--model", "net", "--no-stand-ins", "--port", "0"]) == 2
     assert "net: needs the backend 'onnxruntime'" in capsys.readouterr().err
-
-
-def test_a_stand_in_for_a_model_that_does_not_exist_is_refused(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before a server starts, so that a typing error does not run the wrong model."""
-    wrong = f"--stand-in=plna={repository / 'net' / '1' / 'model.onnx'}"
-    assert main(["local", "up", str(repository), "--multi-model", wrong, "--port", "0"]) == 2
-    assert 'has this name, got "plna"; did you mean "plan"?' in capsys.readouterr().err

@@ -18,7 +18,6 @@ from constructs_triton_client import TritonClient
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 5
-pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT / "assets" / "training"))

@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from backports import tarfile
 from triton_server import needs_server
 
 from constructs_triton_tools.local.server_check import ask_server
 
 BUDGET_MINUTES = 4
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 ORACLE = Path(__file__).parents[2] / "packages" / "check" / "tests" / "contract" / "oracle_onnx"
 VERDICTS: dict[str, dict[str, Any]] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))

@@ -22,7 +22,6 @@ from cdk_rehearse.behaviour import CALM
 from constructs_triton.cli import main
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 GROUP = f"/aws/sagemaker/Endpoints/{NAME}"
 RESOURCE = f"endpoint/{NAME}/variant/AllTraffic"
@@ -250,14 +249,3 @@ def test_an_update_that_rolls_back_is_diagnosed(aws: SimulatedAccount, assemblie
     assert "[silent-rollback]" in text
     assert is_in_guide(f"diagnose {NAME}", text)
     assert run("status", NAME)[0] == 0
-
-
-def test_an_endpoint_that_does_not_exist_is_an_error(
-    aws: SimulatedAccount, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The message suggests to check the name and the Region."""
-    for name, value in aws.environment().items():
-        if name.startswith("AWS_"):
-            monkeypatch.setenv(name, value)
-    assert main(["status", "no-such-endpoint"]) == 2
-    assert "check the name and the Region" in capsys.readouterr().err

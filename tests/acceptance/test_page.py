@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser_page import PICTURES, browsing, needs_browser, opened_page, serious_findings
-from local_assembly import AssemblyBuilder, adding_ensemble, adding_model, below, write_archive
+from local_assembly import AssemblyBuilder, adding_ensemble, adding_model, below, write_archive, write_files
 from playwright.sync_api import Browser, Page, expect
 from programs import PROJECT, synthesize_app
 from triton_server import needs_server
@@ -32,7 +32,7 @@ from constructs_triton_tools.local import LocalEndpoint
 
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 BUDGET_MINUTES = 3
-pytestmark = [pytest.mark.e2e, needs_server, needs_browser, pytest.mark.usefixtures("budget")]
+pytestmark = [needs_server, needs_browser]
 #: A seven, as fractions of the pad.
 SEVEN = ((0.25, 0.15), (0.75, 0.15), (0.62, 0.4), (0.5, 0.65), (0.42, 0.88))
 SUM_OF_FAILURES = re.compile(
@@ -100,8 +100,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
 def failing(tmp_path: Path) -> Iterator[LocalEndpoint]:
     """An endpoint whose model ends its own process when it is called with -1."""
     builder = AssemblyBuilder(tmp_path / "cdk.out")
-    builder.single_model("Model", builder.asset("model", below("m", adding_model(1))))
-    builder.endpoint("Fragile", {"AllTraffic": ("Model", 1)}, name="fragile")
+    builder.serve("Fragile", below("m", adding_model(1)), "fragile")
     builder.single_model("Steps", builder.asset("steps", adding_ensemble("sum", 10, 1)), {DEFAULT: "sum"})
     builder.endpoint("Sum", {"Blue": ("Steps", 1), "Green": ("Steps", 3)}, name="sum")
     with LocalEndpoint.from_assembly(builder.write(), ui=True) as local:
@@ -411,9 +410,7 @@ def sixty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
     """An endpoint of 60 models."""
     folder = tmp_path_factory.mktemp("sixty") / "models"
     for number in range(60):
-        for path, text in below(f"model_{number:02}", adding_model(1)).items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text)
+        write_files(folder, below(f"model_{number:02}", adding_model(1)))
     with LocalEndpoint.from_repository(folder, is_multi_model=True, endpoint="many", ui=True) as local:
         yield local
 
@@ -453,24 +450,18 @@ def test_failures_are_on_the_first_screen(
     assert serious_findings(page) == []
 
 
-def test_two_hundred_models(open_page: Open, tmp_path: Path) -> None:
-    """An endpoint of 200 models is listed and filtered, and a model is loaded by its first call."""
-    archive = write_archive(tmp_path / "one.tar.gz", below("m", adding_model(1)))
-    folder = tmp_path / "models"
-    folder.mkdir()
-    for number in range(200):
-        shutil.copy(archive, folder / f"model_{number:03}.tar.gz")
-    with LocalEndpoint.from_repository(folder, is_multi_model=True, endpoint="many", ui=True) as local:
-        page = open_page(local)
-        expect(page.locator("#endpoints .endpoint")).to_contain_text("200 models")
-        page.get_by_label("Filter").fill("_137")
-        button = page.get_by_role("button", name="model_137.tar.gz")
-        button.click()
-        assert page.locator("button.row:visible").count() == 1
-        row = page.locator("tr", has=button)
-        expect(row.locator(".state")).to_have_text("not loaded")
-        page.get_by_label("Numbers").fill(str(np.float32(2.5)))
-        send(page)
-        assert output(page, "Y") == "3.5"
-        expect(row.locator(".state")).to_have_text("ready")
-        assert serious_findings(page) == []
+def test_model_of_many_is_found_and_loaded(sixty: LocalEndpoint, open_page: Open) -> None:
+    """An endpoint of 60 models is listed and filtered, and a model is loaded by its first call."""
+    page = open_page(sixty)
+    expect(page.locator("#endpoints .endpoint")).to_contain_text("60 models")
+    page.get_by_label("Filter").fill("_37")
+    button = page.get_by_role("button", name="model_37")
+    button.click()
+    assert page.locator("button.row:visible").count() == 1
+    row = page.locator("tr", has=button)
+    expect(row.locator(".state")).to_have_text("not loaded")
+    page.get_by_label("Numbers").fill(str(np.float32(2.5)))
+    send(page)
+    assert output(page, "Y") == "3.5"
+    expect(row.locator(".state")).to_have_text("ready")
+    assert serious_findings(page) == []

@@ -14,7 +14,6 @@ CASES = [
     if name != ONE_IMAGE or "image version" not in update
 ]
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 
 @pytest.mark.parametrize(

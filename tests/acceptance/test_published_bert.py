@@ -21,7 +21,7 @@ ENDPOINT = "small-bert"
 EXAMPLE = PUBLISHED_SYSTEMS / NAME
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 __all__ = ["assembly", "client", "endpoint"]  # fixtures
 
 

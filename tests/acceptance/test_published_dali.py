@@ -22,7 +22,7 @@ EXAMPLE = PUBLISHED_SYSTEMS / NAME
 LABEL = b"blue, row 3, column 8"
 
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 __all__ = ["assembly", "client", "endpoint"]  # fixtures
 
 

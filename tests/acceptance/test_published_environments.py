@@ -15,7 +15,7 @@ from constructs_triton_tools.building.environments.archive import lock_of_archiv
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 WRITTEN = shutil.ignore_patterns("build", "cdk.out", "model_files", "models", "stand_ins", "*.tar.gz")
 
 

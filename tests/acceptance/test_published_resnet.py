@@ -25,7 +25,7 @@ BLUE_ROW_3_COLUMN_8 = 527
 PYTORCH, TENSORRT = "resnet_pt_v0.tar.gz", "resnet_trt_v0.tar.gz"
 
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 __all__ = ["assembly", "endpoint"]  # fixtures
 
 
@@ -41,22 +41,6 @@ def test_server_accepts_both_configurations(assembly: Path) -> None:
     for folder in ("resnet50_pt", "resnet50_trt"):
         (answer,) = ask_server(assembly.parent / "build" / folder).values()
         assert answer.startswith("loads (an empty backend")
-
-
-def test_articles_invocations_are_answered(endpoint: LocalEndpoint, pixels: Any) -> None:
-    """JSON as ``application/octet-stream`` with each ``TargetModel`` returns scores with the right class."""
-    runtime = boto3.client("sagemaker-runtime", endpoint_url=endpoint.endpoint_url)
-    for target, name in ((PYTORCH, "INPUT__0"), (TENSORRT, "input")):
-        tensor = {"name": name, "shape": [1, 3, 224, 224], "datatype": "FP32", "data": pixels.tolist()}
-        response = runtime.invoke_endpoint(
-            EndpointName=ENDPOINT,
-            ContentType="application/octet-stream",
-            Body=json.dumps({"inputs": [tensor]}),
-            TargetModel=target,
-        )
-        (output,) = json.loads(response["Body"].read())["outputs"]
-        assert output["shape"] == [1, 1000]
-        assert int(np.argmax(output["data"])) == BLUE_ROW_3_COLUMN_8
 
 
 def test_answers_equal_the_network_itself(endpoint: LocalEndpoint, pixels: Any) -> None:

@@ -30,7 +30,7 @@ from constructs_triton_tools.local import LocalEndpoint
 from triton_model_check.model_repository import ModelRepository, pack
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 EXAMPLE, STACK = "t5_python_backend", "T5PythonBackend"
 MULTI_MODEL, SINGLE_MODEL = "t5-multi-model", "t5"

@@ -14,7 +14,6 @@ from triton_server import needs_server
 from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 TESTS = """
 import numpy as np
@@ -81,8 +80,7 @@ def run_pytest(folder: Path, test: str, *options: str) -> str:
 def write_assembly(folder: Path) -> Path:
     """Write an assembly with the endpoints ``ten`` and ``many``."""
     builder = AssemblyBuilder(folder / "cdk.out")
-    builder.single_model("Ten", builder.asset("ten", below("m", adding_model(10))))
-    builder.endpoint("TenEndpoint", {"AllTraffic": ("Ten", 1)}, name="ten")
+    builder.serve("Ten", below("m", adding_model(10)), "ten")
     hundred = builder.asset("hundred", below("m", adding_model(100)))
     names = ("hundred", *(f"tenant{number:02}" for number in range(1, 60)))
     archives = {f"{name}-3f9c2a1b.tar.gz": hundred for name in names}
@@ -106,8 +104,6 @@ def test_same_tests_pass_for_a_deployed_endpoint(tmp_path: Path, monkeypatch: py
     write_assembly(tmp_path)
     with LocalEndpoint.from_assembly(tmp_path / "cdk.out", endpoint="many") as deployed:
         monkeypatch.setenv("AWS_ENDPOINT_URL", deployed.endpoint_url)
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            monkeypatch.setenv(name, "any")
         options = ("--triton-deployed=many", "--triton-region=eu-west-1")
         assert "2 passed" in run_pytest(tmp_path, MANY, *options)
 

@@ -31,7 +31,6 @@ from triton_model_check.artifacts.environments.target import EnvironmentTarget
 BUDGET_MINUTES = 3
 IMAGE = "localhost/constructs-triton-test:system-python"
 MACHINE = InstanceType.of("ml.m5.xlarge")
-pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 _SYSTEM_PYTHON = Path("/usr/bin/python3").resolve().name.removeprefix("python")
 _HAS_SYSTEM_PYTHON = any(Path("/usr/lib").glob(f"*/libpython{_SYSTEM_PYTHON}.so.1.0"))
 

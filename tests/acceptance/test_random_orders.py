@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from seeded_runs import assemblies, case_of, replay_command, run_in_processes, run_seeds
 
 BUDGET_MINUTES = 10
-pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 
 SEEDS = range(150)
 

@@ -23,13 +23,10 @@ from constructs_triton_core.cloud_assembly.assembly import Assembly
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"
 
 BUDGET_MINUTES = 4
-pytestmark = [
-    pytest.mark.usefixtures("budget"),
-    pytest.mark.skipif(
-        shutil.which("node") is None or not CDK.exists(),
-        reason="`cdk diff` needs Node and `npm ci`; the rehearsals run without it elsewhere",
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    shutil.which("node") is None or not CDK.exists(),
+    reason="`cdk diff` needs Node and `npm ci`; the rehearsals run without it elsewhere",
+)
 
 #: Examples that the change of every config.pbtxt does not reach, since their apps write it.
 UNCHANGED = ("bert_benchmark", "resnet_autoscaling")
@@ -211,16 +208,8 @@ def printed_changes(old: Assembly, new: Assembly, name: str) -> set[str]:
     """The logical IDs of the resources that ``cdk diff`` prints for a stack."""
     selected = next((each for each in new.stack(name).names if "/" in each), name)  # in a stage
     template = old.directory / f"{name}.template.json"
-    command: list[str | Path] = [
-        CDK,
-        "diff",
-        selected,
-        "--exclusively",
-        "--app",
-        new.directory,
-        "--template",
-        template,
-    ]
+    places = ("--app", new.directory, "--template", template)
+    command: list[str | Path] = [CDK, "diff", selected, "--exclusively", *places]
     quiet = {"CI": "1", "NO_COLOR": "1", "NODE_NO_WARNINGS": "1", "CDK_DISABLE_CLI_TELEMETRY": "1"}
     run = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **quiet})
     assert run.returncode == 0, run.stderr

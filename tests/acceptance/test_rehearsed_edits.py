@@ -13,7 +13,6 @@ from cdk_rehearse import rehearse
 from constructs_triton import CompressionType, InstanceType
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget")]
 
 ONE, SCALED, NAMED = Version(), Version(scaled_to=4), Version(options={"endpoint_name": "e"})
 FILES = Version(options={"compression_type": CompressionType.NONE})
@@ -83,10 +82,7 @@ EDITS = {
     "scaling max": Edit(SCALED, replace(SCALED, scaled_to=8), ["update ScalableTarget"]),
     "component memory": Edit(COMPONENT, replace(COMPONENT, memory=3), ["update InferenceComponent"]),
     "endpoint_name": Edit(
-        NAMED,
-        Version(options={"endpoint_name": "f"}),
-        ["replace Endpoint"],
-        ("rehearse-endpoint-replaced",),
+        NAMED, Version(options={"endpoint_name": "f"}), ["replace Endpoint"], ("rehearse-endpoint-replaced",)
     ),
     "volume key": Edit(ONE, Version(options={"encryption_key": "K"}), ["replace ManagedPolicy", *NEW_CONFIG]),
     "VPC": Edit(ONE, Version(options={"vpc": "vpc"}), ["create SecurityGroup", *NEW_MODEL]),

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
-import pytest
 from environments import environment
 from triton_server import needs_server
 
@@ -16,7 +14,7 @@ from triton_model_check.model_config import ModelConfig, ModelInput, ModelOutput
 from triton_model_check.model_repository import ModelRepositoryBuilder
 
 BUDGET_MINUTES = 1
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 
 CALLER = Path(__file__).with_name("sdk_predictor.py")
 MODEL = b"""
@@ -30,23 +28,25 @@ class TritonPythonModel:
 """
 
 
-def test_predictor_with_identity_serializer(tmp_path: Path) -> None:
-    """Version 2 of the SDK sends JSON and binary to a model of a multi-model endpoint."""
-    python = environment("sagemaker_sdk", ["sagemaker<3"], tmp_path)
+def write_doubling_model(folder: Path, name: str, tensor: str) -> Path:
+    """Write a repository with a model that doubles two numbers."""
     config = ModelConfig(
-        name="double",
+        name=name,
         backend="python",
         max_batch_size=4,
-        input=[ModelInput(name="X", data_type="TYPE_FP32", dims=[2])],
+        input=[ModelInput(name=tensor, data_type="TYPE_FP32", dims=[2])],
         output=[ModelOutput(name="Y", data_type="TYPE_FP32", dims=[2])],
     )
     builder = ModelRepositoryBuilder()
-    builder.add_model(config, files={"1/model.py": MODEL})
-    models = builder.write_to(tmp_path / "models").path
-    credentials = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
+    builder.add_model(config, files={"1/model.py": MODEL.replace(b'"X"', f'"{tensor}"'.encode())})
+    return builder.write_to(folder).path
+
+
+def test_predictor_with_identity_serializer(tmp_path: Path) -> None:
+    """Version 2 of the SDK sends JSON and binary to a model of a multi-model endpoint."""
+    python = environment("sagemaker_sdk", ["sagemaker<3"], tmp_path)
+    models = write_doubling_model(tmp_path / "models", "double", "X")
     with LocalEndpoint.from_repository(models, endpoint="doubled", is_multi_model=True) as local:
         command = [str(python), str(CALLER), local.endpoint_url]
-        printed = subprocess.run(
-            command, check=True, stdout=subprocess.PIPE, env={**os.environ, **credentials}
-        ).stdout
+        printed = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
     assert json.loads(printed.splitlines()[-1]) == {"json": [3.0, 4.0], "binary": [3.0, 4.0]}

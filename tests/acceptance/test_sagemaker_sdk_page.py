@@ -12,17 +12,14 @@ import pytest
 from environments import environment
 from markdown_it import MarkdownIt
 from simulated_jobs import ROLE, SimulatedJobs, simulated_jobs, write_onnx
-from test_sagemaker_sdk import MODEL
+from test_sagemaker_sdk import write_doubling_model
 from triton_server import needs_server
 
 from constructs_triton.cli import main
 from constructs_triton_tools.local import LocalEndpoint
-from triton_model_check.model_config import ModelConfig, ModelInput, ModelOutput
 from triton_model_check.model_files import describe
-from triton_model_check.model_repository import ModelRepositoryBuilder
 
 BUDGET_MINUTES = 3
-pytestmark = pytest.mark.usefixtures("budget")
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "sagemaker_sdk.md"
 PROGRAMS = {
     token.info.partition('title="')[2].rstrip('"'): token.content
@@ -64,17 +61,8 @@ def test_sdk_runs_the_job_of_a_dry_run(
 ) -> None:
     """The SDK's shapes accept the request that is printed, and the program of the page downloads the plan."""
     write_onnx(tmp_path / "bert.onnx")
-    words = [
-        "--instance-type",
-        "ml.g4dn.xlarge",
-        "--max-batch-size",
-        "16",
-        "--role",
-        ROLE,
-        "--bucket",
-        "plans",
-    ]
-    assert main(["compile", "bert.onnx", *words, "--dry-run", "--json"]) == 0
+    words = f"--instance-type ml.g4dn.xlarge --max-batch-size 16 --role {ROLE} --bucket plans --dry-run"
+    assert main(["compile", "bert.onnx", *words.split(), "--json"]) == 0
     (tmp_path / "job.json").write_text(capsys.readouterr().out)
     printed = run_program(python, "build.py", tmp_path)
     assert "Completed" in printed
@@ -86,16 +74,7 @@ def test_sdk_runs_the_job_of_a_dry_run(
 @needs_server
 def test_sdk_calls_a_local_endpoint(python: Path, tmp_path: Path) -> None:
     """The program of the page prints the response of the endpoint."""
-    config = ModelConfig(
-        name="bert",
-        backend="python",
-        max_batch_size=4,
-        input=[ModelInput(name="INPUT__0", data_type="TYPE_FP32", dims=[2])],
-        output=[ModelOutput(name="Y", data_type="TYPE_FP32", dims=[2])],
-    )
-    builder = ModelRepositoryBuilder()
-    builder.add_model(config, files={"1/model.py": MODEL.replace(b'"X"', b'"INPUT__0"')})
-    models = builder.write_to(tmp_path / "models").path
+    models = write_doubling_model(tmp_path / "models", "bert", "INPUT__0")
     with LocalEndpoint.from_repository(models, endpoint="bert") as local:
         url = {"AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME": local.endpoint_url}
         printed = run_program(python, "predict.py", tmp_path, **url)

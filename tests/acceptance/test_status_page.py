@@ -20,7 +20,7 @@ from playwright.sync_api import expect
 from cdk_rehearse import SimulatedAccount
 
 BUDGET_MINUTES = 1
-pytestmark = [needs_browser, pytest.mark.usefixtures("budget")]
+pytestmark = needs_browser
 PRICES = "instance_type,price_per_hour,currency\nml.c6i.large,0.10,USD\n"
 
 

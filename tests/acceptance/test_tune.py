@@ -14,7 +14,6 @@ from tuned_models import write_model
 from constructs_triton.cli import main
 
 BUDGET_MINUTES = 5
-pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 MINUTES = "3.5"
 #: On a machine that is busy with other tests, a second run continues the search of the first.
 ATTEMPTS = 2

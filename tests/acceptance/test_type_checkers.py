@@ -5,11 +5,9 @@ Both parse the CDK's bindings, which takes 20 seconds.
 
 from __future__ import annotations
 
-import pytest
 from type_checkers import marked_lines, mypy_errors, pyright_errors
 
 BUDGET_MINUTES = 2
-pytestmark = pytest.mark.usefixtures("budget")
 
 
 def test_mypy_reports_exactly_the_mistakes() -> None:

@@ -12,6 +12,7 @@ from check_examples import EXAMPLES, Files, code_of, write
 from check_examples.files import POINTER
 from check_examples.repositories import HEAD, IO, X, Y, ensemble, one, pipe, step
 from local_assembly import PYTHON_CONFIG, adding_model, below, write_archive
+from test_local_calls import calling_model
 from triton_server import needs_server
 from unserved_models import (
     NOT_PROVED,
@@ -21,7 +22,6 @@ from unserved_models import (
     ServerOfModels,
     archives,
     ask,
-    caller,
     packed_numpy,
     renamed,
     runnable,
@@ -38,7 +38,7 @@ from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository, pack
 
 BUDGET_MINUTES = 2
-pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
+pytestmark = needs_server
 _SCALE = below("scale", adding_model(1))
 
 
@@ -165,7 +165,7 @@ def test_no_archive_can_contain_it(key: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("called", "status"), [("scaled", 500), ("scale", 200)])
 def test_a_called_model_that_does_not_exist(called: str, status: int, tmp_path: Path) -> None:
     """The caller loads without it, and answers only if it calls a model of the repository."""
-    files = {**below("m", caller(called)), **_SCALE}
+    files = {**below("m", calling_model(called)), **_SCALE}
     report = _report(files, tmp_path / "models", Target(default_model="m"))
     assert [each.code for each in report.errors] == (["python-called-model"] if status == 500 else [])
     load = {"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--load-model=scale"}
@@ -203,16 +203,7 @@ _ORDERS = (("first", "second"), ("second", "first"))
 
 
 @pytest.fixture(scope="module")
-def credentials() -> Iterator[None]:
-    """Credentials, which boto3 wants and the local endpoint ignores."""
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("AWS_ACCESS_KEY_ID", "local")
-        environment.setenv("AWS_SECRET_ACCESS_KEY", "local")
-        yield
-
-
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory, credentials: None) -> dict[str, list[bool]]:
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[bool]]:
     """Whether each archive answers as it is meant to, with the names of its folders in both orders."""
     found: dict[str, list[bool]] = {}
     for order in _ORDERS:
@@ -231,7 +222,6 @@ def _answer(local: LocalEndpoint, target_model: str) -> float | None:
     client = TritonClient.for_endpoint(
         local.endpoint_names[0],
         endpoint_url=local.endpoint_url,
-        region_name="us-east-1",
         target_model=target_model,
     )
     try:

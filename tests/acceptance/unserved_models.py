@@ -18,6 +18,7 @@ from check_examples import Files
 from check_examples.repositories import CLASS
 from local_assembly import PYTHON_CONFIG, adding_model, below, write_archive
 from provoked_failures import server_settings
+from test_local_calls import calling_model
 
 from constructs_triton_tools.local.server.server import TritonServer
 from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
@@ -34,22 +35,6 @@ class TritonPythonModel:
     def execute(self, requests):
         inputs = [pb_utils.get_input_tensor_by_name(each, "X").as_numpy() for each in requests]
         return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", each)]) for each in inputs]
-"""
-CALLER = """import triton_python_backend_utils as pb_utils
-
-class TritonPythonModel:
-    def execute(self, requests):
-        return [self.answer(pb_utils.get_input_tensor_by_name(each, "X").as_numpy()) for each in requests]
-
-    def answer(self, x):
-        inputs = [pb_utils.Tensor("X", x * 10)]
-        request = pb_utils.InferenceRequest(
-            model_name="{called}", requested_output_names=["Y"], inputs=inputs
-        )
-        answer = request.exec()
-        if answer.has_error():
-            return pb_utils.InferenceResponse(error=answer.error())
-        return pb_utils.InferenceResponse([pb_utils.get_output_tensor_by_name(answer, "Y")])
 """
 READER = """import json
 import numpy as np
@@ -219,11 +204,6 @@ def _archive(files: Mapping[str, str | Path], folder: Path) -> Path:
     return archive
 
 
-def caller(called: str) -> dict[str, str]:
-    """A model that calls another one with ten times its input."""
-    return {"config.pbtxt": PYTHON_CONFIG, "1/model.py": CALLER.replace("{called}", called)}
-
-
 def twice(step: str, platform: str = 'platform: "ensemble"') -> dict[str, str]:
     """An ensemble that runs a model twice, and maps input ``X`` to output ``Y``."""
     parts = [("X", "M"), ("M", "Y")]
@@ -258,7 +238,7 @@ _ARCHIVES = {
         {**below("ONE", adding_model(2)), "OTHER/notes.txt": ""}, 7
     ),
     "python-calls-on-multi-model-endpoint": Archive(
-        {**below("ONE", caller("OTHER")), **below("OTHER", adding_model(1))}, 51
+        {**below("ONE", calling_model("OTHER")), **below("OTHER", adding_model(1))}, 51
     ),
 }
 
@@ -291,10 +271,10 @@ def packed_numpy(version: str, folder: Path) -> Path:
         "install",
         "--quiet",
         "--no-deps",
+        f"numpy=={version}",
         "--target",
-        str(root / packages),
     ]
-    done = subprocess.run([*install, f"numpy=={version}"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*install, root / packages], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"pip does not install NumPy {version}: {done.stderr.strip()[-300:]}")
     # Before 24.11 a stub of Python 3.11 ignores PYTHONPATH; it finds the packages beside its interpreter.

@@ -12,13 +12,15 @@ from unittest import mock
 
 from botocore.exceptions import ClientError
 from notebook_endpoints import BUCKET, prepare_account, write_archive
-from test_adopt_kinds import ARCHIVE
+from synthesized_adoption import synthesize
+from test_adopt_kinds import ARCHIVE, Notebook
 
 from cdk_rehearse import SimulatedAccount
 from constructs_triton.cli import main
 from constructs_triton_core.aws.aws_reader import reaching_aws
 from constructs_triton_tools.operations.adopting.reading import RecordingReader
 
+DEFAULT = {"Environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "first"}}
 KEY = ARCHIVE.removeprefix(f"s3://{BUCKET}/")
 
 
@@ -38,6 +40,23 @@ def run(aws: SimulatedAccount, *words: str, switch: str = "import") -> tuple[int
     with mock.patch.dict(os.environ, aws.environment()), redirect_stdout(printed), redirect_stderr(printed):
         code = main(["adopt", *words, "--switch", switch])
     return code, printed.getvalue()
+
+
+def expect_app(
+    aws: SimulatedAccount, folder: Path, *words: str, name: str = "notebook", switch: str = "import"
+) -> Path:
+    """Let ``adopt`` write an app, synthesize it, and return its folder; the assembly is beside it."""
+    app = folder / f"app-{switch}"
+    code, printed = run(aws, name, "-o", str(app), "--no-synth", *words, switch=switch)
+    assert code == 0, printed
+    synthesize(app, folder / f"assembly-{switch}")
+    return app
+
+
+def serve(aws: SimulatedAccount, container: dict[str, Any] | None = None, **variant: Any) -> None:
+    """Make the endpoint of a notebook that serves one model."""
+    Notebook(aws).model("first", container)
+    Notebook(aws).endpoint(variant)
 
 
 def refusing(operation: str, code: str, message: str = "") -> Any:

@@ -20,13 +20,13 @@ from constructs_triton import (
 )
 from constructs_triton.cdk.repository.model_repository import contents_of
 
-_CONFIG = """backend: "python"
+CONFIG = """backend: "python"
 max_batch_size: 8
 input { name: "x" data_type: TYPE_FP32 dims: 4 }
 output { name: "y" data_type: TYPE_FP32 dims: 4 }
 instance_group { kind: KIND_CPU }
 """
-_MODEL = """import triton_python_backend_utils as pb_utils
+MODEL = """import triton_python_backend_utils as pb_utils
 
 
 class TritonPythonModel:
@@ -103,8 +103,8 @@ def write_models(directory: Path, models: tuple[tuple[str, int], ...]) -> Path:
     """A repository of Python models that add a constant."""
     for name, constant in models:
         (directory / name / "1").mkdir(parents=True)
-        (directory / name / "config.pbtxt").write_text(f'name: "{name}"\n{_CONFIG}')
-        (directory / name / "1" / "model.py").write_text(_MODEL.format(constant=constant))
+        (directory / name / "config.pbtxt").write_text(f'name: "{name}"\n{CONFIG}')
+        (directory / name / "1" / "model.py").write_text(MODEL.format(constant=constant))
     return directory
 
 

@@ -10,21 +10,9 @@ from cdk_rehearse import SimulatedAccount
 
 _CREATED = frozenset(
     [
-        "EndpointArn",
-        "EndpointConfigArn",
-        "EndpointConfigName",
-        "ModelArn",
-        "ModelName",
-        "CreationTime",
-        "LastModifiedTime",
-        "ResponseMetadata",
-        "ModelNameOverride",
-        "InferenceComponentArn",
-        "PolicyARN",
-        "Alarms",
-        "ScalableTargetARN",
-        "RoleARN",
-        "ScheduledActionARN",
+        *("EndpointArn", "EndpointConfigArn", "EndpointConfigName", "ModelArn", "ModelName"),
+        *("CreationTime", "LastModifiedTime", "ResponseMetadata", "ModelNameOverride", "Alarms"),
+        *("InferenceComponentArn", "PolicyARN", "ScalableTargetARN", "RoleARN", "ScheduledActionARN"),
     ]
 )
 _NAMES = ("VariantName", "PolicyName", "InferenceComponentName", "ScheduledActionName", "ResourceId")

@@ -9,6 +9,7 @@ import aws_cdk as cdk
 from aws_cdk import Resource
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
+from deploy_app import CONFIG
 from files_states import STACK, STATES, WEIGHTS_BYTES, State
 
 from constructs_triton import (
@@ -21,12 +22,6 @@ from constructs_triton import (
 )
 
 INSTANCE_TYPE = InstanceType.of("ml.g5.xlarge")
-_CONFIG = """backend: "python"
-max_batch_size: 8
-input { name: "x" data_type: TYPE_FP32 dims: 4 }
-output { name: "y" data_type: TYPE_FP32 dims: 4 }
-instance_group { kind: KIND_CPU }
-"""
 _MODEL = """from pathlib import Path
 
 import triton_python_backend_utils as pb_utils
@@ -108,7 +103,7 @@ def fail_after(*endpoints: Resource) -> None:
 def write_models(directory: Path, state: State) -> Path:
     """A model with a large file and a label, and an ensemble without a version folder."""
     (directory / "adder" / "1").mkdir(parents=True)
-    (directory / "adder" / "config.pbtxt").write_text(_CONFIG)
+    (directory / "adder" / "config.pbtxt").write_text(CONFIG)
     (directory / "adder" / "1" / "model.py").write_text(_MODEL)
     (directory / "adder" / "1" / "labels.txt").write_text(str(state.label))
     (directory / "adder" / "1" / "weights.bin").write_bytes(bytes([state.weight]) * WEIGHTS_BYTES)

@@ -59,12 +59,7 @@ HEALTHY = [
     _variable("SHM_DEFAULT_BYTE_SIZE", "1048576"),
     _variable("THREAD_COUNT", "2"),
     _variable("ADDITIONAL_ARGS", "--exit-timeout-secs=5"),
-    Provocation(
-        "",
-        "ensemble",
-        adding_ensemble("m", 1, 2),
-        {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "m"},
-    ),
+    Provocation("", "ensemble", adding_ensemble("m", 1, 2), {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "m"}),
     Provocation(
         "",
         "two models",

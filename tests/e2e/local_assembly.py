@@ -78,12 +78,17 @@ def below(name: str, files: Files) -> dict[str, str]:
     return {f"{name}/{path}": text for path, text in files.items()}
 
 
-def write_archive(path: Path, files: Files) -> Path:
-    """A ``.tar.gz`` of these files."""
-    folder = path.parent / f".{path.name}.files"
+def write_files(folder: Path, files: Files) -> Path:
+    """The folder with these files."""
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
+    return folder
+
+
+def write_archive(path: Path, files: Files) -> Path:
+    """A ``.tar.gz`` of these files."""
+    folder = write_files(path.parent / f".{path.name}.files", files)
     with tarfile.open(path, "w:gz") as tar:
         for child in sorted(folder.iterdir()):
             tar.add(child, arcname=child.name)
@@ -177,6 +182,14 @@ class AssemblyBuilder:
         if name is not None:
             properties["EndpointName"] = name
         self.resources[logical_id] = {"Type": "AWS::SageMaker::Endpoint", "Properties": properties}
+
+    def serve(
+        self, logical_id: str, files: Files, name: str | None = None, environment: Files | None = None
+    ) -> AssemblyBuilder:
+        """Add an endpoint of one model."""
+        model = self.single_model(f"{logical_id}Model", self.asset(logical_id.lower(), files), environment)
+        self.endpoint(logical_id, {"AllTraffic": (model, 1)}, name=name)
+        return self
 
     def template(self) -> dict[str, Any]:
         """The stack's template."""

@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from constructs_triton_tools.local import LocalEndpoint
 
 
+def variants(local: LocalEndpoint, endpoint: str | None = None) -> list[dict[str, Any]]:
+    """What a run says of its servers, or of those of one endpoint."""
+    return [
+        variant
+        for each in local.description["endpoints"]
+        if endpoint in (None, each["name"])
+        for variant in each["variants"].values()
+    ]
+
+
 def process_ids(local: LocalEndpoint) -> list[int]:
     """The servers' process ids."""
-    return [
-        variant["process_id"]
-        for endpoint in local.description["endpoints"]
-        for variant in endpoint["variants"].values()
-    ]
+    return [each["process_id"] for each in variants(local)]
+
+
+def log_of(local: LocalEndpoint, endpoint: str | None = None) -> Path:
+    """The log of the only server of a run, or of an endpoint."""
+    (variant,) = variants(local, endpoint)
+    return Path(variant["log"])
 
 
 def folders(local: LocalEndpoint) -> list[Path]:
     """The servers' private folders."""
-    return [
-        Path(variant["log"]).parent
-        for endpoint in local.description["endpoints"]
-        for variant in endpoint["variants"].values()
-    ]
+    return [Path(each["log"]).parent for each in variants(local)]
 
 
 def loaded_target_models(local: LocalEndpoint, endpoint: str) -> set[str]:
     """The target models that have a stub process, read from the operating system."""
-    (folder,) = [
-        Path(variant["log"]).parent
-        for each in local.description["endpoints"]
-        if each["name"] == endpoint
-        for variant in each["variants"].values()
-    ]
+    folder = log_of(local, endpoint).parent
     stubs = [words for words in _command_lines() if words[0].startswith(str(folder)) and len(words) > 8]
     return {words[8].rpartition("tar.gz")[0] + "tar.gz" for words in stubs if "tar.gz" in words[8]}
 
@@ -40,12 +44,17 @@ def loaded_target_models(local: LocalEndpoint, endpoint: str) -> set[str]:
 def supervisor_ids(local: LocalEndpoint) -> list[int]:
     """The process ids of the servers' supervisors."""
     names = [str(folder) for folder in folders(local)]
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        words = _words(process)
-        if any("local.server.supervisor" in word for word in words) and any(name in words for name in names):
-            found.append(int(process.name))
-    return found
+    return [
+        process
+        for process in processes_with("local.server.supervisor")
+        if any(name in _words(Path(f"/proc/{process}")) for name in names)
+    ]
+
+
+def processes_with(*texts: str) -> list[int]:
+    """The processes whose command lines contain all of the texts."""
+    lines = {int(path.name): " ".join(_words(path)) for path in Path("/proc").glob("[0-9]*")}
+    return [process for process, line in lines.items() if all(text in line for text in texts)]
 
 
 def traces(places: list[Path]) -> list[str]:

@@ -13,31 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deploy_app import MODEL
+
 from cdk_rehearse import SimulatedAccount
 
 BUCKET = "sagemaker-us-east-1-123456789012"
 ROLE = "AmazonSageMaker-ExecutionRole-20230405T120000"
 _STAMP = "2023-04-05-12-00-00"
-_TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {
-            "Effect": "Allow",
-            "Principal": {"Service": "sagemaker.amazonaws.com"},
-            "Action": "sts:AssumeRole",
-        }
-    ],
-}
-_CODE = """import triton_python_backend_utils as pb_utils
-
-
-class TritonPythonModel:
-    def execute(self, requests):
-        return [self.answer(pb_utils.get_input_tensor_by_name(each, "x").as_numpy()) for each in requests]
-
-    def answer(self, x):
-        return pb_utils.InferenceResponse([pb_utils.Tensor("y", x + {constant}.0)])
-"""
+_MAY_ASSUME = {"Principal": {"Service": "sagemaker.amazonaws.com"}, "Action": "sts:AssumeRole"}
+_TRUST = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", **_MAY_ASSUME}]}
 _PYTHON = """backend: "python"
 max_batch_size: 16
 input { name: "x" data_type: TYPE_FP32 dims: 4 }
@@ -257,6 +241,7 @@ def delete(aws: SimulatedAccount, endpoint: NotebookEndpoint) -> None:
 def write_archive(path: Path, models: Mapping[str, str | int], tuning: str = "") -> Path:
     """Write an archive as ``tar -C repository -czf`` does. A number is what a Python model adds."""
     repository = path.with_suffix("").with_suffix(".models")
+    path.parent.mkdir(parents=True, exist_ok=True)
     for name, value in models.items():
         (repository / name / "1").mkdir(parents=True)
         config = _PYTHON + tuning
@@ -264,7 +249,7 @@ def write_archive(path: Path, models: Mapping[str, str | int], tuning: str = "")
             first, second = value.split()
             config = _ENSEMBLE.replace("FIRST", first).replace("SECOND", second)
         else:
-            (repository / name / "1" / "model.py").write_text(_CODE.format(constant=value))
+            (repository / name / "1" / "model.py").write_text(MODEL.format(constant=value))
         (repository / name / "config.pbtxt").write_text(f'name: "{name}"\n{config}')
     with tarfile.open(path, "w:gz") as archive:
         for name in models:

@@ -124,11 +124,7 @@ PROVOCATIONS = [
     Provocation(
         "no-version", "version v1", below("m", {"config.pbtxt": PYTHON_CONFIG, "v1/model.py": _MODEL})
     ),
-    _config(
-        "io-data-type",
-        "no data type",
-        PYTHON_CONFIG.replace("data_type: TYPE_FP32", "", 1),
-    ),
+    _config("io-data-type", "no data type", PYTHON_CONFIG.replace("data_type: TYPE_FP32", "", 1)),
     _config("io-dims", "dim 0", PYTHON_CONFIG.replace("[ -1 ]", "[ 0 ]", 1)),
     _config(
         "preferred-batch",

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
 from botocore.exceptions import ClientError
 
 from cdk_rehearse import SimulatedAccount
 from cdk_rehearse.stacks.stack import Stack
 
 _NAMES = {"endpoint": "Endpoint", "config": "EndpointConfig", "model": "Model"}
+
+
+Deploy = Callable[[str, str], Stack]
+_NUMBERS = itertools.count()
 
 
 class StackView:
@@ -92,7 +100,7 @@ class StackView:
         answer: dict[str, Any] = getattr(self.aws.client("sagemaker"), operation)(**request)
         return answer
 
-    # Scaling and instruments.
+    # Scaling.
 
     def scalable_targets(self, output: str) -> list[dict[str, Any]]:
         return self._scaling("describe_scalable_targets", "ScalableTargets", output)
@@ -105,18 +113,6 @@ class StackView:
         found = getattr(client, operation)(ServiceNamespace="sagemaker")[member]
         resource = f"endpoint/{self.output(output)}/variant/AllTraffic"
         return [each for each in found if each["ResourceId"] == resource]
-
-    def alarm(self, construct: str) -> dict[str, Any]:
-        alarms = self.aws.client("cloudwatch").describe_alarms(AlarmNamePrefix=f"{self.name}-{construct}")
-        (alarm,) = alarms["MetricAlarms"]
-        found: dict[str, Any] = alarm
-        return found
-
-    def dashboard(self, construct: str) -> Any:
-        client = self.aws.client("cloudwatch")
-        listed = client.list_dashboards(DashboardNamePrefix=f"{self.name}-{construct}")["DashboardEntries"]
-        (name,) = [each["DashboardName"] for each in listed]
-        return json.loads(client.get_dashboard(DashboardName=name)["DashboardBody"])
 
     # S3.
 
@@ -180,3 +176,21 @@ class StackView:
             "scalable-target": [each["ResourceId"] for each in targets],
             "scaling-policy": [each["ResourceId"] for each in policies],
         }
+
+
+# Fixtures of the tests of one stack. The module has its STACK, its FIRST state, and the ``assemblies``.
+
+
+@pytest.fixture(scope="module")
+def deploy(request: pytest.FixtureRequest, aws: SimulatedAccount, assemblies: Path) -> Deploy:
+    """Deploys a state under a stack name."""
+    return lambda state, name: aws.deploy(assemblies / state, request.module.STACK, stack_name=name)
+
+
+@pytest.fixture
+def fresh(request: pytest.FixtureRequest, aws: SimulatedAccount, deploy: Deploy) -> StackView:
+    """A stack in the first state, for tests that change it."""
+    name = f"Fresh{next(_NUMBERS)}"
+    stack = deploy(request.module.FIRST, name)
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    return StackView(aws, name)

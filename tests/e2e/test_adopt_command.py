@@ -10,7 +10,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from adopt_command import KEY, account_with_archive, refusing, run
+from adopt_command import DEFAULT, KEY, account_with_archive, expect_app, refusing, run, serve
 from described_endpoints import describe
 from notebook_endpoints import BUCKET, ROLE, write_archive
 from synthesized_adoption import ARTIFACT, synthesize
@@ -21,6 +21,7 @@ from constructs_triton.testing import assert_endpoint
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 
+DENIED = "AccessDeniedException"
 ENDPOINT_ARN = "arn:aws:sagemaker:us-east-1:123456789012:endpoint/notebook"
 SECRETS = {
     "HF_TOKEN": "short-value",
@@ -49,8 +50,7 @@ def aws(tmp_path: Path) -> Iterator[SimulatedAccount]:
 
 def test_app_synthesizes_and_is_described(aws: SimulatedAccount, tmp_path: Path) -> None:
     """The command synthesizes the app that it writes, and ADOPT.md has its sections and commands."""
-    Notebook(aws).model()
-    Notebook(aws).endpoint()
+    serve(aws)
     metric = {"MetricName": "ModelLatency", "Namespace": "AWS/SageMaker", "Statistic": "Average"}
     rule = {
         "Period": 60,
@@ -69,14 +69,9 @@ def test_app_synthesizes_and_is_described(aws: SimulatedAccount, tmp_path: Path)
     assert [each["AlarmName"] for each in answers["MetricAlarms"]] == ["notebook-is-slow"]
     report = (tmp_path / "app" / "ADOPT.md").read_text()
     assert "alarm notebook-is-slow" in report
-    titles = [line for line in report.splitlines() if line.startswith("## ")]
-    assert titles == [
-        "## Carried over",
-        "## Different on purpose",
-        "## Could not be read",
-        "## Steps",
-        "## What stays behind",
-    ]
+    titles = [line.removeprefix("## ") for line in report.splitlines() if line.startswith("## ")]
+    sections = ["Carried over", "Different on purpose", "Could not be read", "Steps", "What stays behind"]
+    assert titles == sections
     assert "npx cdk deploy" in report
     mapping = json.loads((tmp_path / "app" / "import.json").read_text())
     assert mapping == {"Endpoint": {"EndpointArn": ENDPOINT_ARN}}
@@ -112,8 +107,7 @@ def test_what_is_not_carried_over_has_to_be_accepted(aws: SimulatedAccount, tmp_
     """Without ``--accept`` of each code, nothing is written and the exit code is 1."""
     model = write_archive(tmp_path / "wrong.tar.gz", {"first": 1}, "max_batch_size: 4\nmax_queue: 3\n")
     aws.client("s3").upload_file(str(model), BUCKET, KEY)
-    Notebook(aws).model("first", {"ImageConfig": {"RepositoryAccessMode": "Vpc"}})
-    Notebook(aws).endpoint({"AcceleratorType": "ml.eia2.medium"})
+    serve(aws, {"ImageConfig": {"RepositoryAccessMode": "Vpc"}}, AcceleratorType="ml.eia2.medium")
     app = tmp_path / "app"
     code, printed = run(aws, "notebook", "-o", str(app), "--no-synth")
     assert (code, app.exists()) == (1, False)
@@ -136,28 +130,20 @@ def test_hostile_archive_is_not_unpacked(aws: SimulatedAccount, tmp_path: Path, 
         found.type, found.linkname = (tarfile.SYMTYPE, "/etc") if member == "link" else (tarfile.REGTYPE, "")
         archive.addfile(found)
     aws.client("s3").upload_file(str(hostile), BUCKET, KEY)
-    name = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "first"}
-    Notebook(aws).model("first", {"Environment": name})
-    Notebook(aws).endpoint()
+    serve(aws, DEFAULT)
     code, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--no-synth")
     assert (code, "[archive]" in printed) == (1, True)
-    code, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--no-synth", "--accept", "archive")
-    assert code == 0, printed
-    assert not (tmp_path / "app" / "models").exists()
-    assert "ModelSource.from_bucket(" in (tmp_path / "app" / "app.py").read_text()
-    synthesize(tmp_path / "app", tmp_path / "assembly")
+    app = expect_app(aws, tmp_path, "--accept", "archive")
+    assert not (app / "models").exists()
+    assert "ModelSource.from_bucket(" in (app / "app.py").read_text()
 
 
 def test_large_archives_stay_in_s3(aws: SimulatedAccount, tmp_path: Path) -> None:
     """Archives over ``--max-download`` are referred to, and the report says that they were not checked."""
-    name = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "first"}
-    Notebook(aws).model("first", {"Environment": name})
-    Notebook(aws).endpoint()
-    code, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--no-synth", "--max-download", "0")
-    assert code == 0, printed
-    assert "was not downloaded and checked" in (tmp_path / "app" / "ADOPT.md").read_text()
-    assert f'"{KEY}"' in (tmp_path / "app" / "app.py").read_text()
-    synthesize(tmp_path / "app", tmp_path / "assembly")
+    serve(aws, DEFAULT)
+    app = expect_app(aws, tmp_path, "--max-download", "0")
+    assert "was not downloaded and checked" in (app / "ADOPT.md").read_text()
+    assert f'"{KEY}"' in (app / "app.py").read_text()
 
 
 def test_key_of_an_archive_is_known_to_the_role(aws: SimulatedAccount, tmp_path: Path) -> None:
@@ -167,36 +153,27 @@ def test_key_of_an_archive_is_known_to_the_role(aws: SimulatedAccount, tmp_path:
     aws.client("s3").put_object(
         Bucket=BUCKET, Key="many/a.tar.gz", Body=body, ServerSideEncryption="aws:kms", SSEKMSKeyId=key
     )
-    Notebook(aws).model("first", {"ModelDataUrl": f"s3://{BUCKET}/many/", "Mode": "MultiModel"})
-    Notebook(aws).endpoint()
-    code, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--no-synth")
-    assert code == 0, printed
-    synthesize(tmp_path / "app", tmp_path / "assembly")
-    template = (tmp_path / "assembly" / "Endpoint.template.json").read_text()
-    assert key in template
+    serve(aws, {"ModelDataUrl": f"s3://{BUCKET}/many/", "Mode": "MultiModel"})
+    expect_app(aws, tmp_path)
+    assert key in (tmp_path / "assembly-import" / "Endpoint.template.json").read_text()
 
 
 def test_archive_with_further_models_stays_whole(aws: SimulatedAccount, tmp_path: Path) -> None:
     """Models that the served model does not need are still in the archive that the app uploads."""
     archive = write_archive(tmp_path / "two.tar.gz", {"first": 1, "other": 2})
     aws.client("s3").upload_file(str(archive), BUCKET, KEY)
-    Notebook(aws).model("first", {"Environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "first"}})
-    Notebook(aws).endpoint()
-    code, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--no-synth")
-    assert code == 0, printed
-    assert (tmp_path / "app" / "models.tar.gz").read_bytes() == archive.read_bytes()
-    synthesize(tmp_path / "app", tmp_path / "assembly")
-    assets = json.loads((tmp_path / "assembly" / "Endpoint.assets.json").read_text())["files"].values()
-    sources = [tmp_path / "assembly" / each["source"]["path"] for each in assets]
-    assert archive.read_bytes() in [each.read_bytes() for each in sources]
+    serve(aws, DEFAULT)
+    assert (expect_app(aws, tmp_path) / "models.tar.gz").read_bytes() == archive.read_bytes()
+    assembly = tmp_path / "assembly-import"
+    assets = json.loads((assembly / "Endpoint.assets.json").read_text())["files"].values()
+    assert archive.read_bytes() in [(assembly / each["source"]["path"]).read_bytes() for each in assets]
 
 
 def test_what_cannot_be_looked_at_ends_with_two(aws: SimulatedAccount, tmp_path: Path) -> None:
     """An unknown endpoint, a deleted configuration and missing arguments end with exit code 2."""
     assert run(aws, "nothing", "-o", str(tmp_path / "app"))[0] == 2
     assert run(aws, "notebook")[0] == 2
-    Notebook(aws).model()
-    Notebook(aws).endpoint()
+    serve(aws)
     with refusing("describe_endpoint_config", "ValidationException", "Could not find"):
         code, printed = run(aws, "notebook", "-o", str(tmp_path / "app"))
     assert (code, "its configuration config-2023 cannot be read" in printed) == (2, True)
@@ -206,36 +183,27 @@ def test_what_cannot_be_looked_at_ends_with_two(aws: SimulatedAccount, tmp_path:
 @pytest.mark.parametrize(
     ("operation", "code", "permission"),
     [
-        ("list_tags", "AccessDeniedException", "sagemaker:ListTags"),
+        ("list_tags", DENIED, "sagemaker:ListTags"),
         ("get_role", "AccessDenied", "iam:GetRole"),
         ("head_object", "403", "s3:GetObject"),
-        (
-            "describe_scalable_targets",
-            "AccessDeniedException",
-            "application-autoscaling:DescribeScalableTargets",
-        ),
+        ("describe_scalable_targets", DENIED, "application-autoscaling:DescribeScalableTargets"),
     ],
 )
 def test_refused_call_is_named(
     aws: SimulatedAccount, tmp_path: Path, operation: str, code: str, permission: str
 ) -> None:
     """What the credentials may not read is named in the report, with the permission."""
-    Notebook(aws).model("first", {"Environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "first"}})
-    Notebook(aws).endpoint()
+    serve(aws, DEFAULT)
     with refusing(operation, code):
-        status, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--no-synth")
-    assert status == 0, printed
-    report = (tmp_path / "app" / "ADOPT.md").read_text()
+        report = (expect_app(aws, tmp_path) / "ADOPT.md").read_text()
     assert f"{permission}: access denied; add this permission to your role" in report
 
 
 def test_new_endpoint_is_created_beside_the_old_one(aws: SimulatedAccount, tmp_path: Path) -> None:
     """With another name, both endpoints exist, and both scale by the same policies."""
     several_variants(Notebook(aws))
-    code, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--no-synth", switch="new-endpoint")
-    assert code == 0, printed
-    synthesize(tmp_path / "app", tmp_path / "assembly")
-    stack = aws.deploy(tmp_path / "assembly", ARTIFACT)
+    expect_app(aws, tmp_path, switch="new-endpoint")
+    stack = aws.deploy(tmp_path / "assembly-new-endpoint", ARTIFACT)
     assert (stack.name, stack.status) == ("notebook-cdk", "CREATE_COMPLETE"), stack.reason
     old, new = describe(aws, "notebook"), describe(aws, "notebook-cdk")
     assert new["DescribeEndpoint.EndpointName"] == "notebook-cdk"

@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from adopt_command import KEY, account_with_archive, refusing, run
+from adopt_command import DEFAULT, KEY, account_with_archive, expect_app, refusing, run, serve
 from notebook_endpoints import BUCKET
-from synthesized_adoption import ARTIFACT, synthesize
+from synthesized_adoption import ARTIFACT
 from test_adopt_kinds import ARCHIVE, IMAGE, ROLE_ARN, VARIANT, Notebook, components
 
 from cdk_rehearse import SimulatedAccount
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 
-DEFAULT = {"Environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "first"}}
 Kind = Callable[[Notebook], None]
 
 
@@ -35,16 +34,6 @@ def expect_refusal(aws: SimulatedAccount, tmp_path: Path, code: str, *texts: str
     assert [each for each in texts if each not in problems[0]] == []
     assert "endpoint notebook: nothing was written" in printed
     assert sorted(tmp_path.iterdir()) == before
-
-
-def expect_app(
-    aws: SimulatedAccount, tmp_path: Path, *words: str, name: str = "notebook", switch: str
-) -> None:
-    """``adopt`` writes an app, which synthesizes."""
-    app = tmp_path / f"app-{switch}"
-    found, printed = run(aws, name, "-o", str(app), "--no-synth", *words, switch=switch)
-    assert found == 0, printed
-    synthesize(app, tmp_path / f"assembly-{switch}")
 
 
 # Endpoints that no construct creates.
@@ -159,8 +148,7 @@ def test_archive_with_a_lost_key_is_one_problem(
     for name in ("a", "b"):
         s3.copy_object(Bucket=BUCKET, Key=f"many/{name}.tar.gz", CopySource=f"{BUCKET}/{KEY}")
     url = ARCHIVE if mode == "SingleModel" else f"s3://{BUCKET}/many/"
-    Notebook(aws).model("first", {**DEFAULT, "ModelDataUrl": url, "Mode": mode})
-    Notebook(aws).endpoint()
+    serve(aws, {**DEFAULT, "ModelDataUrl": url, "Mode": mode})
     reason = error[0] if error[0].startswith("KMS") else "kms:Decrypt: access denied"
     lost = ARCHIVE if mode == "SingleModel" else f"{url}a.tar.gz"
     texts = (f"{lost}: cannot be read", reason, "restore its KMS key")
@@ -173,8 +161,7 @@ def test_archive_with_a_lost_key_is_one_problem(
 @pytest.mark.parametrize("lost", ["archive", "bucket"])
 def test_lost_archive_is_one_problem(aws: SimulatedAccount, tmp_path: Path, lost: str) -> None:
     """An archive that was deleted is a problem until it is uploaded again."""
-    Notebook(aws).model("first", DEFAULT)
-    Notebook(aws).endpoint()
+    serve(aws, DEFAULT)
     s3 = aws.client("s3")
     s3.delete_object(Bucket=BUCKET, Key=KEY)
     if lost == "bucket":
@@ -189,8 +176,7 @@ def test_lost_archive_is_one_problem(aws: SimulatedAccount, tmp_path: Path, lost
 
 def test_lost_archive_without_a_model_name_has_no_app(aws: SimulatedAccount, tmp_path: Path) -> None:
     """If nothing but the archive says which model is served, its loss cannot be accepted."""
-    Notebook(aws).model()
-    Notebook(aws).endpoint()
+    serve(aws)
     aws.client("s3").delete_object(Bucket=BUCKET, Key=KEY)
     expect_refusal(aws, tmp_path, "archive", "cannot be read", switch="take-over")
     found, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--accept", "archive")
@@ -199,8 +185,7 @@ def test_lost_archive_without_a_model_name_has_no_app(aws: SimulatedAccount, tmp
 
 def test_archive_that_is_not_read_needs_the_name_of_the_model(aws: SimulatedAccount, tmp_path: Path) -> None:
     """An archive that is too large, of a model without a name, is refused with the two ways to read it."""
-    Notebook(aws).model()
-    Notebook(aws).endpoint()
+    serve(aws)
     words = ["notebook", "-o", str(tmp_path / "app"), "--max-download", "0"]
     found, printed = run(aws, *words)
     assert (found, "its archive was not read (see --max-download and --policy)" in printed) == (1, True)

@@ -45,9 +45,7 @@ def test_a_job_returns_all_arrays_in_order(program: dict[str, Any], tmp_path: Pa
     """Each of 50 requests of different lengths is answered by its own array, in the order of the file."""
     arrays = [np.arange(1 + number % 8, dtype=np.float32) + number for number in range(50)]
     program["write_records"](str(tmp_path / "in.rec"), ({"X": array} for array in arrays))
-    builder = AssemblyBuilder(tmp_path / "cdk.out")
-    builder.single_model("Adder", builder.asset("adder", below("m", adding_model(5))))
-    builder.endpoint("Adding", {"AllTraffic": ("Adder", 1)}, name="adder")
+    builder = AssemblyBuilder(tmp_path / "cdk.out").serve("Adding", below("m", adding_model(5)), "adder")
     with LocalEndpoint.from_assembly(builder.write()) as local:
         runtime = boto3.client("sagemaker-runtime", "us-east-1", endpoint_url=local.endpoint_url)
         answers = [

@@ -45,9 +45,7 @@ def capture(endpoint_url: str, values: list[float]) -> str:
 
 def test_capture_is_verified_and_sent_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The bodies of the server, in a capture file, are tensors, a recording that passes, and a load."""
-    builder = AssemblyBuilder(tmp_path / "cdk.out")
-    builder.single_model("Adder", builder.asset("adder", below("m", adding_model(5))))
-    builder.endpoint("Adding", {"AllTraffic": ("Adder", 1)}, name="adder")
+    builder = AssemblyBuilder(tmp_path / "cdk.out").serve("Adding", below("m", adding_model(5)), "adder")
     record, requests, table = (str(tmp_path / name) for name in ("record.json", "mix.jsonl", "b.csv"))
     with LocalEndpoint.from_assembly(builder.write()) as local:
         url = local.endpoint_url
@@ -62,14 +60,10 @@ def test_capture_is_verified_and_sent_again(tmp_path: Path, capsys: pytest.Captu
         assert main([*load, "--step-seconds", "2", "-o", table]) == 0
 
 
-def test_capture_is_read_from_s3(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_capture_is_read_from_s3(capsys: pytest.CaptureFixture[str]) -> None:
     """A prefix in S3 is read like a folder, and --variant chooses among its files."""
     side = captured("application/json", b'{"inputs": []}')
     line = json.dumps({"captureData": {"endpointInput": side}, "eventMetadata": {"eventId": "only"}})
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
     with mock_aws():
         s3 = boto3.client("s3", "us-east-1")
         s3.create_bucket(Bucket="traffic")

@@ -7,8 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from backports import tarfile
 from check_examples import EXAMPLES, write
 from check_examples.onnx_models import model, node, tensor
 from onnx import TensorProto
+from test_local_endpoints import eventually
 from triton_server import needs_server
 
 from constructs_triton.cli import main
@@ -122,13 +121,6 @@ def test_server_writes_nothing_into_the_folders_of_the_user(models: Path) -> Non
     assert not list(models.rglob("__pycache__"))
 
 
-def _wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_killed_check_leaves_nothing(tmp_path: Path) -> None:
     """SIGKILL during a load ends the server too, and removes its folder."""
     version = tmp_path / "models" / "slow" / "1"
@@ -142,9 +134,9 @@ def test_killed_check_leaves_nothing(tmp_path: Path) -> None:
     temporary.mkdir()
     command = [sys.executable, "-m", "constructs_triton.cli", "check", "--server", str(tmp_path / "models")]
     with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(temporary)}) as check:
-        _wait_until(started.exists)
+        assert eventually(started.exists)
         check.kill()
-    _wait_until(lambda: not list(temporary.glob("constructs-triton-check-*")))
+    assert eventually(lambda: not list(temporary.glob("constructs-triton-check-*")))
     assert str(temporary) not in subprocess.check_output(["ps", "-eo", "args"], text=True)
 
 

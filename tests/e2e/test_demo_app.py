@@ -41,11 +41,6 @@ def runtime(endpoints: LocalEndpoint) -> Any:
     return boto3.client("sagemaker-runtime", endpoint_url=endpoints.endpoint_url)
 
 
-def test_both_endpoints_of_the_stack_run(endpoints: LocalEndpoint) -> None:
-    """One ``local up`` serves every endpoint of the assembly."""
-    assert sorted(endpoints.endpoint_names) == ["catalog", "digits"]
-
-
 def test_held_out_digits_are_classified_through_boto3(runtime: Any) -> None:
     """Images that were never trained on are classified with at least 95 percent accuracy, through boto3."""
     from split import encode_png, held_out_images

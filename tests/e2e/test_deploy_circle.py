@@ -58,11 +58,6 @@ def run_models(aws: SimulatedAccount, *arguments: str) -> str:
     return run_command("models", *arguments, "--json", environment=aws.environment())
 
 
-def test_every_deployed_endpoint_is_served(view: StackView, local: LocalEndpoint) -> None:
-    """`local up` serves the endpoints that SageMaker lists, under their names."""
-    assert set(local.endpoint_names) == {view.output("SingleName"), view.output("ManyName")}
-
-
 def test_deployed_models_predict(view: StackView, local: LocalEndpoint, assemblies: Path) -> None:
     """Each model answers from the archive that the deployment copied to S3."""
     many = view.output("ManyName")

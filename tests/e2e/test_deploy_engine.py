@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,21 +10,19 @@ from deploy_synth import (
     GPU_TARGET,
     INSTANCE_TYPE,
     INVOCATIONS_TARGET,
-    LATENCY_THRESHOLD,
     MAX_CAPACITY,
     STACK,
     VARIANTS,
     Declared,
 )
-from stack_view import StackView
+from stack_view import Deploy, StackView, deploy, fresh
 
 from cdk_rehearse import SimulatedAccount
-from cdk_rehearse.stacks.stack import Stack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 
-Deploy = Callable[[str, str], Stack]
-NUMBERS = itertools.count()
+__all__ = ["STACK", "deploy", "fresh"]  # fixtures, and what they read
+FIRST = "first"
 
 
 @pytest.fixture(scope="module")
@@ -36,24 +32,10 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def deploy(aws: SimulatedAccount, assemblies: Path) -> Deploy:
-    """Deploys a variant under a stack name."""
-    return lambda variant, stack_name: aws.deploy(assemblies / variant, STACK, stack_name=stack_name)
-
-
-@pytest.fixture(scope="module")
 def untouched(aws: SimulatedAccount, deploy: Deploy) -> StackView:
     """The first variant, for tests that only read."""
     assert deploy("first", "Untouched").status == "CREATE_COMPLETE"
     return StackView(aws, "Untouched")
-
-
-@pytest.fixture
-def fresh(aws: SimulatedAccount, deploy: Deploy) -> StackView:
-    """The first variant, for tests that change it."""
-    name = f"Fresh{next(NUMBERS)}"
-    assert deploy("first", name).status == "CREATE_COMPLETE"
-    return StackView(aws, name)
 
 
 def test_every_resource_is_created_in_order(untouched: StackView) -> None:
@@ -109,16 +91,6 @@ def test_scaling_is_registered(untouched: StackView) -> None:
     assert invocations["TargetValue"] == INVOCATIONS_TARGET
     predefined = invocations["PredefinedMetricSpecification"]["PredefinedMetricType"]
     assert predefined == "SageMakerVariantInvocationsPerInstance"
-
-
-def test_alarm_and_dashboard(untouched: StackView) -> None:
-    """The alarm and the dashboard refer to the created endpoint."""
-    alarm = untouched.alarm("Slow")
-    assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (LATENCY_THRESHOLD, 3)
-    dimensions = {each["Name"]: each["Value"] for each in alarm["Dimensions"]}
-    assert dimensions["EndpointName"] == untouched.output("ManyName")
-    (widget,) = untouched.dashboard("Dashboard")["widgets"]
-    assert untouched.output("ManyName") in widget["properties"]["metrics"][0]
 
 
 def test_model_bucket_is_private(untouched: StackView) -> None:

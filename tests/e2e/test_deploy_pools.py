@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from pools_app import A10G, L4, SHARED, STACK, T4, synthesize_states
-from stack_view import StackView
+from stack_view import Deploy, StackView, deploy, fresh
 
 from cdk_rehearse import SimulatedAccount
-from cdk_rehearse.stacks.stack import Stack
 from constructs_triton.cli import main
 from constructs_triton_tools.local.sources.deployed import read_deployed_endpoints
 from constructs_triton_tools.operations.status import read_status
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_pools")]
 
-Deploy = Callable[[str, str], Stack]
-NUMBERS = itertools.count()
+__all__ = ["STACK", "deploy", "fresh"]  # fixtures, and what they read
+FIRST = "first"
 
 
 @pytest.fixture(scope="module")
 def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The stack in each of its states."""
     return synthesize_states(tmp_path_factory.mktemp("pools"))
-
-
-@pytest.fixture(scope="module")
-def deploy(aws: SimulatedAccount, assemblies: Path) -> Deploy:
-    return lambda state, name: aws.deploy(assemblies / state, STACK, stack_name=name)
-
-
-@pytest.fixture
-def fresh(aws: SimulatedAccount, deploy: Deploy) -> StackView:
-    """Two types, scaled and guarded."""
-    name = f"Pooled{next(NUMBERS)}"
-    stack = deploy("first", name)
-    assert stack.status == "CREATE_COMPLETE", stack.reason
-    return StackView(aws, name)
 
 
 def types(view: StackView) -> list[str]:

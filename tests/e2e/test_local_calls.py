@@ -9,7 +9,7 @@ import aws_cdk as cdk
 import numpy as np
 import pytest
 from aws_cdk import aws_s3 as s3
-from local_assembly import PYTHON_CONFIG, adding_model, below, write_archive
+from local_assembly import PYTHON_CONFIG, adding_model, below, write_archive, write_files
 from programs import PROJECT, synthesize_app
 from triton_server import needs_server
 
@@ -69,10 +69,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint
         **below("outer", calling_model("caller")),
         **below("ensemble", {"config.pbtxt": ENSEMBLE, "1/.keep": ""}),
     }
-    for name, text in files.items():
-        path = folder / "models" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    write_files(folder / "models", files)
     app = cdk.App(outdir=str(folder / "cdk.out"), builtin_cloud_formation_validation=False)
     stack = cdk.Stack(app, "Called")
     source = ModelSource.from_directory(folder / "models")

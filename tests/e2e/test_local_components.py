@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import numpy as np
 import pytest
-from botocore.exceptions import ClientError
 from deploy_twice import synthesize_apps
 from triton_server import needs_server
 
@@ -68,16 +66,9 @@ def test_component_at_zero_wakes_and_answers_by_its_name(local: LocalEndpoint) -
     assert "AlertsComponent: has zero copies; the first call wakes it in 1.5 s" in local.messages
 
 
-def test_components_are_listed_and_needed(local: LocalEndpoint) -> None:
-    """A call without a name is refused."""
-    assert local.inference_component_names == ("DigitsComponent", "AlertsComponent")
-    runtime = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
-    with pytest.raises(ClientError, match="Inference Component Name header is required for endpoints"):
-        runtime.invoke_endpoint(EndpointName=local.endpoint_names[0], Body=b"x")
-
-
 def test_container_that_is_not_triton_is_named_and_does_not_run(local: LocalEndpoint) -> None:
     """The components of Triton run, and a request to the other one says why it has no answer."""
+    assert local.inference_component_names == ("DigitsComponent", "AlertsComponent")
     assert "/chat: its container is not Triton, so it does not run on your machine" in local.messages
     with pytest.raises(InvocationError, match=r"chat does not run on your machine, .* call it in AWS"):
         client(local, "chat").infer(READINGS)

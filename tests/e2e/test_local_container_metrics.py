@@ -8,7 +8,7 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -16,9 +16,9 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from local_assembly import adding_ensemble
-from local_processes import folders
-from test_local_endpoints import Caller
+from local_assembly import adding_ensemble, write_files
+from local_processes import folders, log_of, processes_with
+from test_local_endpoints import Caller, eventually
 from triton_server import needs_server
 
 from constructs_triton import (
@@ -46,9 +46,7 @@ def make_app(folder: Path, **props: Any) -> cdk.App:
     """An ensemble of two models, whose first one reloads the publisher when it is asked to."""
     files = adding_ensemble("pipe", 1, 10)
     files["first/1/model.py"] = files["first/1/model.py"].replace("        y = pb", RELOADING, 1)
-    for path, text in files.items():
-        (folder / "models" / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "models" / path).write_text(text)
+    write_files(folder / "models", files)
     app = cdk.App(outdir=str(folder / "cdk.out"))
     stack = cdk.Stack(app, "Metrics")
     source = ModelSource.from_directory(folder / "models")
@@ -85,9 +83,7 @@ def busy_port() -> Iterator[None]:
 
 def lines_of(local: LocalEndpoint) -> list[dict[str, Any]]:
     """The lines of metrics in the server's log, each a JSON object with nothing before or after it."""
-    (folder,) = folders(local)
-    text = (folder / "server.log").read_text()
-    return [json.loads(line) for line in text.splitlines() if '"_aws"' in line]
+    return [json.loads(line) for line in log_of(local).read_text().splitlines() if '"_aws"' in line]
 
 
 def totals(local: LocalEndpoint, name: str) -> Counter[str]:
@@ -103,24 +99,8 @@ def send(local: LocalEndpoint, count: int) -> None:
         assert set(pool.map(lambda _: caller.add(NAME, 1.0), range(count))) == {12.0}
 
 
-def wait_until(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 60
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.2)
-    return condition()
-
-
 def publisher_ids(local: LocalEndpoint) -> list[int]:
-    (folder,) = folders(local)
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_text()
-        except OSError:  # it has ended
-            continue
-        if "_metrics/1/model.py" in words and folder.name in words:
-            found.append(int(process.name))
-    return found
+    return processes_with("_metrics/1/model.py", log_of(local).parent.name)
 
 
 def test_figures_equal_the_requests_that_were_sent(local: LocalEndpoint) -> None:
@@ -130,7 +110,7 @@ def test_figures_equal_the_requests_that_were_sent(local: LocalEndpoint) -> None
     Caller(local.endpoint_url).add(NAME, RELOADS)
     send(local, 200)
     wanted = {model: before[model] + 601 for model in ("pipe", "first", "second")}
-    assert wait_until(lambda: totals(local, "Requests") == wanted), totals(local, "Requests")
+    assert eventually(lambda: totals(local, "Requests") == wanted), totals(local, "Requests")
     assert set(totals(local, "Failures").values()) == {0}
     read = local.statistics(since=read_before)[NAME]["AllTraffic"]
     counted = {each.name: each.success.count for each in read if each.name in wanted}
@@ -146,7 +126,7 @@ def test_a_failed_request_is_counted_at_the_step_that_failed(local: LocalEndpoin
     """A step that raises has a failure, the step after it has none."""
     before = totals(local, "Failures")
     Caller(local.endpoint_url).refusal(NAME, FAILS)
-    assert wait_until(lambda: totals(local, "Failures")["first"] == before["first"] + 1)
+    assert eventually(lambda: totals(local, "Failures")["first"] == before["first"] + 1)
     assert totals(local, "Failures")["second"] == before["second"]
     assert totals(local, "Failures")["pipe"] > before["pipe"]
 
@@ -155,7 +135,7 @@ def test_the_endpoint_answers_when_the_publisher_is_killed(local: LocalEndpoint)
     """Without its process the publisher prints nothing more, and requests are answered as before."""
     (process,) = publisher_ids(local)
     os.kill(process, signal.SIGKILL)
-    assert wait_until(lambda: not publisher_ids(local))
+    assert eventually(lambda: not publisher_ids(local))
     printed = len(lines_of(local))
     send(local, 50)
     time.sleep(3)  # three intervals
@@ -167,7 +147,7 @@ def test_another_program_may_have_the_port_of_metrics(tmp_path: Path) -> None:
     """The server's metrics are at a Unix socket in a private folder, so no port is opened or needed."""
     with LocalEndpoint.from_app(make_app(tmp_path)) as running:
         send(running, 50)
-        assert wait_until(lambda: totals(running, "Requests")["pipe"] == 50)
+        assert eventually(lambda: totals(running, "Requests")["pipe"] == 50)
         (folder,) = folders(running)
         assert (folder / "metrics.sock").is_socket()
         assert folder.stat().st_mode & 0o077 == 0

@@ -13,14 +13,7 @@ import numpy as np
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from local_assembly import (
-    PYTHON_CONFIG,
-    AssemblyBuilder,
-    adding_ensemble,
-    adding_model,
-    below,
-    write_archive,
-)
+from local_assembly import PYTHON_CONFIG, AssemblyBuilder, adding_ensemble, adding_model, below
 from local_processes import loaded_target_models
 from triton_server import needs_server
 from tritonclient.http import InferenceServerClient, InferInput
@@ -30,10 +23,6 @@ from constructs_triton_tools.local import LocalEndpoint
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 
 GPU_CONFIG = PYTHON_CONFIG + "instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]"
-ASYNC_CONFIG = {
-    "OutputConfig": {"S3OutputPath": "s3://answers/good/", "S3FailurePath": "s3://answers/bad"},
-    "ClientConfig": {"MaxConcurrentInvocationsPerInstance": 1},
-}
 OUT_OF_MEMORY = "raise MemoryError('no room for these weights')\n"
 
 
@@ -47,20 +36,16 @@ def _assembly(directory: Path) -> Path:
         "root.tar.gz": builder.asset("root", adding_model(200)),
         "ensemble.tar.gz": builder.asset("mme-ensemble", adding_ensemble("whole", 300, 1)),
         "refused.tar.gz": builder.asset("refused", below("m", {"config.pbtxt": "no such field: 1"})),
-        "hanging.tar.gz": builder.asset("hanging", {"m/config.pbtxt": PYTHON_CONFIG, "m/1/.keep": ""}),
     }
     builder.multi_model("Many", targets)
     builder.endpoint("Multi", {"AllTraffic": ("Many", 1)})
     builder.single_model("Thousand", builder.asset("thousand", below("m", adding_model(1000))))
-    builder.single_model("Million", builder.asset("million", below("m", adding_model(1e6))))
-    builder.endpoint("Weighted", {"Big": ("Thousand", 3), "Huge": ("Million", 1)})
     uncached = {"once.tar.gz": builder.asset("once", below("m", adding_model(2)))}
     builder.multi_model("Fleeting", uncached, MultiModelConfig={"ModelCacheSetting": "Disabled"})
     builder.endpoint("Uncached", {"AllTraffic": ("Fleeting", 1)})
     recorder = builder.asset("recorder", below("m", recording_model(directory.parent / "seen")))
     builder.single_model("Recorder", recorder)
     builder.endpoint("Shadowed", {"Production": ("Thousand", 1)}, shadows={"Shadow": ("Recorder", 1)})
-    builder.endpoint("Queued", {"AllTraffic": ("Recorder", 1)}, AsyncInferenceConfig=ASYNC_CONFIG)
     return builder.write()
 
 
@@ -72,8 +57,8 @@ def recording_model(seen: Path) -> dict[str, str]:
 
 
 def eventually(holds: Callable[[], bool]) -> bool:
-    """Return whether a condition becomes true within half a minute."""
-    deadline = time.monotonic() + 30
+    """Return whether a condition becomes true within a minute."""
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if holds():
             return True
@@ -83,16 +68,14 @@ def eventually(holds: Callable[[], bool]) -> bool:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the assembly, of the S3 buckets and of the recording model's notes."""
+    """The folder of the assembly and of the recording model's notes."""
     return tmp_path_factory.mktemp("local")
 
 
 @pytest.fixture(scope="module")
 def local(folder: Path) -> Iterator[LocalEndpoint]:
     """One run that serves all the endpoints of one assembly."""
-    (folder / "s3").mkdir()
-    assembly = _assembly(folder / "cdk.out")
-    with LocalEndpoint.from_assembly(assembly, bucket_folder=folder / "s3") as local:
+    with LocalEndpoint.from_assembly(_assembly(folder / "cdk.out")) as local:
         yield local
 
 
@@ -103,9 +86,6 @@ class Caller:
         self.runtime: Any = boto3.client(
             "sagemaker-runtime",
             endpoint_url=url,
-            region_name="us-east-1",
-            aws_access_key_id="local",
-            aws_secret_access_key="local",
             config=Config(retries={"total_max_attempts": 1}),
         )
 
@@ -149,7 +129,7 @@ def test_a_response_stream_carries_the_answer_in_parts(caller: Caller) -> None:
 
 def test_every_endpoint_is_served_under_its_own_name(local: LocalEndpoint) -> None:
     """The name is EndpointName if the template has a string, else the logical ID."""
-    assert local.endpoint_names == ("digits-ensemble", "Multi", "Weighted", "Uncached", "Shadowed", "Queued")
+    assert local.endpoint_names == ("digits-ensemble", "Multi", "Uncached", "Shadowed")
 
 
 def test_an_ensemble_answers_json(caller: Caller) -> None:
@@ -195,16 +175,6 @@ def test_gpu_instance_groups_run_on_the_cpu_and_are_reported(local: LocalEndpoin
     assert local.messages.count("GPU instance groups run on the CPU: inner") == 1
 
 
-def test_archives_added_under_the_prefix_are_picked_up(
-    local: LocalEndpoint, caller: Caller, tmp_path: Path
-) -> None:
-    """A new archive needs no restart, as in AWS."""
-    (multi,) = [each for each in local.description["endpoints"] if each["name"] == "Multi"]
-    prefix = Path(multi["variants"]["AllTraffic"]["model_directory"])
-    write_archive(prefix / "new.tar.gz", below("m", adding_model(7)))
-    assert caller.add("Multi", TargetModel="new.tar.gz") == 7
-
-
 def test_a_model_that_the_server_rejects_is_a_model_error(caller: Caller) -> None:
     """The container's 400 is a ModelError with its status and message; the endpoint still responds."""
     refusal = caller.refusal("Multi", TargetModel="refused.tar.gz")
@@ -214,23 +184,11 @@ def test_a_model_that_the_server_rejects_is_a_model_error(caller: Caller) -> Non
     assert caller.add("Multi", TargetModel="root.tar.gz") == 200
 
 
-def test_a_model_that_would_hang_the_server_is_rejected(caller: Caller) -> None:
-    """Without model.py the bundled server waits forever; newer ones answer 400, as the local run does."""
-    refusal = caller.refusal("Multi", TargetModel="hanging.tar.gz")
-    assert refusal["OriginalStatusCode"] == 400
-    assert "Python model file not found" in refusal["OriginalMessage"]
-
-
 @pytest.mark.parametrize(
     ("endpoint", "parameters", "words"),
     [
-        ("Absent", {}, "Endpoint Absent of account 123456789012 not found"),
         ("digits-ensemble", {"TargetModel": "root.tar.gz"}, "only accepted by multi-model"),
         ("Multi", {}, "needs TargetModel"),
-        ("Multi", {"TargetModel": "absent.tar.gz"}, "Failed to download model data"),
-        ("Multi", {"TargetModel": "../prefix/root.tar.gz"}, "Failed to download model data"),
-        ("Weighted", {"TargetVariant": "Absent"}, "Variant Absent not found"),
-        ("Queued", {}, "call invoke_endpoint_async"),
     ],
 )
 def test_wrong_requests_are_validation_errors(
@@ -240,51 +198,6 @@ def test_wrong_requests_are_validation_errors(
     refusal = caller.refusal(endpoint, **parameters)
     assert refusal["Error"]["Code"] == "ValidationError"
     assert words in refusal["Error"]["Message"]
-
-
-def test_asynchronous_invocations_read_and_write_a_folder(caller: Caller, folder: Path) -> None:
-    """Responses are written below the output path, failures below the failure path."""
-    bucket = folder / "s3" / "requests"
-    bucket.mkdir()
-    for name, value in (("good", 4), ("bad", -3)):
-        tensor = {"name": "X", "datatype": "FP32", "shape": [1], "data": [value]}
-        (bucket / name).write_text(json.dumps({"inputs": [tensor]}))
-    places = {name: _start(caller, f"s3://requests/{name}", folder) for name in ("good", "bad", "absent")}
-    assert eventually(places["good"][0].exists)
-    assert json.loads(places["good"][0].read_text())["outputs"][0]["data"] == [5.0]
-    for name, words in (("bad", "minus three"), ("absent", "NoSuchKey")):
-        output, failure = places[name]
-        assert eventually(failure.exists)
-        assert words in failure.read_text()
-        assert not output.exists()
-
-
-def _start(caller: Caller, location: str, folder: Path) -> tuple[Path, Path]:
-    """Start an asynchronous inference; return the files of its response and its failure."""
-    answer = caller.runtime.invoke_endpoint_async(
-        EndpointName="Queued", InputLocation=location, ContentType="application/json", InferenceId="mine"
-    )
-    assert answer["InferenceId"] == "mine"
-    assert answer["OutputLocation"].startswith("s3://answers/good/")
-    assert answer["FailureLocation"].startswith("s3://answers/bad/")
-    output, failure = answer["OutputLocation"], answer["FailureLocation"]
-    return folder / "s3" / output.removeprefix("s3://"), folder / "s3" / failure.removeprefix("s3://")
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "location", "words"),
-    [
-        ("Multi", "s3://requests/good", "not an asynchronous endpoint"),
-        ("Queued", "s3://requests/../../etc/passwd", "must be s3://bucket/key"),
-    ],
-)
-def test_wrong_asynchronous_requests_are_validation_errors(
-    caller: Caller, endpoint: str, location: str, words: str
-) -> None:
-    """Neither a real-time endpoint nor a location outside the folder is accepted."""
-    with pytest.raises(ClientError, match=words) as refused:
-        caller.runtime.invoke_endpoint_async(EndpointName=endpoint, InputLocation=location)
-    assert refused.value.response["Error"]["Code"] == "ValidationError"
 
 
 def test_without_a_model_cache_models_are_unloaded_after_each_call(
@@ -302,24 +215,6 @@ def test_a_model_that_raises_is_a_model_error_with_the_log_group(caller: Caller)
     assert (refusal["OriginalStatusCode"], refusal["ResponseMetadata"]["HTTPStatusCode"]) == (500, 424)
     assert "minus three" in refusal["OriginalMessage"]
     assert refusal["LogStreamArn"].endswith("log-group:/aws/sagemaker/Endpoints/digits-ensemble")
-
-
-def test_a_body_that_is_too_large_never_reaches_the_container(caller: Caller) -> None:
-    """Above 25 MiB the endpoint responds with 413."""
-    with pytest.raises(ClientError) as refused:
-        caller.runtime.invoke_endpoint(EndpointName="digits-ensemble", Body=bytes(25 * 1024 * 1024 + 1))
-    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 413
-
-
-def test_variants_share_the_traffic_by_weight(caller: Caller) -> None:
-    """With weights 3 and 1, variants get six and two of eight requests."""
-    answers = [caller.add("Weighted") for _ in range(8)]
-    assert (answers.count(1000), answers.count(1e6)) == (6, 2)
-
-
-def test_target_variant_overrides_the_weights(caller: Caller) -> None:
-    """A request with TargetVariant is always sent to that variant."""
-    assert {caller.add("Weighted", TargetVariant="Huge") for _ in range(3)} == {1e6}
 
 
 def test_models_are_unloaded_when_memory_is_short_or_a_load_gets_507(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
+from local_processes import log_of
 from programs import PROJECT, synthesize_app
 from test_local_endpoints import eventually
 from triton_server import needs_server
@@ -64,6 +64,4 @@ def test_a_caller_that_leaves_ends_its_sequence(local: LocalEndpoint) -> None:
     """The decoder sees the end of the connection; a running step of an ensemble does not."""
     with closing(client(local, "decoder").infer_stream({"text_input": BEGIN, "max_tokens": 1000})) as stream:
         next(stream)
-    (endpoint,) = (each for each in local.description["endpoints"] if each["name"] == "decoder")
-    log = Path(endpoint["variants"]["AllTraffic"]["log"])
-    assert eventually(lambda: "cancelled with " in log.read_text())
+    assert eventually(lambda: "cancelled with " in log_of(local, "decoder").read_text())

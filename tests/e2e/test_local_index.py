@@ -11,7 +11,7 @@ from pathlib import Path
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_s3 as s3
-from local_assembly import adding_model, below, write_archive
+from local_assembly import adding_model, below, write_archive, write_files
 from triton_server import needs_server
 
 from constructs_triton import InstanceType, ModelSource, TritonModelRepository, TritonMultiModelEndpoint
@@ -40,9 +40,7 @@ print(ModelLibrary("tenant-models", "models/").add(sys.argv[1], sys.argv[2]).upl
 @pytest.fixture
 def local(tmp_path: Path) -> Iterator[LocalEndpoint]:
     """A multi-model endpoint whose stack copies one model into a bucket."""
-    for path, text in below("ten", adding_model(10)).items():
-        (tmp_path / "models" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "models" / path).write_text(text)
+    models = write_files(tmp_path / "models", below("ten", adding_model(10)))
     app = cdk.App(outdir=str(tmp_path / "cdk.out"), builtin_cloud_formation_validation=False)
     stack = cdk.Stack(app, "Tenants")
     bucket = s3.Bucket(stack, "Bucket", bucket_name="tenant-models")
@@ -52,7 +50,7 @@ def local(tmp_path: Path) -> Iterator[LocalEndpoint]:
         endpoint_name="tenants",
         instance_type=InstanceType.of("ml.c6i.large"),
         model_repository=TritonModelRepository(
-            stack, "Models", source=ModelSource.from_directory(str(tmp_path / "models")), bucket=bucket
+            stack, "Models", source=ModelSource.from_directory(models), bucket=bucket
         ),
     )
     assembly = app.synth().directory

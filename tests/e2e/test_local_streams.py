@@ -8,13 +8,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 from generating_models import generating_ensemble, generating_model
 from local_assembly import AssemblyBuilder
 from local_network import listening, processes_of
+from local_processes import folders, log_of
 from test_local_endpoints import eventually
 from triton_server import needs_server
 
@@ -33,157 +33,96 @@ SEVERAL = (
 NOT_A_PARAMETER = "parameter '{}' has invalid type. It should be either 'int', 'bool', or 'string'."
 
 
-def event(text: str, ids: Any, seen: str = "None {}", **fields: Any) -> dict[str, Any]:
-    """A response of the model ``tok``."""
-    return {
-        "ids": ids,
-        "model_name": "tok",
-        "model_version": "1",
-        "seen": seen,
-        "text_output": text,
-        **fields,
-    }
-
-
-#: Triton adds these response parameters to the responses of an ensemble.
-OF_ENSEMBLE: dict[str, Any] = {
-    "model_name": "pipe",
-    "sequence_id": 0,
-    "sequence_start": False,
-    "sequence_end": False,
-}
-HI = event("hi0 ", [0, 0])
-ONE = {"text_input": "hi", "max_tokens": 1}
 #: The endpoint, the request, the status and the content type, and what arrives: all events, or a part of the
 #: error's message. For a stream of events, a string is the message of the error in the place of the first.
-CASES: dict[str, tuple[str, Any, int, str, Any]] = {
-    "several tokens": (
-        "stream",
-        {"text_input": "hi", "max_tokens": 4},
-        200,
-        EVENTS,
-        [HI, event("hi1 ", 1), event("hi2 ", [2, 2]), event("hi3 ", 3)],
+Case = tuple[str, Any, int, str, Any]
+
+
+def event(text: str, ids: Any, seen: str = "None {}", **fields: Any) -> dict[str, Any]:
+    """A response of the model ``tok``."""
+    of_model = {"model_name": "tok", "model_version": "1"}
+    return {"ids": ids, **of_model, "seen": seen, "text_output": text, **fields}
+
+
+def upper(text: str, ids: Any, seen: str = "None {}") -> dict[str, Any]:
+    """A response of the ensemble, to which Triton adds these parameters."""
+    parameters = {"sequence_id": 0, "sequence_start": False, "sequence_end": False}
+    return event(text, ids, seen, model_name="pipe", **parameters)
+
+
+def streams(body: Any, *events: Any, endpoint: str = "stream") -> Case:
+    return endpoint, body, 200, EVENTS, list(events)
+
+
+def answers(body: Any, answer: Any, endpoint: str = "generate") -> Case:
+    return endpoint, body, 200, JSON, [answer]
+
+
+def refuses(body: Any, status: int, words: str, kind: str = JSON, endpoint: str = "stream") -> Case:
+    return endpoint, body, status, kind, words
+
+
+def seen_by(seen: str, **fields: Any) -> dict[str, Any]:
+    """The only response to a request that the model sees so."""
+    return event("hi0 ", [0, 0], seen, **fields)
+
+
+HI = event("hi0 ", [0, 0])
+ONE = {"text_input": "hi", "max_tokens": 1}
+LATER = {"text_input": "fail later", "max_tokens": 5}
+GIVEN = {"temperature": 0.5, "n": 3, "seed": "x", "flag": True}
+SEEN = 'None {"id":"42","temperature":0.5,"n":3,"seed":"x","flag":true}'
+BROKEN, SEVERAL_RESPONSES = {"error": "broke at 2"}, {"error": SEVERAL}
+IN_ENSEMBLE = {"error": "in ensemble 'pipe', broke at 2"}
+CASES: dict[str, Case] = {
+    "several tokens": streams(
+        {**ONE, "max_tokens": 4}, HI, event("hi1 ", 1), event("hi2 ", [2, 2]), event("hi3 ", 3)
     ),
-    "id and parameters": (
-        "stream",
-        {**ONE, "id": "42", "parameters": {"temperature": 0.5, "n": 3, "seed": "x", "flag": True}},
-        200,
-        EVENTS,
-        [
-            event(
-                "hi0 ",
-                [0, 0],
-                'None {"id":"42","temperature":0.5,"n":3,"seed":"x","flag":true}',
-                id="42",
-            )
-        ],
+    "id and parameters": streams({**ONE, "id": "42", "parameters": GIVEN}, seen_by(SEEN, id="42")),
+    "an input among the parameters": streams({"text_input": "hi", "parameters": {"max_tokens": 1}}, HI),
+    "unknown keys are parameters": streams({**ONE, "temperature": 0.5}, seen_by('None {"temperature":0.5}')),
+    "list of one": streams({"text_input": ["hi"], "max_tokens": [1]}, HI),
+    "two strings for one": refuses({"text_input": ["a", "b"]}, 400, "with proper shape"),
+    "nested list": streams({"text_input": [["hi"]], "max_tokens": 1}, HI),
+    "number for a string": refuses({"text_input": 7}, 500, "JSON non-string as string"),
+    "string for a number": refuses({**ONE, "max_tokens": "4"}, 500, "non-signed-integer"),
+    "float for an integer": refuses({**ONE, "max_tokens": 1.5}, 500, "non-signed-integer"),
+    "overflow": streams({**ONE, "max_tokens": 2**32 + 1}, HI),
+    "integers for floats": streams({**ONE, "bias": [1, 2]}, seen_by("(2,) {}")),
+    "missing input": refuses({"max_tokens": 1}, 400, "'NoneType' object has no attribute", EVENTS),
+    "null": refuses({**ONE, "x": None}, 400, NOT_A_PARAMETER.format("x")),
+    "list as parameter": refuses({**ONE, "stop": ["a"]}, 400, NOT_A_PARAMETER.format("stop")),
+    "parameters not an object": refuses({**ONE, "parameters": 3}, 500, "Expected JSON object"),
+    "not JSON": refuses(b"text", 500, "failed to parse the request JSON buffer"),
+    "empty body": refuses(b"", 500, "The document is empty"),
+    "JSON array": refuses(b"[1]", 500, "attempt to get members for non-object"),
+    "KServe body": refuses(KSERVE, 400, NOT_A_PARAMETER.format("inputs")),
+    "reserved parameter": streams({**ONE, "triton_x": 1}, seen_by('None {"triton_x":1}')),
+    "sequence_id": streams({**ONE, "sequence_id": 5}, seen_by('None {"sequence_id":5}')),
+    "id not a string": refuses({**ONE, "id": 42}, 500, "Unable to parse 'id'"),
+    "error in the first response": refuses({"text_input": "fail first"}, 400, "no first", EVENTS),
+    "error later": streams(LATER, event("fail later0 ", [0, 0]), event("fail later1 ", 1), BROKEN),
+    "no response": streams({**ONE, "max_tokens": 0}),
+    "unicode": streams({"text_input": 'é\n"', "max_tokens": 1}, event('é\n"0 ', [0, 0])),
+    "generate, one response": answers(ONE, HI),
+    "generate, three responses": answers({"text_input": "hi"}, SEVERAL_RESPONSES),
+    "generate, no response": answers({**ONE, "max_tokens": 0}, SEVERAL_RESPONSES),
+    "generate, error in the first": refuses({"text_input": "fail first"}, 400, "no first", JSON, "generate"),
+    "generate, error later": answers(LATER, SEVERAL_RESPONSES),
+    "generate, ordinary model": answers({"text_input": "hi"}, event("hi once", [1, 2]), "plain"),
+    "ordinary model": streams({"text_input": "hi"}, event("hi once", [1, 2]), endpoint="plain-stream"),
+    "infer, decoupled": refuses(KSERVE, 501, "models with decoupled transaction policy", TEXT, "infer"),
+    "ensemble with a decoupled step": streams(
+        {**ONE, "max_tokens": 2}, upper("HI0 ", [0, 0]), upper("HI1 ", 1), endpoint="ensemble"
     ),
-    "an input among the parameters": (
-        "stream",
-        {"text_input": "hi", "parameters": {"max_tokens": 1}},
-        200,
-        EVENTS,
-        [HI],
+    "ensemble, error later": streams(
+        LATER, upper("FAIL LATER0 ", [0, 0]), upper("FAIL LATER1 ", 1), IN_ENSEMBLE, endpoint="ensemble"
     ),
-    "unknown keys are parameters": (
-        "stream",
-        {**ONE, "temperature": 0.5},
-        200,
-        EVENTS,
-        [event("hi0 ", [0, 0], 'None {"temperature":0.5}')],
+    "batch of one with a variable dimension": streams(
+        {**ONE, "bias": [1, 2.5, 3]}, upper("HI0 ", [0, 0], "(1, 3) {}"), endpoint="ensemble"
     ),
-    "list of one": ("stream", {"text_input": ["hi"], "max_tokens": [1]}, 200, EVENTS, [HI]),
-    "two strings for one": ("stream", {"text_input": ["a", "b"]}, 400, JSON, "with proper shape"),
-    "nested list": ("stream", {"text_input": [["hi"]], "max_tokens": 1}, 200, EVENTS, [HI]),
-    "number for a string": ("stream", {"text_input": 7}, 500, JSON, "JSON non-string as string"),
-    "string for a number": ("stream", {**ONE, "max_tokens": "4"}, 500, JSON, "non-signed-integer"),
-    "float for an integer": ("stream", {**ONE, "max_tokens": 1.5}, 500, JSON, "non-signed-integer"),
-    "overflow": ("stream", {**ONE, "max_tokens": 2**32 + 1}, 200, EVENTS, [HI]),
-    "integers for floats": (
-        "stream",
-        {**ONE, "bias": [1, 2]},
-        200,
-        EVENTS,
-        [event("hi0 ", [0, 0], "(2,) {}")],
-    ),
-    "missing input": ("stream", {"max_tokens": 1}, 400, EVENTS, "'NoneType' object has no attribute"),
-    "null": ("stream", {**ONE, "x": None}, 400, JSON, NOT_A_PARAMETER.format("x")),
-    "list as parameter": ("stream", {**ONE, "stop": ["a"]}, 400, JSON, NOT_A_PARAMETER.format("stop")),
-    "parameters not an object": ("stream", {**ONE, "parameters": 3}, 500, JSON, "Expected JSON object"),
-    "not JSON": ("stream", b"text", 500, JSON, "failed to parse the request JSON buffer"),
-    "empty body": ("stream", b"", 500, JSON, "The document is empty"),
-    "JSON array": ("stream", b"[1]", 500, JSON, "attempt to get members for non-object"),
-    "KServe body": ("stream", KSERVE, 400, JSON, NOT_A_PARAMETER.format("inputs")),
-    "reserved parameter": (
-        "stream",
-        {**ONE, "triton_x": 1},
-        200,
-        EVENTS,
-        [event("hi0 ", [0, 0], 'None {"triton_x":1}')],
-    ),
-    "sequence_id": (
-        "stream",
-        {**ONE, "sequence_id": 5},
-        200,
-        EVENTS,
-        [event("hi0 ", [0, 0], 'None {"sequence_id":5}')],
-    ),
-    "id not a string": ("stream", {**ONE, "id": 42}, 500, JSON, "Unable to parse 'id'"),
-    "error in the first response": ("stream", {"text_input": "fail first"}, 400, EVENTS, "no first"),
-    "error later": (
-        "stream",
-        {"text_input": "fail later", "max_tokens": 5},
-        200,
-        EVENTS,
-        [event("fail later0 ", [0, 0]), event("fail later1 ", 1), {"error": "broke at 2"}],
-    ),
-    "no response": ("stream", {**ONE, "max_tokens": 0}, 200, EVENTS, []),
-    "unicode": ("stream", {"text_input": 'é\n"', "max_tokens": 1}, 200, EVENTS, [event('é\n"0 ', [0, 0])]),
-    "generate, one response": ("generate", ONE, 200, JSON, [HI]),
-    "generate, three responses": ("generate", {"text_input": "hi"}, 200, JSON, [{"error": SEVERAL}]),
-    "generate, no response": ("generate", {**ONE, "max_tokens": 0}, 200, JSON, [{"error": SEVERAL}]),
-    "generate, error in the first": ("generate", {"text_input": "fail first"}, 400, JSON, "no first"),
-    "generate, error later": (
-        "generate",
-        {"text_input": "fail later", "max_tokens": 5},
-        200,
-        JSON,
-        [{"error": SEVERAL}],
-    ),
-    "generate, ordinary model": ("plain", {"text_input": "hi"}, 200, JSON, [event("hi once", [1, 2])]),
-    "ordinary model": ("plain-stream", {"text_input": "hi"}, 200, EVENTS, [event("hi once", [1, 2])]),
-    "infer, decoupled": ("infer", KSERVE, 501, TEXT, "models with decoupled transaction policy"),
-    "ensemble with a decoupled step": (
-        "ensemble",
-        {"text_input": "hi", "max_tokens": 2},
-        200,
-        EVENTS,
-        [event("HI0 ", [0, 0], **OF_ENSEMBLE), event("HI1 ", 1, **OF_ENSEMBLE)],
-    ),
-    "ensemble, error later": (
-        "ensemble",
-        {"text_input": "fail later", "max_tokens": 5},
-        200,
-        EVENTS,
-        [
-            event("FAIL LATER0 ", [0, 0], **OF_ENSEMBLE),
-            event("FAIL LATER1 ", 1, **OF_ENSEMBLE),
-            {"error": "in ensemble 'pipe', broke at 2"},
-        ],
-    ),
-    "batch of one with a variable dimension": (
-        "ensemble",
-        {**ONE, "bias": [1, 2.5, 3]},
-        200,
-        EVENTS,
-        [event("HI0 ", [0, 0], "(1, 3) {}", **OF_ENSEMBLE)],
-    ),
-    "batch of two": (
-        "ensemble",
-        {"text_input": ["a", "b"], "max_tokens": [1, 1]},
-        200,
-        EVENTS,
-        [event("A0 ", [0, 0], **OF_ENSEMBLE)],
+    "batch of two": streams(
+        {"text_input": ["a", "b"], "max_tokens": [1, 1]}, upper("A0 ", [0, 0]), endpoint="ensemble"
     ),
 }
 
@@ -287,8 +226,7 @@ def test_errors_of_the_client(
 
 def cancellations(local: LocalEndpoint) -> int:
     """How often the model of the endpoint "stream" has seen that its caller left."""
-    (endpoint,) = (each for each in local.description["endpoints"] if each["name"] == "stream")
-    return Path(endpoint["variants"]["AllTraffic"]["log"]).read_text().count("CANCELLED at")
+    return log_of(local, "stream").read_text().count("CANCELLED at")
 
 
 def leave(client: TritonClient) -> None:
@@ -325,8 +263,7 @@ def test_streams_need_no_port(local: LocalEndpoint) -> None:
     """The front end that generates is a socket in the server's private folder."""
     port = int(local.endpoint_url.rpartition(":")[2])
     assert listening(processes_of(local)) == {("127.0.0.1", port)}
-    for endpoint in local.description["endpoints"]:
-        folder = Path(endpoint["variants"]["AllTraffic"]["log"]).parent
+    for folder in folders(local):
         assert folder.stat().st_mode & 0o077 == 0
         assert (folder / "http.sock").is_socket()
 

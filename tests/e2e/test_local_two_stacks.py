@@ -15,7 +15,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
-from local_assembly import adding_model, below
+from local_assembly import adding_model, below, write_files
 from triton_server import needs_server
 
 from constructs_triton import (
@@ -68,10 +68,7 @@ class Serving(cdk.Stack):
 @pytest.fixture
 def assembly(tmp_path: Path) -> Path:
     """Synthesize the app with the flags of a new app, which include weak references between stacks."""
-    models = tmp_path / "models"
-    for path, text in below("adder", adding_model(10)).items():
-        (models / path).parent.mkdir(parents=True, exist_ok=True)
-        (models / path).write_text(text)
+    models = write_files(tmp_path / "models", below("adder", adding_model(10)))
     flags = json.loads((ROOT / FLAGS).read_text())
     assert flags["@aws-cdk/core:defaultCrossStackReferences"] == "weak"
     app = cdk.App(context=flags, outdir=str(tmp_path / "cdk.out"), builtin_cloud_formation_validation=False)
@@ -98,13 +95,7 @@ def test_an_endpoint_takes_everything_from_another_stack(local: LocalEndpoint, t
 
 def _call(local: LocalEndpoint, folder: Path, key: str) -> str:
     """Put a request into the bucket, call the endpoint, and return the response or the failure."""
-    runtime: Any = boto3.client(
-        "sagemaker-runtime",
-        endpoint_url=local.endpoint_url,
-        region_name="us-east-1",
-        aws_access_key_id="local",
-        aws_secret_access_key="local",
-    )
+    runtime: Any = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
     path = folder / "queue" / key
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(REQUEST))

@@ -78,24 +78,8 @@ def test_a_recorded_response_is_compared(
         assert "the first at 0: must be 2.0, got 3.0" in capsys.readouterr().out
     (request,) = json.loads(file.read_text())["requests"]
     assert request["outputs"][0]["data"] == [2.0, 3.0]
-    program = "from constructs_triton.cli import main; raise SystemExit(main())"
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            program,
-            "local",
-            "up",
-            str(_assembly(tmp_path / "second", 5)),
-            "--port",
-            "0",
-            "--verify",
-            str(file),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    up = [sys.executable, "-m", "constructs_triton.cli", "local", "up"]
+    words = [*up, str(_assembly(tmp_path / "second", 5)), "--port", "0", "--verify", str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 1
     assert "output Y: 2 of 2 values differ, the first at 0: must be 2.0, got 6.0" in done.stdout

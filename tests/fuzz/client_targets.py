@@ -25,11 +25,8 @@ def answers() -> list[bytes]:
     """Valid answers of each kind, and broken ones."""
     chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (EVENT, EVENT[:5], EVENT[5:]))
     return [
-        *(
-            answer(output()),
-            answer(b'{"error":"no"}', status="400 E"),
-            answer(EVENT * 3, "text/event-stream"),
-        ),
+        *(answer(output()), answer(b'{"error":"no"}', status="400 E")),
+        answer(EVENT * 3, "text/event-stream"),
         *(CHUNKED + chunks + b"0\r\n\r\n", event_stream(frame(EVENT) * 3), b"HTTP/1.1 100 C\r\n\r\n" * 3),
         event_stream(frame(EVENT) + frame(b'{"Message":"m"}', "ModelStreamError", "exception")),
         *(answer(body, kind) for body, kind in BODIES.values() if len(body) < 2000),

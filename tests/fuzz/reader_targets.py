@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from template_targets import replace_one
+
 from cdk_rehearse.template_parsing import parse_template
 from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import ConstructsTritonError
@@ -33,26 +35,8 @@ from triton_model_check.artifacts.environments.requirements import read_requirem
 from triton_model_check.model_files.plan_manifest import read_manifest
 
 _VALUES: tuple[Any, ...] = (
-    *(
-        None,
-        True,
-        0,
-        -1,
-        1.5,
-        1e300,
-        10**400,
-        "",
-        "x",
-        "NaN",
-        "\ud800",
-        [],
-        [[]],
-        [None],
-        ["x"],
-        {},
-        {"x": 1},
-    ),
-    *({"Ref": "x"}, {"Fn::Sub": "${x}"}, {"Fn::If": ["C", 1, 2]}),
+    *(None, True, 0, -1, 1.5, 1e300, 10**400, "", "x", "NaN", "\ud800", [], [[]], [None], ["x"], {}),
+    *({"x": 1}, {"Ref": "x"}, {"Fn::Sub": "${x}"}, {"Fn::If": ["C", 1, 2]}),
 )
 _INPUTS = '{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":[1]}]}'
 _CAPTURED = {
@@ -77,11 +61,7 @@ _SAVED = {
     "phase": "stopped",
     "region": "us-east-1",
     "stack": None,
-    "create_endpoint": {
-        "EndpointName": "a",
-        "EndpointConfigName": "b",
-        "Tags": [{"Key": "a", "Value": "b"}],
-    },
+    "create_endpoint": {"EndpointName": "a", "EndpointConfigName": "b", "Tags": [{"Key": "a", "Value": "b"}]},
     "capacities": {
         "EndpointName": "a",
         "DesiredWeightsAndCapacities": [{"VariantName": "v", "DesiredInstanceCount": 1}],
@@ -186,21 +166,8 @@ def _changed(document: Any, seed: bytes) -> bytes:
     """Return a document in which some values are replaced or removed."""
     changed, rng = copy.deepcopy(document), random.Random(seed)
     for _ in range(rng.randint(1, 3)):
-        places = list(_places(changed))
-        if places:
-            container, key = rng.choice(places)
-            if rng.random() < 0.2:
-                del container[key]
-            else:
-                container[key] = copy.deepcopy(rng.choice(_VALUES))
+        replace_one(rng, changed, _VALUES)
     return json.dumps(changed).encode("utf-8", "surrogatepass")
-
-
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-    for key in keys:
-        yield value, key
-        yield from _places(value[key])
 
 
 def _document(name: str, document: Mapping[str, Any], read: Callable[[bytes, Path], object]) -> Reader:

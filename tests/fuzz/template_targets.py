@@ -164,7 +164,7 @@ def read_assembly(content: bytes, folder: Path) -> None:
     if content and rng.random() < 0.5:
         _add_graph(rng, documents["Shop.template.json"])
     for _ in range(rng.randint(0, 3) if content else 0):
-        _replace_one(rng, documents[rng.choice(list(documents))])
+        replace_one(rng, documents[rng.choice(list(documents))])
     for name, document in documents.items():
         (folder / name).write_text(json.dumps(document), encoding="utf-8")
     (folder / "a.tar.gz").touch()
@@ -223,7 +223,8 @@ def _shared(rng: random.Random, names: list[str], place: int, kinds: Sequence[_K
     return rng.choice(kinds)(used)
 
 
-def _replace_one(rng: random.Random, document: Any) -> None:
+def replace_one(rng: random.Random, document: Any, values: Sequence[Any] = _VALUES) -> None:
+    """Replace or remove one value of a document."""
     places = list(_places(document))
     if not places:  # a change before this one has removed all
         return
@@ -231,7 +232,7 @@ def _replace_one(rng: random.Random, document: Any) -> None:
     if rng.random() < 0.2:
         del container[key]
     else:
-        container[key] = copy.deepcopy(rng.choice(_VALUES))
+        container[key] = copy.deepcopy(rng.choice(values))
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:

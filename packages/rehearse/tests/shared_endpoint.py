@@ -41,8 +41,8 @@ def policy(*actions_and_resources: tuple[str, str]) -> dict[str, Any]:
     return {"Type": "AWS::IAM::Policy", "Properties": properties}
 
 
-def model(archive: str = "one.tar.gz") -> dict[str, Any]:
-    container = {"Image": IMAGE, "ModelDataUrl": f"s3://models/{archive}"}
+def model(archive: str = "one.tar.gz", bucket: str = "models") -> dict[str, Any]:
+    container = {"Image": IMAGE, "ModelDataUrl": f"s3://{bucket}/{archive}"}
     properties = {"ExecutionRoleArn": ROLE, "PrimaryContainer": container}
     return {"Type": "AWS::SageMaker::Model", "Properties": properties, "DependsOn": ["Policy"]}
 
@@ -121,12 +121,19 @@ def scaled() -> Resources:
     }
 
 
-def served(archive: str, *reads: tuple[str, str], retains: bool = False, count: int = 1) -> Resources:
+def served(
+    archive: str,
+    *reads: tuple[str, str],
+    retains: bool = False,
+    count: int = 1,
+    instance_type: str = "ml.g5.xlarge",
+    bucket: str = "models",
+) -> Resources:
     """An endpoint of one archive, and a role whose only policy is changed in place."""
     variant = {
         "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
         "VariantName": "AllTraffic",
-        "InstanceType": "ml.g5.xlarge",
+        "InstanceType": instance_type,
         "InitialInstanceCount": count,
         "InitialVariantWeight": 1,
     }
@@ -135,7 +142,7 @@ def served(archive: str, *reads: tuple[str, str], retains: bool = False, count: 
     return {
         "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}},
         "Policy": policy(*(reads or READS)),
-        "Model": model(archive),
+        "Model": model(archive, bucket),
         "Config": {"Type": "AWS::SageMaker::EndpointConfig", "Properties": {"ProductionVariants": [variant]}},
         "Endpoint": {"Type": "AWS::SageMaker::Endpoint", "Properties": {**config, **kept}},
     }

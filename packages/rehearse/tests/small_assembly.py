@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-from shared_endpoint import TRUST
+from shared_endpoint import Resources, served
 
 from cdk_rehearse.updates.problems import CODES
 from cdk_rehearse.updates.report import Rehearsal
 from cdk_rehearse.updates.simulation import simulate
 from cdk_rehearse.updates.versions import Failures, Request, read_version
 
-IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:26.05-py3"
 BUCKET = "cdk-hnb659fds-assets-123456789012-us-east-1"
-Resources = dict[str, Any]
 
 
 def endpoint(
@@ -27,59 +24,29 @@ def endpoint(
     instance_type: str = "ml.g5.xlarge",
 ) -> Resources:
     """The resources of an endpoint whose role may read the objects that ``readable`` matches."""
-    statements = [
-        {"Effect": "Allow", "Action": "s3:GetObject", "Resource": f"arn:aws:s3:::{BUCKET}/{readable}"},
-        {"Effect": "Allow", "Action": "ecr:*", "Resource": "*"},
-    ]
-    policy = {"PolicyName": "read", "PolicyDocument": {"Version": "2012-10-17", "Statement": statements}}
-    container = {"Image": IMAGE, "ModelDataUrl": f"s3://{BUCKET}/{archive}"}
-    variant = {
-        "VariantName": "AllTraffic",
-        "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
-        "InitialInstanceCount": 1,
-        "InitialVariantWeight": 1,
-        "InstanceType": instance_type,
-    }
-    resources = {
-        "Role": _resource("IAM::Role", AssumeRolePolicyDocument=TRUST),
-        "Policy": _resource("IAM::Policy", **policy, Roles=[{"Ref": "Role"}]),
-        "Model": _resource(
-            "SageMaker::Model",
-            ExecutionRoleArn={"Fn::GetAtt": ["Role", "Arn"]},
-            PrimaryContainer=container,
-        )
-        | {"DependsOn": ["Policy"]},
-        "Config": _resource("SageMaker::EndpointConfig", ProductionVariants=[variant]),
-        "Endpoint": _resource(
-            "SageMaker::Endpoint",
-            EndpointName=name,
-            EndpointConfigName={"Fn::GetAtt": ["Config", "EndpointConfigName"]},
-            **({"RetainAllVariantProperties": True} if scaled_to else {}),
-        ),
-    }
-    return resources | (_scaling(name, scaled_to) if scaled_to else {})
+    reads = (("s3:GetObject", f"arn:aws:s3:::{BUCKET}/{readable}"), ("ecr:*", "*"))
+    scales = bool(scaled_to)
+    resources = served(archive, *reads, retains=scales, instance_type=instance_type, bucket=BUCKET)
+    resources["Endpoint"]["Properties"]["EndpointName"] = name
+    return resources | (_scaling(name, scaled_to) if scales else {})
 
 
 def _scaling(name: str, highest: int) -> Resources:
-    target = _resource(
-        "ApplicationAutoScaling::ScalableTarget",
-        MinCapacity=1,
-        MaxCapacity=highest,
-        ResourceId=f"endpoint/{name}/variant/AllTraffic",
-        ScalableDimension="sagemaker:variant:DesiredInstanceCount",
-        ServiceNamespace="sagemaker",
-        RoleARN="arn:aws:iam::123456789012:role/scaling",
-    )
-    return {"Target": target | {"DependsOn": ["Endpoint"]}}
-
-
-def _resource(type: str, **properties: Any) -> dict[str, Any]:
-    return {"Type": f"AWS::{type}", "Properties": properties}
+    target = {
+        "MinCapacity": 1,
+        "MaxCapacity": highest,
+        "ResourceId": f"endpoint/{name}/variant/AllTraffic",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+        "ServiceNamespace": "sagemaker",
+        "RoleARN": "arn:aws:iam::123456789012:role/scaling",
+    }
+    kind = "AWS::ApplicationAutoScaling::ScalableTarget"
+    return {"Target": {"Type": kind, "Properties": target, "DependsOn": ["Endpoint"]}}
 
 
 def write_assembly(folder: Path, resources: Resources) -> Path:
     """Write a cloud assembly with the stack ``S``, and the archives one.tar.gz and two.tar.gz as assets."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     files = {}
     for name in ("one.tar.gz", "two.tar.gz"):
         (folder / name).write_bytes(name.encode())
@@ -107,6 +74,7 @@ def rehearsal(
     orders: int = 1,
     **fleets: int,
 ) -> Rehearsal:
+    folder /= str(len(list(folder.iterdir())))
     versions = [
         read_version(None if resources is None else write_assembly(folder / name, resources))
         for name, resources in (("old", old), ("new", new))

@@ -121,8 +121,7 @@ def test_removed_endpoint_stops_serving(tmp_path: Path) -> None:
     """An endpoint that no other takes the place of is an error, but not if everything is deleted."""
     new = {name: each for name, each in OLD.items() if name != "Endpoint"}
     assert codes(rehearsal(tmp_path, OLD, new)) == {"rehearse-serving-stops"}
-    (tmp_path / "deletion").mkdir()
-    deleted = rehearsal(tmp_path / "deletion", OLD, None)
+    deleted = rehearsal(tmp_path, OLD, None)
     assert deleted.status == {"S": "DELETE_COMPLETE"}
     assert codes(deleted) == set()
 
@@ -191,9 +190,8 @@ def test_fleet_of_an_unknown_endpoint_is_an_error(tmp_path: Path) -> None:
     """The error lists what the old version has."""
     with pytest.raises(InvalidValueError, match=r"'letters'.*digits \(Endpoint\)"):
         rehearsal(tmp_path, OLD, OLD, letters=2)
-    (tmp_path / "first").mkdir()
     with pytest.raises(InvalidValueError, match="OLD has no such endpoint"):
-        rehearsal(tmp_path / "first", None, OLD, digits=2)
+        rehearsal(tmp_path, None, OLD, digits=2)
 
 
 def test_failed_first_deployment_leaves_a_retained_bucket(tmp_path: Path) -> None:

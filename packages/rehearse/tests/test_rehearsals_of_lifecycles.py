@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shared_endpoint import component, scaled, shared
-from small_assembly import Resources, codes, endpoint, rehearsal
+from shared_endpoint import Resources, component, scaled, shared
+from small_assembly import codes, endpoint, rehearsal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
@@ -85,10 +85,9 @@ def with_log_group(*, denies: bool, name: str = "digits") -> Resources:
 @pytest.mark.parametrize(("denies", "found"), [(False, {"rehearse-log-group-returns"}), (True, set())])
 def test_log_group_may_return_after_its_deletion(tmp_path: Path, denies: bool, found: set[str]) -> None:
     """Late events create it again if the role allowed that; then the next deployment fails."""
-    (tmp_path / "deletion").mkdir()
     for report in (
         rehearsal(tmp_path, None, with_log_group(denies=denies)),
-        rehearsal(tmp_path / "deletion", with_log_group(denies=denies), None),
+        rehearsal(tmp_path, with_log_group(denies=denies), None),
     ):
         assert codes(report) == found
         assert report.errors == []
@@ -97,10 +96,9 @@ def test_log_group_may_return_after_its_deletion(tmp_path: Path, denies: bool, f
 def test_log_group_of_another_endpoint_or_a_retained_one_does_not_return(tmp_path: Path) -> None:
     """Only the log group of a deleted endpoint is in the way of the next deployment."""
     assert codes(rehearsal(tmp_path, None, with_log_group(denies=False, name="letters"))) == set()
-    (tmp_path / "kept").mkdir()
     resources = with_log_group(denies=False)
     resources["LogGroup"] = {**resources["LogGroup"], **RETAIN}
-    assert codes(rehearsal(tmp_path / "kept", None, resources)) == set()
+    assert codes(rehearsal(tmp_path, None, resources)) == set()
 
 
 def test_both_instance_types_of_an_update_need_quota(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from shared_endpoint import TRUST, Resources, account, aws, deploy, policy, served
+from shared_endpoint import TRUST, Resources, deploy, policy, served
 
 from cdk_rehearse import Behaviour, SimulatedAccount
 from cdk_rehearse.behaviour import CALM
@@ -17,8 +17,6 @@ from cdk_rehearse.stacks.stack import Stack
 from constructs_triton_core.cloud_assembly.template import Template
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
-__all__ = ["account", "aws"]  # fixtures
-
 OLD, NEW = "one.tar.gz", "two.tar.gz"
 UNFRIENDLY = Behaviour.unfriendly(1)
 
@@ -123,28 +121,27 @@ def test_update_needs_the_permissions_of_both_fleets(aws: SimulatedAccount) -> N
     assert aws.destroy(stack.name).status == "DELETE_COMPLETE"
 
 
-def test_update_of_an_endpoint_may_fail(aws: SimulatedAccount) -> None:
-    """A failed update is rolled back, and the endpoint runs the old configuration, which the stack lists."""
+@pytest.mark.parametrize(
+    ("behaviour", "status", "in_use"),
+    [
+        (Behaviour(endpoint_update="fails"), "UPDATE_ROLLBACK_COMPLETE", 0),
+        (Behaviour(endpoint_update="reverts"), "UPDATE_COMPLETE", 2),
+    ],
+    ids=["fails", "reverts"],
+)
+def test_update_that_sagemaker_does_not_keep(
+    aws: SimulatedAccount, behaviour: Behaviour, status: str, in_use: int
+) -> None:
+    """The endpoint keeps the old configuration; where nobody says so, what it uses cannot be deleted."""
     stack = deploy(aws, reading(OLD, "*"))
     before = endpoint_config(aws, stack)
-    aws.behaviour = Behaviour(endpoint_update="fails")
-    assert deploy(aws, reading(NEW, "*"), stack.name).status == "UPDATE_ROLLBACK_COMPLETE"
+    aws.behaviour = behaviour
+    assert deploy(aws, reading(NEW, "*"), stack.name).status == status
     assert endpoint_config(aws, stack) == before
     listed = aws.client("cloudformation").list_stack_resources(StackName=stack.name)["StackResourceSummaries"]
     assert "DELETE_COMPLETE" not in [each["ResourceStatus"] for each in listed]
-    assert aws.destroy(stack.name).status == "DELETE_COMPLETE"
-
-
-def test_update_that_reverts_silently_keeps_the_old_configuration(aws: SimulatedAccount) -> None:
-    """The stack is updated, the endpoint is not, and what it uses cannot be deleted."""
-    stack = deploy(aws, reading(OLD, "*"))
-    before = endpoint_config(aws, stack)
-    aws.behaviour = Behaviour(endpoint_update="reverts")
-    assert deploy(aws, reading(NEW, "*"), stack.name).status == "UPDATE_COMPLETE"
-    assert endpoint_config(aws, stack) == before
     refused = [event.reason for event in stack.events if event.status == "DELETE_FAILED"]
-    assert len(refused) == 2
-    assert all("is in use by endpoint" in reason for reason in refused)
+    assert ["is in use by endpoint" in reason for reason in refused] == [True] * in_use
 
 
 def endpoint_config(aws: SimulatedAccount, stack: Stack) -> str:

@@ -7,8 +7,6 @@ from dataclasses import replace
 import pytest
 from shared_endpoint import (
     READS,
-    account,
-    aws,
     component,
     deploy,
     described,
@@ -26,7 +24,6 @@ from cdk_rehearse import SimulatedAccount
 from cdk_rehearse.behaviour import CALM
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
-__all__ = ["account", "aws"]  # fixtures
 
 
 def test_component_sleeps_and_is_woken_by_its_alarm(aws: SimulatedAccount) -> None:

@@ -13,8 +13,6 @@ from moto.sagemaker.exceptions import ValidationError
 from shared_endpoint import (
     IMAGE,
     Resources,
-    account,
-    aws,
     component,
     deploy,
     described,
@@ -32,7 +30,6 @@ from cdk_rehearse.endpoints.instance_pools import check_pools
 from cdk_rehearse.errors import StackError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
-__all__ = ["account", "aws"]  # fixtures
 
 
 def test_component_is_created_updated_and_deleted_with_its_endpoint(aws: SimulatedAccount) -> None:
@@ -87,6 +84,9 @@ def _changed(path: str, value: Any) -> Resources:
 
 
 _VARIANT = "Config/Properties/ProductionVariants/0"
+QUEUE = {"OutputConfig": {"S3OutputPath": "s3://b/o"}}
+CAPTURED = {"DestinationS3Uri": "s3://b/d", "CaptureOptions": [{"CaptureMode": "Input"}]}
+CAPTURE = {"InitialSamplingPercentage": 1, **CAPTURED}
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,8 @@ _VARIANT = "Config/Properties/ProductionVariants/0"
         (_changed("Model/Properties/EnableNetworkIsolation", True), "EnableNetworkIsolation differ"),
         (_changed("Model/Properties/PrimaryContainer/Mode", "MultiModel"), "contains one model"),
         (_changed("Policy", policy(("ecr:*", "*"))), "Could not access model data"),
+        (_changed("Config/Properties/AsyncInferenceConfig", QUEUE), "AsyncInferenceConfig is not supported"),
+        (_changed("Config/Properties/DataCaptureConfig", CAPTURE), "DataCaptureConfig is not supported"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -158,21 +160,6 @@ def test_wrong_requests_are_refused(aws: SimulatedAccount) -> None:
     create()
 
 
-@pytest.mark.parametrize("member", ["AsyncInferenceConfig", "DataCaptureConfig"])
-def test_configuration_of_other_endpoints_is_refused(aws: SimulatedAccount, member: str) -> None:
-    """An endpoint for components is neither asynchronous nor captures data."""
-    settings = {
-        "AsyncInferenceConfig": {"OutputConfig": {"S3OutputPath": "s3://b/o"}},
-        "DataCaptureConfig": {
-            "InitialSamplingPercentage": 1,
-            "DestinationS3Uri": "s3://b/d",
-            "CaptureOptions": [{"CaptureMode": "Input"}],
-        },
-    }
-    stack = deploy(aws, _changed(f"Config/Properties/{member}", settings[member]))
-    assert f"{member} is not supported for endpoints with inference components" in stack.reason
-
-
 def test_nothing_is_changed_while_an_operation_is_in_progress(aws: SimulatedAccount) -> None:
     """After a scaling action, an update and a deletion are refused until it is complete."""
     stack = deploy(aws, shared())
@@ -214,17 +201,6 @@ def test_rolling_update_replaces_batches(aws: SimulatedAccount, type: str, value
     assert described(aws, name_of(stack))["LastDeploymentConfig"] is not None
 
 
-@pytest.mark.parametrize(
-    ("type", "value", "reason"),
-    [("COPY_COUNT", 5, "is more than the 4 copies"), ("CAPACITY_PERCENT", 60, "between 5% to 50%")],
-)
-def test_wrong_batches_are_refused(aws: SimulatedAccount, type: str, value: int, reason: str) -> None:
-    """The update is rolled back."""
-    stack = deploy(aws, shared(2, One=component("Model", copies=4)))
-    assert deploy(aws, rolling(type, value), stack.name).status == "UPDATE_ROLLBACK_COMPLETE"
-    assert reason in stack.reason
-
-
 def test_update_needs_room_for_the_copies_that_it_replaces(aws: SimulatedAccount) -> None:
     """Without a rolling update all copies run twice; the old ones keep serving where there is no room."""
     stack = deploy(aws, shared(1, One=component("Model", copies=3)))
@@ -235,23 +211,33 @@ def test_update_needs_room_for_the_copies_that_it_replaces(aws: SimulatedAccount
     assert (found["InferenceComponentStatus"], found["RuntimeConfig"]["CurrentCopyCount"]) == ("InService", 3)
 
 
-def test_what_no_source_settles_is_refused(aws: SimulatedAccount) -> None:
-    """Another variant or instance type under a component, and a deployment configuration alone."""
-    stack = deploy(aws, shared(2, One=component("Model", copies=4)))
-    alone = shared(2, One=component("Model", copies=4))
-    alone["One"]["Properties"]["DeploymentConfig"] = rolling("COPY_COUNT", 1)["One"]["Properties"][
-        "DeploymentConfig"
-    ]
-    assert deploy(aws, alone, stack.name).status == "UPDATE_ROLLBACK_COMPLETE"
-    assert "requires RuntimeConfig or a Specification" in stack.reason
-    renamed = shared(2, One=component("Model", copies=4))
-    renamed["One"]["Properties"]["InferenceComponentName"] = "other"
-    assert deploy(aws, renamed, stack.name).status == "UPDATE_ROLLBACK_COMPLETE"
-    assert "change the logical id too" in stack.reason
-    larger = _changed(f"{_VARIANT}/InstanceType", "ml.g5.24xlarge")
-    larger["One"] = component("Model", copies=4)
-    assert deploy(aws, larger, stack.name).status == "UPDATE_ROLLBACK_COMPLETE"
-    assert "InstanceType cannot change while inference components use the endpoint" in stack.reason
+def with_four_copies(**properties: Any) -> Resources:
+    """An endpoint for two instances with a component of four copies, which has these properties too."""
+    resources = shared(2, One=component("Model", copies=4))
+    resources["One"]["Properties"] |= properties
+    return resources
+
+
+LARGER = {**_changed(f"{_VARIANT}/InstanceType", "ml.g5.24xlarge"), "One": component("Model", copies=4)}
+ALONE = rolling("COPY_COUNT", 1)["One"]["Properties"]["DeploymentConfig"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (rolling("COPY_COUNT", 5), "is more than the 4 copies"),
+        (rolling("CAPACITY_PERCENT", 60), "between 5% to 50%"),
+        (with_four_copies(DeploymentConfig=ALONE), "requires RuntimeConfig or a Specification"),
+        (with_four_copies(InferenceComponentName="other"), "change the logical id too"),
+        (LARGER, "InstanceType cannot change while inference components use the endpoint"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_update_is_refused(aws: SimulatedAccount, changed: Resources, reason: str) -> None:
+    """Wrong batches are rolled back, and so is what no source settles."""
+    stack = deploy(aws, with_four_copies())
+    assert deploy(aws, changed, stack.name).status == "UPDATE_ROLLBACK_COMPLETE"
+    assert reason in stack.reason
 
 
 def test_components_outlive_their_endpoint(aws: SimulatedAccount) -> None:

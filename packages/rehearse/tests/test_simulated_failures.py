@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from shared_endpoint import Resources, account, aws, deploy, served
+from shared_endpoint import Resources, deploy, served
 
 from cdk_rehearse import Behaviour, SimulatedAccount
 from cdk_rehearse.failures import fail_each_change, fail_each_restore
@@ -17,7 +17,6 @@ from cdk_rehearse.steps import Step
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
-__all__ = ["account", "aws"]
 NAME = "Failing"
 
 

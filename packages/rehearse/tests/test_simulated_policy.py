@@ -21,17 +21,28 @@ def verdict(*statements: dict[str, Any], **request: Any) -> Decision:
     return decide([{"Statement": list(statements)}], **{**asked, **request})
 
 
-def test_allow_needs_action_and_resource() -> None:
-    """A statement allows only requests that match both of its patterns."""
-    assert verdict(READ) is Decision.ALLOWED
-    assert verdict(READ, action="s3:PutObject") is Decision.NOT_GRANTED
-    assert verdict(READ, resource="arn:aws:s3:::bucket/other/a") is Decision.NOT_GRANTED
-    assert verdict({**READ, "Action": ["s3:Put*", "s3:get*"]}) is Decision.ALLOWED
+OTHERS = {"Effect": "Allow", "Action": "s3:GetObject", "NotResource": "arn:aws:s3:::bucket/private/*"}
+TRUST = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "lambda.amazonaws.com"}}
+ASSUMING: dict[str, Any] = {"action": "sts:AssumeRole", "resource": None}
 
 
-def test_deny_wins() -> None:
-    """An explicit denial overrides all grants."""
-    assert verdict(READ, {**READ, "Effect": "Deny"}, READ) is Decision.DENIED
+@pytest.mark.parametrize(
+    ("statements", "request_", "decision"),
+    [
+        ([READ], {}, Decision.ALLOWED),
+        ([READ], {"action": "s3:PutObject"}, Decision.NOT_GRANTED),
+        ([READ], {"resource": "arn:aws:s3:::bucket/other/a"}, Decision.NOT_GRANTED),
+        ([{**READ, "Action": ["s3:Put*", "s3:get*"]}], {}, Decision.ALLOWED),
+        ([READ, {**READ, "Effect": "Deny"}, READ], {}, Decision.DENIED),
+        ([OTHERS], {}, Decision.ALLOWED),
+        ([OTHERS], {"resource": "arn:aws:s3:::bucket/private/a"}, Decision.NOT_GRANTED),
+        ([TRUST], {**ASSUMING, "principal": Service("lambda.amazonaws.com")}, Decision.ALLOWED),
+        ([TRUST], {**ASSUMING, "principal": Service("ec2.amazonaws.com")}, Decision.NOT_GRANTED),
+    ],
+)
+def test_statements_decide(statements: list[Any], request_: dict[str, Any], decision: Decision) -> None:
+    """An Allow needs action, resource and principal; a Deny wins; ``NotResource`` matches all others."""
+    assert verdict(*statements, **request_) is decision
 
 
 @pytest.mark.parametrize(
@@ -54,21 +65,6 @@ def test_conditions_are_evaluated(condition: dict[str, Any], context: dict[str, 
     """All operators of a condition must match; a missing key matches only a negated operator."""
     expected = Decision.ALLOWED if holds else Decision.NOT_GRANTED
     assert verdict({**READ, "Condition": condition}, context=context) is expected
-
-
-def test_all_but_some_resources() -> None:
-    """``NotResource`` matches every resource but those that it names."""
-    others = {"Effect": "Allow", "Action": "s3:GetObject", "NotResource": "arn:aws:s3:::bucket/private/*"}
-    assert verdict(others) is Decision.ALLOWED
-    assert verdict(others, resource="arn:aws:s3:::bucket/private/a") is Decision.NOT_GRANTED
-
-
-def test_trust_names_the_service() -> None:
-    """A trust policy allows only the service that it names."""
-    trust = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "lambda.amazonaws.com"}}
-    asked: dict[str, Any] = {"action": "sts:AssumeRole", "resource": None}
-    assert verdict(trust, principal=Service("lambda.amazonaws.com"), **asked) is Decision.ALLOWED
-    assert verdict(trust, principal=Service("ec2.amazonaws.com"), **asked) is Decision.NOT_GRANTED
 
 
 UNKNOWN: list[dict[str, Any]] = [

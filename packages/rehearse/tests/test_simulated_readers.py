@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from shared_endpoint import READS, Resources, account, aws, deploy, endpoint_with_a_model, policy
+from shared_endpoint import READS, Resources, deploy, endpoint_with_a_model, policy
 
 from cdk_rehearse import SimulatedAccount
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
-__all__ = ["account", "aws"]
 LIST_AND_PULL = READS[1:]
 NAME = "Many"
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from shared_endpoint import trust
+from test_simulated_functions import zipped
 
 from cdk_rehearse import SimulatedAccount
 from cdk_rehearse.stacks.stack import Stack
@@ -49,19 +48,14 @@ TRUST = trust("lambda")
 def aws() -> Iterator[SimulatedAccount]:
     with SimulatedAccount(functions="python") as account:
         account.bootstrap()
-        account.client("s3").put_object(Bucket=asset_bucket(account), Key="code.zip", Body=zipped(FUNCTION))
+        account.client("s3").put_object(
+            Bucket=asset_bucket(account), Key="code.zip", Body=zipped({"index.py": FUNCTION})
+        )
         yield account
 
 
 def asset_bucket(aws: SimulatedAccount) -> str:
     return f"cdk-hnb659fds-assets-{aws.api.account}-{aws.api.region}"
-
-
-def zipped(code: str) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("index.py", code)
-    return buffer.getvalue()
 
 
 def deploy(aws: SimulatedAccount, name: str, resources: dict[str, Any], **sections: Any) -> Stack:
@@ -162,16 +156,6 @@ def test_failed_update_restores_properties(aws: SimulatedAccount) -> None:
     assert {name: each.physical.id for name, each in stack.resources.items()} == before
     assert len(topics(aws, stack)) == 2
     assert statuses(stack, "Added")[-1] == "DELETE_COMPLETE"
-
-
-def test_failed_update_keeps_replaced_resources(aws: SimulatedAccount) -> None:
-    """A replacement that was created is deleted again, and the old resource is kept."""
-    stack = deploy(aws, "Replacing", {"A": topic(TopicName="Replacing-first")})
-    deploy(aws, "Replacing", {"A": topic(TopicName="Replacing-second"), "Z": broken("A")})
-    assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
-    assert [arn.rpartition(":")[2] for arn in topics(aws, stack)] == ["Replacing-first"]
-    deploy(aws, "Replacing", {"A": topic(TopicName="Replacing-second")})
-    assert [arn.rpartition(":")[2] for arn in topics(aws, stack)] == ["Replacing-second"]
 
 
 def test_named_resources_cannot_be_replaced(aws: SimulatedAccount) -> None:

@@ -20,11 +20,6 @@ from constructs_triton_core.errors import TemplateError
 MODEL, STACK = "AWS::SageMaker::Model", "AWS::CloudFormation::Stack"
 
 
-def _doubled(number: int, operand: Callable[[int], Any], function: str) -> Any:
-    """Return a function that uses the one before it twice."""
-    return {function: [operand(number - 1), operand(number - 1)]}
-
-
 def _named(names: list[Any]) -> SynthesizedStack:
     """Return a stack with a model for each name."""
     resources = {
@@ -37,7 +32,7 @@ def test_conditions_are_evaluated_once() -> None:
     """Sixty conditions that use the one before twice stand for 2^60 evaluations."""
     conditions: dict[str, Any] = {"C0": {"Fn::Equals": ["a", "a"]}}
     for number in range(1, 60):
-        conditions[f"C{number}"] = _doubled(number, lambda one: {"Condition": f"C{one}"}, "Fn::And")
+        conditions[f"C{number}"] = {"Fn::And": [{"Condition": f"C{number - 1}"}] * 2}
     body = {"Conditions": conditions, "Resources": {"M": {"Type": MODEL, "Condition": "C59"}}}
     assert SynthesizedStack("Shop", Template(body)).created(MODEL) == ["M"]
 

@@ -19,6 +19,7 @@ from botocore.compat import HTTPHeaders
 from constructs_triton_functions.model_sync import handler
 
 SOURCE, DESTINATION = "cdk-assets", "models-bucket"
+Faults = Callable[[str, int, int], list[str]]
 
 
 class Context:
@@ -110,7 +111,7 @@ def s3(aws_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 @pytest.fixture
-def faults(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int, int], list[str]]:
+def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
     """``faults(operation, status, times)`` makes S3 return that status for that many calls."""
     make_client = handler._client
     plan: dict[str, list[int]] = {}

@@ -5,20 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from sync_requests import DESTINATION, SOURCE, CloudFormation, Context, ShortRun, content, make_event
+from sync_requests import DESTINATION, SOURCE, CloudFormation, Context, Faults, ShortRun, content, make_event
 
-from constructs_triton_functions.model_sync import (
-    FILES_RESOURCE_TYPE,
-    file_placement,
-    handler,
-    placement,
-)
+from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE, file_placement, handler, placement
 from constructs_triton_functions.model_sync.manifest import FileManifest, ListedFile
 
+Files = Mapping[str, bytes]
 PREFIX = "models/files/net/"
 SMALL = {"net/config.pbtxt": b"name", "net/1/labels.txt": b"cat", "net/1/empty.txt": b""}
 LARGE = {"net/1/model.onnx": b"L" * 5_000}
@@ -26,12 +22,7 @@ DAY = 24 * 60 * 60
 
 
 def files_event(
-    s3: Any,
-    cloudformation: CloudFormation,
-    request_type: str,
-    small: Mapping[str, bytes],
-    large: Mapping[str, bytes],
-    **properties: Any,
+    s3: Any, cloudformation: CloudFormation, request_type: str, small: Files, large: Files, **properties: Any
 ) -> dict[str, Any]:
     """A request of CloudFormation; the assets are in the asset bucket."""
     zip_content, listed = b"PK", []
@@ -58,11 +49,11 @@ def files_event(
     return event
 
 
-def folder_of(small: Mapping[str, bytes], large: Mapping[str, bytes]) -> str:
+def folder_of(small: Files, large: Files) -> str:
     return hashlib.sha256(repr(sorted({**small, **large}.items())).encode()).hexdigest()[:32] + "/"
 
 
-def placed(s3: Any, small: Mapping[str, bytes], large: Mapping[str, bytes]) -> dict[str, bytes]:
+def placed(s3: Any, small: Files, large: Files) -> dict[str, bytes]:
     prefix = PREFIX + folder_of(small, large)
     found = s3.list_objects_v2(Bucket=DESTINATION, Prefix=prefix).get("Contents", ())
     return {item["Key"].removeprefix(prefix): content(s3, item["Key"]) for item in found}
@@ -80,28 +71,17 @@ def run(event: dict[str, Any], cloudformation: CloudFormation, context: Context 
     return f"{response['Status']} {response['Reason']}".strip()
 
 
-def test_every_file_is_placed(s3: Any, cloudformation: CloudFormation) -> None:
-    """Each object has the content of its file; the id of the resource is the prefix of the model."""
-    event = files_event(s3, cloudformation, "Create", SMALL, LARGE)
-    handler.handler(event, Context())
+@pytest.mark.parametrize(("small", "large"), [(SMALL, LARGE), (SMALL, {}), ({}, LARGE)])
+def test_every_file_is_placed(s3: Any, cloudformation: CloudFormation, small: Files, large: Files) -> None:
+    """Each object, in the zip or not, has its file's content; the resource's id is the model's prefix."""
+    handler.handler(files_event(s3, cloudformation, "Create", small, large), Context())
     assert cloudformation.response["Status"] == "SUCCESS", cloudformation.response
     assert cloudformation.response["PhysicalResourceId"] == f"s3://{DESTINATION}/{PREFIX}"
-    assert placed(s3, SMALL, LARGE) == {**SMALL, **LARGE}
-    assert list(index(s3)["target_models"].values()) == [folder_of(SMALL, LARGE)]
-
-
-@pytest.mark.parametrize(("small", "large"), [(SMALL, {}), ({}, LARGE)])
-def test_model_without_small_or_large_files(
-    s3: Any, cloudformation: CloudFormation, small: Mapping[str, bytes], large: Mapping[str, bytes]
-) -> None:
-    """A model may have only small files, or only large ones and no zip."""
-    assert run(files_event(s3, cloudformation, "Create", small, large), cloudformation) == "SUCCESS"
     assert placed(s3, small, large) == {**small, **large}
+    assert list(index(s3)["target_models"].values()) == [folder_of(small, large)]
 
 
-def test_repeated_request_places_nothing(
-    s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]]
-) -> None:
+def test_repeated_request_places_nothing(s3: Any, cloudformation: CloudFormation, faults: Faults) -> None:
     """What is in place is not placed again, which also makes a rollback quick."""
     event = files_event(s3, cloudformation, "Create", SMALL, LARGE)
     seen = faults("CopyObject", 500, 0)

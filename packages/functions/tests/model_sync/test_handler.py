@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +12,7 @@ from sync_requests import (
     SOURCE,
     CloudFormation,
     Context,
+    Faults,
     content,
     index,
     keys,
@@ -38,9 +38,7 @@ def test_create_places_every_archive(s3: Any, cloudformation: CloudFormation) ->
     assert index(s3)["target_models"] == {"aaaa": "aaaa.tar.gz", "bbbb": "bbbb.tar.gz"}
 
 
-def test_repeated_run_copies_nothing_again(
-    s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]]
-) -> None:
+def test_repeated_run_copies_nothing_again(s3: Any, cloudformation: CloudFormation, faults: Faults) -> None:
     """An archive in place, by content and size, is not copied again, so an interrupted run can be resumed."""
     seen = faults("none", 0, 0)
     first, second = put_archive(s3, "aaaa1", b"first"), put_archive(s3, "bbbb2", b"second")
@@ -57,16 +55,8 @@ def test_changed_content_replaces_the_object(s3: Any, cloudformation: CloudForma
     assert content(s3, "models/aaaa.tar.gz") == b"22222"
 
 
-def test_update_keeps_archives_that_are_no_longer_listed(s3: Any, cloudformation: CloudFormation) -> None:
-    """A running endpoint may still load an archive that the new template no longer has."""
-    first, second = put_archive(s3, "aaaa1", b"first"), put_archive(s3, "bbbb2", b"second")
-    handler.handler(make_event(s3, cloudformation, "Create", [first]), Context())
-    handler.handler(make_event(s3, cloudformation, "Update", [second]), Context())
-    assert keys(s3) == ["models/aaaa.tar.gz", "models/bbbb.tar.gz"]
-
-
 def test_large_archive_is_copied_in_parts(
-    s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]], monkeypatch: Any
+    s3: Any, cloudformation: CloudFormation, faults: Faults, monkeypatch: Any
 ) -> None:
     """Above CopyObject's limit the parts are copied inside S3, and the result is complete."""
     seen = faults("none", 0, 0)
@@ -83,7 +73,7 @@ def test_large_archive_is_copied_in_parts(
 
 @pytest.mark.parametrize("operation", ["HeadObject", "CopyObject"])
 def test_temporary_fault_is_retried(
-    s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]], operation: str
+    s3: Any, cloudformation: CloudFormation, faults: Faults, operation: str
 ) -> None:
     """Two responses of S3 with 503 do not fail the deployment."""
     archive = put_archive(s3, "aaaa1", b"first")
@@ -94,7 +84,7 @@ def test_temporary_fault_is_retried(
 
 
 def test_reason_of_a_denied_copy_names_the_archive(
-    s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]], monkeypatch: Any
+    s3: Any, cloudformation: CloudFormation, faults: Faults, monkeypatch: Any
 ) -> None:
     """If S3 denies access, the deployment fails with the archive and the log stream in its reason."""
     monkeypatch.setattr(retries, "PROPAGATION_SECONDS", 0)
@@ -104,16 +94,6 @@ def test_reason_of_a_denied_copy_names_the_archive(
     assert cloudformation.response["Status"] == "FAILED"
     assert "1 of 1 archives were not placed: aaaa.tar.gz" in cloudformation.response["Reason"]
     assert Context.log_stream_name in cloudformation.response["Reason"]
-
-
-def test_denied_access_to_a_missing_key_is_no_error(
-    s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]]
-) -> None:
-    """S3 may return 403 for a key that does not exist; the archive is placed."""
-    archive = put_archive(s3, "aaaa1", b"first")
-    faults("HeadObject", 403, 1)
-    handler.handler(make_event(s3, cloudformation, "Create", [archive]), Context())
-    assert keys(s3) == ["models/aaaa.tar.gz"]
 
 
 def test_all_failures_are_reported_and_the_rest_is_placed(s3: Any, cloudformation: CloudFormation) -> None:

@@ -19,6 +19,7 @@ from sync_requests import (
     DESTINATION,
     CloudFormation,
     Context,
+    Faults,
     ShortRun,
     content,
     index,
@@ -31,6 +32,7 @@ from constructs_triton_functions import retries
 from constructs_triton_functions.model_sync import handler, placement
 
 PART = 5 * 1024**2
+Invocations = list[dict[str, Any]]
 
 RUN = """
 import json, sys, types
@@ -52,9 +54,9 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def invocations(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def invocations(monkeypatch: pytest.MonkeyPatch) -> Invocations:
     """The events with which the function invokes itself."""
-    handed_over: list[dict[str, Any]] = []
+    handed_over: Invocations = []
 
     class Lambda:
         def invoke(self, *, FunctionName: str, InvocationType: str, Payload: bytes) -> None:  # noqa: N803 - AWS's
@@ -68,7 +70,7 @@ def invocations(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return handed_over
 
 
-def serve(event: dict[str, Any], invocations: list[dict[str, Any]], context: Callable[[], Context]) -> int:
+def serve(event: dict[str, Any], invocations: Invocations, context: Callable[[], Context]) -> int:
     """Run the function, and again for each event that it passes on; returns the number of runs."""
     runs = 1
     handler.handler(event, context())
@@ -79,10 +81,7 @@ def serve(event: dict[str, Any], invocations: list[dict[str, Any]], context: Cal
 
 
 def test_function_continues_in_another_run_before_its_timeout(
-    s3: Any,
-    cloudformation: CloudFormation,
-    invocations: list[dict[str, Any]],
-    monkeypatch: pytest.MonkeyPatch,
+    s3: Any, cloudformation: CloudFormation, invocations: Invocations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each run continues where the last one stopped; there is one response at the end."""
     monkeypatch.setattr(handler, "CONCURRENT_TASKS", 2)
@@ -97,8 +96,8 @@ def test_function_continues_in_another_run_before_its_timeout(
 def test_large_copy_continues_with_its_parts(  # noqa: PLR0917 - fixtures
     s3: Any,
     cloudformation: CloudFormation,
-    invocations: list[dict[str, Any]],
-    faults: Callable[[str, int, int], list[str]],
+    invocations: Invocations,
+    faults: Faults,
     small_parts: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -144,7 +143,7 @@ class LongRun(Context):
 def test_last_run_ends_before_cloudformation_stops_waiting(  # noqa: PLR0917 - fixtures
     s3: Any,
     cloudformation: CloudFormation,
-    invocations: list[dict[str, Any]],
+    invocations: Invocations,
     monkeypatch: pytest.MonkeyPatch,
     seconds: float,
     runs: int,
@@ -167,7 +166,7 @@ def test_last_run_ends_before_cloudformation_stops_waiting(  # noqa: PLR0917 - f
 def test_function_is_not_invoked_again_in_the_last_quarter_of_an_hour(  # noqa: PLR0917 - fixtures
     s3: Any,
     cloudformation: CloudFormation,
-    invocations: list[dict[str, Any]],
+    invocations: Invocations,
     monkeypatch: pytest.MonkeyPatch,
     elapsed: float,
     is_continued: bool,
@@ -179,25 +178,14 @@ def test_function_is_not_invoked_again_in_the_last_quarter_of_an_hour(  # noqa: 
 
 
 OPERATIONS = [
-    "GetObject",
-    "HeadObject",
-    "CopyObject",
-    "ListMultipartUploads",
-    "CreateMultipartUpload",
-    "ListParts",
-    "UploadPartCopy",
-    "CompleteMultipartUpload",
-    "PutObject",
+    *("GetObject", "HeadObject", "CopyObject", "ListMultipartUploads", "CreateMultipartUpload"),
+    *("ListParts", "UploadPartCopy", "CompleteMultipartUpload", "PutObject"),
 ]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_sync_can_be_repeated_after_a_fault_of_any_call(
-    s3: Any,
-    cloudformation: CloudFormation,
-    faults: Callable[[str, int, int], list[str]],
-    small_parts: None,
-    operation: str,
+    s3: Any, cloudformation: CloudFormation, faults: Faults, small_parts: None, operation: str
 ) -> None:
     """If any call fails, the request fails and writes no index; the next run places everything."""
     weights = bytes(range(256)) * 4 * 1024 * 11
@@ -265,11 +253,7 @@ def clock(monkeypatch: pytest.MonkeyPatch, small_parts: None) -> Clock:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_function_waits_for_a_new_policy(
-    s3: Any,
-    cloudformation: CloudFormation,
-    faults: Callable[[str, int, int], list[str]],
-    clock: Clock,
-    operation: str,
+    s3: Any, cloudformation: CloudFormation, faults: Faults, clock: Clock, operation: str
 ) -> None:
     """S3 may deny any of the first calls; the function repeats it."""
     archives = [put_archive(s3, "aaaa1", b"first"), put_archive(s3, "cccc1", bytes(2 * PART))]
@@ -281,7 +265,7 @@ def test_function_waits_for_a_new_policy(
 
 
 def test_denied_deletion_is_repeated(
-    s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]], clock: Clock
+    s3: Any, cloudformation: CloudFormation, faults: Faults, clock: Clock
 ) -> None:
     """The calls that empty a prefix wait for a new policy too."""
     event = make_event(s3, cloudformation, "Delete", [put_archive(s3, "aaaa1", b"first")])
@@ -297,7 +281,7 @@ def test_denied_deletion_is_repeated(
 
 
 def test_missing_permission_delays_a_deployment_once(
-    s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]], clock: Clock
+    s3: Any, cloudformation: CloudFormation, faults: Faults, clock: Clock
 ) -> None:
     """All calls share the 40 seconds, so twelve denied archives do not take twelve times as long."""
     archives = [put_archive(s3, f"{number:04d}x", b"first") for number in range(12)]

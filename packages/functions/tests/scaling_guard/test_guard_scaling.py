@@ -48,20 +48,12 @@ def api(aws_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("AWS_ENDPOINT_URL_APPLICATION_AUTO_SCALING", aws_url)
     client = boto3.client("application-autoscaling")
     yield client
-    for each in client.describe_scalable_targets(ServiceNamespace=NAMESPACE, ResourceIds=[BLUE])[
-        "ScalableTargets"
-    ]:
-        client.deregister_scalable_target(**{name: each[name] for name in KEY})
-    for each in client.describe_scaling_policies(ServiceNamespace=NAMESPACE, ResourceId=BLUE)[
-        "ScalingPolicies"
-    ]:
-        client.delete_scaling_policy(PolicyName=each["PolicyName"], **{name: each[name] for name in KEY})
-    for each in client.describe_scheduled_actions(ServiceNamespace=NAMESPACE, ResourceId=BLUE)[
-        "ScheduledActions"
-    ]:
-        client.delete_scheduled_action(
-            ScheduledActionName=each["ScheduledActionName"], **{name: each[name] for name in KEY}
-        )
+    if client.describe_scalable_targets(ServiceNamespace=NAMESPACE, ResourceIds=[BLUE])["ScalableTargets"]:
+        client.deregister_scalable_target(**KEY)
+    for each in client.describe_scaling_policies(**KEY)["ScalingPolicies"]:
+        client.delete_scaling_policy(PolicyName=each["PolicyName"], **KEY)
+    for each in client.describe_scheduled_actions(**KEY)["ScheduledActions"]:
+        client.delete_scheduled_action(ScheduledActionName=each["ScheduledActionName"], **KEY)
     client.close()
 
 

@@ -76,61 +76,60 @@ def ask(monkeypatch: pytest.MonkeyPatch, service: SageMaker, **changes: Any) -> 
     return status, answer.physical_id, reason
 
 
+def refused(code: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "no"}}, "DescribeEndpoint")
+
+
 UPDATE = {"RequestType": "Update", "PhysicalResourceId": "Check"}
+ROLLBACK = {**UPDATE, "ResourceProperties": {"EndpointName": "digits", "EndpointConfigName": OLD}}
+DENIED = refused("AccessDeniedException")
+ROLLED_BACK = (state(NEW, "RollingBack"), state(OLD, "Updating"), state(OLD))
 
 
-def test_new_configuration_is_accepted(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    """Create and update succeed at the first read, with a physical id that never changes."""
-    for request in ({}, UPDATE, UPDATE):
-        service = SageMaker(state(NEW))
-        assert ask(monkeypatch, service, **request) == ("SUCCESS", "Check", "")
-        assert service.reads == 1
+@pytest.mark.parametrize(
+    ("sent", "states", "reads"),
+    [
+        pytest.param({}, [state(NEW)], 1, id="create"),
+        pytest.param(UPDATE, [state(NEW)], 1, id="update"),
+        pytest.param(ROLLBACK, ROLLED_BACK, 3, id="back on the old configuration"),
+        pytest.param({}, [DENIED, DENIED, state(NEW)], 3, id="a new policy takes effect later"),
+    ],
+)
+def test_wanted_configuration_is_accepted(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock, sent: dict[str, Any], states: list[Any], reads: int
+) -> None:
+    """An endpoint in service with the configuration of the request, and a physical id that never changes."""
+    service = SageMaker(*states)
+    assert ask(monkeypatch, service, **sent) == ("SUCCESS", "Check", "")
+    assert service.reads == reads
 
 
 def test_old_configuration_fails_the_deployment(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     """The reason names both configurations, SageMaker's reason and what to look at."""
     service = SageMaker(state(OLD, FailureReason="The container did not answer /ping"))
     status, physical_id, reason = ask(monkeypatch, service, **UPDATE)
-    assert (status, physical_id) == ("FAILED", "Check")
+    assert (status, physical_id, service.reads) == ("FAILED", "Check", 3)
     assert f"configuration {NEW}, got {OLD} (InService)" in reason
     assert "SageMaker's reason: The container did not answer /ping." in reason
     assert "/aws/sagemaker/Endpoints/digits" in reason
-    assert service.reads == 3
 
 
-def test_rollback_is_accepted(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    """An update with the old properties succeeds when the endpoint is back on the old configuration."""
-    rolled_back = {**UPDATE, "ResourceProperties": {"EndpointName": "digits", "EndpointConfigName": OLD}}
-    service = SageMaker(state(NEW, "RollingBack"), state(OLD, "Updating"), state(OLD))
-    assert ask(monkeypatch, service, **rolled_back)[0] == "SUCCESS"
-    assert service.reads == 3
-
-
-def test_failed_endpoint_fails_the_deployment(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    """An endpoint that has the right configuration but is not in service is not accepted."""
-    status, _, reason = ask(monkeypatch, SageMaker(state(NEW, "Failed")), **UPDATE)
-    assert status == "FAILED"
-    assert f"got {NEW} (Failed)" in reason
-
-
-def test_endpoint_that_keeps_changing_fails_before_the_timeout(
-    monkeypatch: pytest.MonkeyPatch, clock: Clock
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [
+        pytest.param([state(NEW, "Failed")], f"got {NEW} (Failed)", id="not in service"),
+        pytest.param([state(NEW, "Updating")], "(Updating)", id="keeps changing"),
+        pytest.param([refused("ValidationException"), state(NEW)], "ValidationException", id="another error"),
+    ],
+)
+def test_endpoint_that_is_not_in_service_fails_before_the_timeout(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock, states: list[Any], words: str
 ) -> None:
     """The response is sent before Lambda ends the function after 14 minutes."""
-    status, _, reason = ask(monkeypatch, SageMaker(state(NEW, "Updating")), **UPDATE)
+    status, _, reason = ask(monkeypatch, SageMaker(*states), **UPDATE)
     assert status == "FAILED"
-    assert "(Updating)" in reason
+    assert words in reason
     assert clock.now < 14 * 60 - 40
-
-
-def test_new_policy_may_take_effect_later(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    """A denied read is repeated; any other error fails the deployment at once."""
-    denied, wrong = (
-        ClientError({"Error": {"Code": code, "Message": "no"}}, "DescribeEndpoint")
-        for code in ("AccessDeniedException", "ValidationException")
-    )
-    assert ask(monkeypatch, SageMaker(denied, denied, state(NEW)))[0] == "SUCCESS"
-    assert ask(monkeypatch, SageMaker(wrong, state(NEW)))[0] == "FAILED"
 
 
 @pytest.mark.parametrize("physical_id", ["Check", "Check-failed"])
