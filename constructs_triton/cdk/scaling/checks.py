@@ -14,11 +14,12 @@ from constructs import Construct
 
 from constructs_triton.cdk.metrics.metric_definitions import metric_definition
 from constructs_triton.cdk.scaling.targets import check_capacity
-from constructs_triton.cdk.validation.limit_checks import check_duration, check_name, check_range
+from constructs_triton.cdk.validation.limit_checks import check_duration
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY_NAME, RangeLimit
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.limit_checks import check_name, check_range
 from constructs_triton_core.tokens import is_token
 
 _DURATION: PropertyType = (Duration, "Duration.seconds(300)")

@@ -14,10 +14,11 @@ from constructs import Construct
 from constructs_triton.cdk.scaling.checks import TrackedMetric, check_policy, check_untracked
 from constructs_triton.cdk.scaling.customized_metric import customized_metric, metric_key, metric_name_of
 from constructs_triton.cdk.scaling.targets import utilization_target
-from constructs_triton.cdk.validation.limit_checks import check_range, seconds
+from constructs_triton.cdk.validation.limit_checks import seconds
 from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.keywords import check_known
+from constructs_triton_core.limit_checks import check_range
 from constructs_triton_core.tokens import is_token
 
 _PLACEHOLDER = appscaling.PredefinedMetric.SAGEMAKER_VARIANT_INVOCATIONS_PER_INSTANCE

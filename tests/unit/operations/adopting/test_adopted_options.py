@@ -8,7 +8,7 @@ import pytest
 
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.inference_component.properties import InferenceComponentOptions
-from constructs_triton.cdk.validation.properties import declared_properties
+from constructs_triton_core.declared_values import declared_values
 from constructs_triton_tools.operations.adopting.members import options_of
 from constructs_triton_tools.operations.adopting.python_text import render
 
@@ -63,7 +63,7 @@ def test_member_has_the_name_of_its_property(
     found = {name: render(each, "") for name, each in options_of(answer, *answer, with_zero=True).items()}
     assert found == expected
     others = {"min_memory"}  # a parameter of the component itself, which is required
-    assert found.keys() <= declared_properties(options).keys() | others
+    assert found.keys() <= declared_values(options).keys() | others
 
 
 def test_empty_members_are_left_out() -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.facts.versions import parse_version
+from constructs_triton_core.limit_checks import check_range
 
 __all__ = [
     "add_common",
@@ -30,32 +31,31 @@ ValueT = TypeVar("ValueT")
 def whole_number(limit: RangeLimit = _ANY) -> Callable[[str], int]:
     """Return what reads a whole number in a range."""
 
-    def read(text: str) -> int:
+    def read(place: str, text: str) -> int:
         value = int(text) if _WHOLE.fullmatch(text) else None
-        return _in_range("a whole number", text, value, limit)
+        return _in_range(place, "a whole number", text, value, limit)
 
-    return read
+    return argument_type(read)
 
 
 def number(limit: RangeLimit = _ANY) -> Callable[[str], float]:
     """Return what reads a finite number in a range."""
 
-    def read(text: str) -> float:
+    def read(place: str, text: str) -> float:
         try:
             value = float(text)
         except ValueError:
             value = math.nan
-        return _in_range("a number", text, value if math.isfinite(value) else None, limit)
+        return _in_range(place, "a number", text, value if math.isfinite(value) else None, limit)
 
-    return read
+    return argument_type(read)
 
 
-def _in_range(what: str, text: str, value: NumericT | None, limit: RangeLimit) -> NumericT:
-    lowest = -math.inf if limit.minimum is None else limit.minimum
-    highest = math.inf if limit.maximum is None else limit.maximum
-    if value is None or not lowest <= value <= highest:
+def _in_range(place: str, what: str, text: str, value: NumericT | None, limit: RangeLimit) -> NumericT:
+    if value is None:
         bounds = f", {limit}" if str(limit) else ""
-        raise argparse.ArgumentTypeError(f"must be {what}{bounds}, got {text!r}")
+        raise InvalidValueError(f"{place}: must be {what}{bounds}, got {text!r}")
+    check_range(place, value, limit)
     return value
 
 
