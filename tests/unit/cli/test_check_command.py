@@ -281,7 +281,7 @@ def test_answers_of_the_server_are_printed_below_the_findings(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--gpus", "-1"], "argument --gpus: must be a whole number, at least 0, got '-1'\n"),
+        (["--gpus", "-1"], "argument --gpus: must be at least 0, got -1; raise it to 0\n"),
         (["--gpus", "abc"], "argument --gpus: must be a whole number, at least 0, got 'abc'\n"),
         (
             ["--image-version", "new"],

@@ -92,11 +92,11 @@ def test_each_option_changes_one_setting(
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("--port=65536", "--port: must be a whole number, from 0 to 65535, got '65536'"),
-        ("--port=-1", "--port: must be a whole number, from 0"),
-        ("--memory-limit=0", "--memory-limit: must be a whole number, at least 1 MiB, got '0'"),
+        ("--port=65536", "--port: must be from 0 to 65535, got 65536; lower it to 65535"),
+        ("--port=-1", "--port: must be from 0"),
+        ("--memory-limit=0", "--memory-limit: must be at least 1 MiB, got 0; raise it to 1"),
         ("--memory-limit=-3", "--memory-limit: must be"),
-        ("--startup-timeout=-1", "--startup-timeout: must be a number, at least 0.001 seconds, got '-1'"),
+        ("--startup-timeout=-1", "--startup-timeout: must be at least 0.001 seconds, got -1"),
         ("--startup-timeout=soon", "--startup-timeout: must be a number, at least 0.001 seconds, got 'soon'"),
         (
             "--stand-in=resnet",
@@ -104,7 +104,7 @@ def test_each_option_changes_one_setting(
         ),
         ("--stand-in==a.onnx", "--stand-in: must have the form NAME=PATH"),
         ("--image=e=", "--image: must have the form NAME=IMAGE, got 'e='; write for example digits="),
-        ("--invocation-timeout=0", "--invocation-timeout: must be a number, at least"),
+        ("--invocation-timeout=0", "--invocation-timeout: must be at least"),
         ("--invocation-timeout=nan", "--invocation-timeout: must be a number, at least"),
         ("--invocation-timeout=inf", "--invocation-timeout: must be a number, at least"),
     ],

@@ -86,6 +86,11 @@ class Value:
         return [each for each in members if each is not NoneType]
 
     @property
+    def option(self) -> str:
+        """The option of a command."""
+        return self.flag or f"--{self.name.replace('_', '-')}"
+
+    @property
     def is_negative(self) -> bool:
         """Whether the flag sets ``False``."""
         return self.flag.startswith("--no-")
@@ -168,12 +173,7 @@ def check_values(
 
 
 def complete(callee: str, given: OptionsT, options: type[OptionsT]) -> OptionsT:
-    """Check keyword arguments and add the defaults; a value that is ``None`` then is left out.
-
-    Raises:
-        TypeError: ``options`` declares no value of that name.
-        InvalidValueError: a value is outside its limit, or a required one is missing.
-    """
+    """Check keyword arguments as :func:`check_values`, and add the defaults that are not ``None``."""
     check_values(callee, given, options)
     return given_values(with_defaults(given, options), options)
 

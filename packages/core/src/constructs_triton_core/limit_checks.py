@@ -13,6 +13,8 @@ from constructs_triton_core.tokens import is_token
 
 __all__ = ["check_count", "check_name", "check_range"]
 
+_WRITTEN = re.compile(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
+
 
 def check_name(property: str, value: str, limit: TextLimit) -> None:
     """Check the length and the characters of a string.
@@ -36,11 +38,7 @@ def check_name(property: str, value: str, limit: TextLimit) -> None:
 
 
 def check_range(property: str, value: float, limit: RangeLimit) -> None:
-    """Check that a number is within a limit; its minimum and maximum are allowed.
-
-    Raises:
-        InvalidValueError: not a number, or out of range.
-    """
+    """Check that a number is within a limit; its minimum and maximum are allowed."""
     if is_token(value):
         return
     _refuse_other_than_number(property, value)
@@ -54,11 +52,7 @@ def check_range(property: str, value: float, limit: RangeLimit) -> None:
 
 
 def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
-    """Check the number of entries of a collection.
-
-    Raises:
-        InvalidValueError: too few or too many.
-    """
+    """Check the number of entries of a collection."""
     if is_token(values):
         return
     count, minimum, maximum = len(values), limit.minimum or 0, limit.maximum
@@ -79,19 +73,11 @@ def _refuse_other_than_string(property: str, value: object) -> None:
 
 def _refuse_other_than_number(property: str, value: object) -> None:
     if isinstance(value, str):
-        fix = "write it without quotes" if _is_written_number(value) else "write a number"
+        fix = "write it without quotes" if _WRITTEN.fullmatch(value) else "write a number"
         raise InvalidValueError(f"{property}: must be a number, got {_shown(value)}; {fix}")
     # jsii cannot send an infinite number.
     if isinstance(value, bool) or not isinstance(value, Real) or value in (inf, -inf):
         raise InvalidValueError(f"{property}: must be a number, got {value!r}; write a number")
-
-
-def _is_written_number(value: str) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True
 
 
 def _bound(value: float, limit: RangeLimit) -> str:
