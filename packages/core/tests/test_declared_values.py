@@ -85,7 +85,7 @@ def test_value_outside_its_limit_is_an_error(given: dict[str, Any], message: str
 def test_unknown_name_is_an_error_like_those_of_python() -> None:
     """The error suggests the name that was probably meant."""
     with pytest.raises(TypeError, match=r"^measure\(\) got an unexpected keyword argument 'nam'; .*name"):
-        _measure("here", nam="y", **GIVEN)
+        complete("measure()", {**GIVEN, "nam": "y"}, _Options)
 
 
 def test_none_means_the_default_but_for_a_derived_value() -> None:
