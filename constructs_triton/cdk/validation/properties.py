@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 from aws_cdk import Duration, Size
@@ -37,22 +38,24 @@ class DurationDefault:
 
 
 def check_properties(
-    callee: str, given: Mapping[str, Any], options: type, *, others: Sequence[str] = ()
+    callee: str, given: Mapping[str, Any], options: type, *, others: Sequence[str] = (), owner: str = ""
 ) -> None:
     """Check the names, types and limits of properties.
 
-    ``others`` are the keyword arguments that ``callee`` takes besides ``options``.
+    ``others`` are the keyword arguments that ``callee`` takes besides ``options``. ``owner`` precedes the
+    name of a property in a message.
 
     Raises:
         TypeError: ``options`` declares no property of that name.
         InvalidValueError: a value has the wrong type or is outside its limit, or a required one is missing.
     """
-    check_values(callee, given, options, others=others, check=_check)
+    check_values(callee, given, options, others=others, check=partial(_check, owner))
 
 
-def _check(value: Value, given: object) -> None:
+def _check(owner: str, value: Value, given: object) -> None:
     if given is None or is_token(given):
         return
+    value = replace(value, name=f"{owner}{value.name}")
     if not isinstance(value.limit, TextLimit):
         _check_type(value, given)
     value.check(_amount(value.name, given) if value.limit else None)
