@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Required, TypedDict, Unpack
 
 import pytest
@@ -104,3 +105,17 @@ def test_option_is_the_name_unless_it_has_a_flag() -> None:
         "--folder",
         "--no-comparison",
     ]
+
+
+@dataclass(frozen=True)
+class _Fields:
+    kind: str
+    rate: Annotated[float, Value("requests per second")]
+    seed: Annotated[int, Value("seed")] = 3
+    names: Annotated[Sequence[str], Value("names", default_text="none")] = ()
+
+
+def test_fields_of_a_dataclass_are_values_too() -> None:
+    """A field that is annotated has the default of the field, and is required without one."""
+    found = {name: (each.default, each.is_required) for name, each in declared_values(_Fields).items()}
+    assert found == {"rate": (None, True), "seed": (3, False), "names": (None, False)}

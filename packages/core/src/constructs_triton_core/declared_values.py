@@ -8,10 +8,10 @@ from __future__ import annotations
 import enum
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, MISSING, dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Required, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Required, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit, TextLimit
@@ -134,16 +134,20 @@ class Value:
 
 @cache
 def declared_values(options: Any) -> Mapping[str, Value]:
-    """Return the values that a ``TypedDict`` declares, by name; required ones come first."""
-    hints = get_type_hints(options, include_extras=True)
-    values = [_declared(name, hint, name in options.__required_keys__) for name, hint in hints.items()]
+    """Return the values that a ``TypedDict`` or a dataclass declares, by name; required ones come first."""
+    hints = get_type_hints(options, include_extras=True).items()
+    values = [_declared(options, *each) for each in hints if get_origin(each[1]) in (Annotated, Required)]
     return {value.name: value for value in sorted(values, key=lambda value: not value.is_required)}
 
 
-def _declared(name: str, hint: Any, is_required: bool) -> Value:
+def _declared(options: Any, name: str, hint: Any) -> Value:
+    is_required = name in getattr(options, "__required_keys__", ())
     if get_origin(hint) is Required:
         (hint,), is_required = get_args(hint), True
     annotation, value = cast(tuple[Any, Value], get_args(hint))
+    if field := getattr(options, "__dataclass_fields__", {}).get(name):
+        is_required = field.default is MISSING and field.default_factory is MISSING
+        value = value if field.default in (MISSING, ()) else replace(value, default=field.default)
     return replace(value, name=name, annotation=annotation, is_required=is_required)
 
 

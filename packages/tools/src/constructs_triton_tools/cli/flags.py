@@ -56,11 +56,15 @@ def _help(value: Value) -> str:
     text = f"do not {value.text}" if value.is_negative else value.text
     if any(get_origin(each) is Mapping for each in value.alternatives):
         text += "; may be repeated"
-    default = value.default_text
-    if not default and value.default is not None and not isinstance(value.default, bool):
-        is_number = isinstance(value.default, int | float)
-        default = plain_number(value.default) if is_number else str(value.default)
-    return f"{text} (default: {default})" if default else text
+    return f"{text}{default_words(value)}"
+
+
+def default_words(value: Value) -> str:
+    """Return the end of the help of a value with a default."""
+    text, default = value.default_text, value.default
+    if not text and default is not None and not isinstance(default, bool):
+        text = plain_number(default) if isinstance(default, int | float) else str(default)
+    return text and f" (default: {text})"
 
 
 def given(arguments: argparse.Namespace, options: type) -> dict[str, Any]:
