@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from coverage_keywords import COPIES
+
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
@@ -18,12 +20,10 @@ _INLINE_OF_TYPE = "Specifications.0.Container"
 _MODEL = "`cfn_model` has the container, with 100 variables in place of 16, and files in S3"
 _METRICS_PORT = "Triton's port for SageMaker serves no metrics"
 _INLINE = "Specification.Container."
-_ROLLING = "`deployment=ComponentDeployment.rolling({})`"
 
 COMPONENT_TYPED: dict[str, str] = {
-    "deployment_config": _ROLLING.format("..."),
+    "deployment_config": COPIES.format("..."),
     "endpoint_name": "`endpoint`",
-    "inference_component_name": "`inference_component_name`",
     "runtime_config": "`copy_count`",
     "specification": "the component's own properties",
     "specifications": "`instance_pools` of the component",
@@ -50,44 +50,17 @@ COMPONENT_TYPED: dict[str, str] = {
     "InferenceComponentAvailabilityZoneBalanceProperty.max_imbalance": "`max_zone_imbalance`",
     "InferenceComponentCapacitySizeProperty.type": "`CopySize.percent` or `CopySize.copies`",
     "InferenceComponentCapacitySizeProperty.value": "`CopySize.percent` or `CopySize.copies`",
-    "InferenceComponentComputeResourceRequirementsProperty.max_memory_required_in_mb": "`max_memory`",
-    "InferenceComponentComputeResourceRequirementsProperty.min_memory_required_in_mb": "`min_memory`",
-    "InferenceComponentComputeResourceRequirementsProperty.number_of_accelerator_devices_required": (
-        "`number_of_accelerator_devices`"
-    ),
-    "InferenceComponentComputeResourceRequirementsProperty.number_of_cpu_cores_required": (
-        "`number_of_cpu_cores`"
-    ),
-    "InferenceComponentDataCacheConfigProperty.enable_caching": "`enable_caching`",
     "InferenceComponentDeploymentConfigProperty.auto_rollback_configuration": (
         "`component.add_rollback_alarms(...)`"
     ),
-    "InferenceComponentDeploymentConfigProperty.rolling_update_policy": _ROLLING.format("..."),
-    "InferenceComponentRollingUpdatePolicyProperty.maximum_batch_size": _ROLLING.format("maximum_batch_size"),
-    "InferenceComponentRollingUpdatePolicyProperty.maximum_execution_timeout_in_seconds": (
-        _ROLLING.format("maximum_execution_timeout")
-    ),
-    "InferenceComponentRollingUpdatePolicyProperty.rollback_maximum_batch_size": _ROLLING.format(
-        "rollback_maximum_batch_size"
-    ),
-    "InferenceComponentRollingUpdatePolicyProperty.wait_interval_in_seconds": _ROLLING.format(
-        "wait_interval"
-    ),
-    "InferenceComponentRuntimeConfigProperty.copy_count": "`copy_count`",
+    "InferenceComponentDeploymentConfigProperty.rolling_update_policy": COPIES.format("..."),
     "InferenceComponentSchedulingConfigProperty.availability_zone_balance": "`max_zone_imbalance`",
-    "InferenceComponentSchedulingConfigProperty.placement_strategy": "`placement_strategy`",
     "InferenceComponentSpecificationProperty.compute_resource_requirements": "`min_memory` and others",
     "InferenceComponentSpecificationProperty.data_cache_config": "`enable_caching`",
     "InferenceComponentSpecificationProperty.model_name": "`model`, `ensemble` or `model_repository`",
     "InferenceComponentSpecificationProperty.scheduling_config": "`placement_strategy`",
     "InferenceComponentSpecificationProperty.startup_parameters": (
         "`container_startup_health_check_timeout`, `model_data_download_timeout`"
-    ),
-    "InferenceComponentStartupParametersProperty.container_startup_health_check_timeout_in_seconds": (
-        "`container_startup_health_check_timeout`, or derived from the archive's size"
-    ),
-    "InferenceComponentStartupParametersProperty.model_data_download_timeout_in_seconds": (
-        "`model_data_download_timeout`, or derived from the archive's size"
     ),
 }
 

@@ -1,34 +1,29 @@
 """Where each property of SageMaker's L1 classes is found in the constructs, or why it is not.
 
 A property is named as the L1 class names it in Python: ``role`` of the constructor, or
-``ContainerDefinitionProperty.image`` of a structure; a structure that is left out as a whole has one row.
+``ContainerDefinitionProperty.image`` of a structure; a structure that is left out as a whole has one row. A
+property whose keyword has its name needs none: ``coverage_keywords`` finds it.
 """
 
 from __future__ import annotations
 
 from coverage_components import COMPONENT_LEFT_OUT, COMPONENT_TYPED, LeftOut
+from coverage_keywords import ASYNC, CAPTURE, METRICS, RESERVATION
 
 __all__ = ["LEFT_OUT", "NOT_YET", "TYPED", "LeftOut"]
 
 
 _VPC = "`vpc`, `vpc_subnets`, `security_groups`"
 _PREFIX = "`compression_type`, `ModelSource.from_s3_prefix`"
-_ASYNC = "`async_inference=AsyncInferenceConfig({})`"
-_RESERVATION = "`capacity_reservation=CapacityReservationConfig({})`"
-_CAPTURE = "`data_capture=DataCapture({})`"
 _DEPLOYMENT = "`deployment=Deployment.{}`"
-_METRICS = "`metrics_config=MetricsConfig({})`"
 _TAGS = "`cdk.Tags.of(endpoint).add(...)`"
 
 TYPED: dict[str, dict[str, str]] = {
     "CfnModel": {
-        "enable_network_isolation": "`enable_network_isolation`",
         "execution_role_arn": "`role`, or the one that is created",
         "primary_container": "`model_repository`, `image`, `environment`",
         "tags": _TAGS,
         "vpc_config": _VPC,
-        "ContainerDefinitionProperty.environment": "`environment`",
-        "ContainerDefinitionProperty.image": "`image`",
         "ContainerDefinitionProperty.mode": "`TritonMultiModelEndpoint`, or one of the other two",
         "ContainerDefinitionProperty.model_data_source": _PREFIX,
         "ContainerDefinitionProperty.model_data_url": "`model_repository`",
@@ -43,94 +38,44 @@ TYPED: dict[str, dict[str, str]] = {
         "VpcConfigProperty.subnets": "`vpc_subnets`",
     },
     "CfnEndpointConfig": {
-        "async_inference_config": _ASYNC.format("..."),
-        "CapacityReservationConfigProperty.capacity_reservation_preference": _RESERVATION.format(
-            "capacity_reservation_preference"
-        ),
-        "CapacityReservationConfigProperty.ml_reservation_arn": _RESERVATION.format("ml_reservation_arn"),
-        "ProductionVariantProperty.capacity_reservation_config": _RESERVATION.format("..."),
-        "data_capture_config": _CAPTURE.format("..."),
+        "async_inference_config": ASYNC.format("..."),
+        "ProductionVariantProperty.capacity_reservation_config": RESERVATION.format("..."),
+        "data_capture_config": CAPTURE.format("..."),
         "enable_network_isolation": "`TritonComponentEndpoint(enable_network_isolation)`",
         "execution_role_arn": "`TritonComponentEndpoint(role)`, or the one that is created",
         "kms_key_id": "`encryption_key`",
-        "metrics_config": _METRICS.format("..."),
+        "metrics_config": METRICS.format("..."),
         "production_variants": "the endpoint's own properties, or `variants=[TritonVariant(...)]`",
         "shadow_production_variants": "`shadow_variant=TritonVariant(...)`",
         "tags": _TAGS,
         "vpc_config": "`TritonComponentEndpoint(vpc, vpc_subnets, security_groups)`",
-        "AsyncInferenceClientConfigProperty.max_concurrent_invocations_per_instance": _ASYNC.format(
-            "max_concurrent_invocations_per_instance"
-        ),
-        "AsyncInferenceConfigProperty.client_config": _ASYNC.format(
-            "max_concurrent_invocations_per_instance"
-        ),
-        "AsyncInferenceConfigProperty.output_config": _ASYNC.format("bucket"),
-        "AsyncInferenceNotificationConfigProperty.error_topic": _ASYNC.format("error_topic"),
-        "AsyncInferenceNotificationConfigProperty.include_inference_response_in": _ASYNC.format(
-            "include_inference_response_in"
-        ),
-        "AsyncInferenceNotificationConfigProperty.success_topic": _ASYNC.format("success_topic"),
-        "AsyncInferenceOutputConfigProperty.kms_key_id": _ASYNC.format("encryption_key"),
-        "AsyncInferenceOutputConfigProperty.notification_config": _ASYNC.format("success_topic, error_topic"),
-        "AsyncInferenceOutputConfigProperty.s3_failure_path": _ASYNC.format("failure_prefix"),
-        "AsyncInferenceOutputConfigProperty.s3_output_path": _ASYNC.format("output_prefix"),
-        "CaptureContentTypeHeaderProperty.csv_content_types": _CAPTURE.format("csv_content_types"),
-        "CaptureContentTypeHeaderProperty.json_content_types": _CAPTURE.format("json_content_types"),
-        "CaptureOptionProperty.capture_mode": _CAPTURE.format("capture_modes"),
+        "AsyncInferenceConfigProperty.client_config": ASYNC.format("max_concurrent_invocations_per_instance"),
+        "AsyncInferenceConfigProperty.output_config": ASYNC.format("bucket"),
+        "AsyncInferenceOutputConfigProperty.kms_key_id": ASYNC.format("encryption_key"),
+        "AsyncInferenceOutputConfigProperty.notification_config": ASYNC.format("success_topic, error_topic"),
+        "AsyncInferenceOutputConfigProperty.s3_failure_path": ASYNC.format("failure_prefix"),
+        "AsyncInferenceOutputConfigProperty.s3_output_path": ASYNC.format("output_prefix"),
+        "CaptureOptionProperty.capture_mode": CAPTURE.format("capture_modes"),
         "CoreDumpConfigProperty.destination_s3_uri": "`core_dump=CoreDump(bucket, prefix)`",
         "CoreDumpConfigProperty.kms_key_id": "`core_dump=CoreDump(encryption_key)`",
-        "DataCaptureConfigProperty.capture_content_type_header": _CAPTURE.format(
+        "DataCaptureConfigProperty.capture_content_type_header": CAPTURE.format(
             "json_content_types, csv_content_types"
         ),
-        "DataCaptureConfigProperty.capture_options": _CAPTURE.format("capture_modes"),
-        "DataCaptureConfigProperty.destination_s3_uri": _CAPTURE.format("bucket, prefix"),
-        "DataCaptureConfigProperty.enable_capture": _CAPTURE.format("enable_capture"),
-        "DataCaptureConfigProperty.initial_sampling_percentage": _CAPTURE.format(
-            "initial_sampling_percentage"
-        ),
-        "DataCaptureConfigProperty.kms_key_id": _CAPTURE.format("encryption_key"),
-        "ManagedInstanceScalingProperty.max_instance_count": "`TritonComponentEndpoint(max_instance_count)`",
-        "ManagedInstanceScalingProperty.min_instance_count": "`TritonComponentEndpoint(min_instance_count)`",
+        "DataCaptureConfigProperty.capture_options": CAPTURE.format("capture_modes"),
+        "DataCaptureConfigProperty.destination_s3_uri": CAPTURE.format("bucket, prefix"),
+        "DataCaptureConfigProperty.kms_key_id": CAPTURE.format("encryption_key"),
         "ManagedInstanceScalingProperty.status": "always enabled on `TritonComponentEndpoint`",
-        "MetricsConfigProperty.enable_detailed_observability": _METRICS.format(
-            "enable_detailed_observability"
-        ),
-        "MetricsConfigProperty.enable_enhanced_metrics": _METRICS.format("enable_enhanced_metrics"),
-        "MetricsConfigProperty.metric_publish_frequency_in_seconds": _METRICS.format(
-            "metric_publish_frequency"
-        ),
-        "ProductionVariantProperty.container_startup_health_check_timeout_in_seconds": (
-            "`container_startup_health_check_timeout`, or derived from the archive's size"
-        ),
         "InstancePoolProperty.instance_type": "`instance_pools=[InstancePool(instance_type)]`",
         "InstancePoolProperty.model_name_override": "`InstancePool(model_repository, model)`",
         "InstancePoolProperty.priority": "the position in `instance_pools`",
-        "ProductionVariantProperty.instance_pools": "`instance_pools`",
         "ProductionVariantProperty.core_dump_config": "`core_dump`",
-        "ProductionVariantProperty.enable_ssm_access": "`enable_ssm_access`",
         "ProductionVariantProperty.inference_ami_version": (
             "`inference_ami_version`, or the one that the image needs; `None` leaves it out"
         ),
-        "ProductionVariantProperty.initial_instance_count": "`initial_instance_count`",
-        "ProductionVariantProperty.initial_variant_weight": "`initial_variant_weight`",
-        "ProductionVariantProperty.instance_type": "`instance_type`",
         "ProductionVariantProperty.managed_instance_scaling": "`TritonComponentEndpoint`",
-        "ProductionVariantProperty.model_data_download_timeout_in_seconds": (
-            "`model_data_download_timeout`, or derived from the archive's size"
-        ),
         "ProductionVariantProperty.model_name": "`model`, `ensemble` or `model_repository`",
-        "PrefixAwareRoutingConfigProperty.concurrency_threshold": (
-            "`TritonComponentEndpoint(concurrency_threshold)`"
-        ),
-        "PrefixAwareRoutingConfigProperty.prefix_length": "`TritonComponentEndpoint(prefix_length)`",
         "ProductionVariantProperty.routing_config": "`routing_strategy`",
-        "ProductionVariantProperty.variant_instance_provision_timeout_in_seconds": (
-            "`variant_instance_provision_timeout`"
-        ),
-        "ProductionVariantProperty.variant_name": "`variant_name`",
-        "ProductionVariantProperty.volume_size_in_gb": "`volume_size`, or derived from the archive's size",
         "RoutingConfigProperty.prefix_aware_routing_config": "`TritonComponentEndpoint(prefix_length)`",
-        "RoutingConfigProperty.routing_strategy": "`routing_strategy`",
         "VpcConfigProperty.security_group_ids": "`TritonComponentEndpoint(security_groups)`",
         "VpcConfigProperty.subnets": "`TritonComponentEndpoint(vpc_subnets)`",
     },
@@ -138,7 +83,6 @@ TYPED: dict[str, dict[str, str]] = {
         "deployment_config": _DEPLOYMENT.format("blue_green_canary(...)")
         + ", `blue_green_linear`, `all_at_once`",
         "endpoint_config_name": "the configuration that is created",
-        "endpoint_name": "`endpoint_name`",
         "exclude_retained_variant_properties": "`auto_scale_instance_count(...)`",
         "retain_all_variant_properties": "`auto_scale_instance_count(...)`",
         "tags": _TAGS,
@@ -158,14 +102,6 @@ TYPED: dict[str, dict[str, str]] = {
         "DeploymentConfigProperty.auto_rollback_configuration": "`endpoint.add_rollback_alarms(...)`",
         "DeploymentConfigProperty.blue_green_update_policy": _DEPLOYMENT.format("blue_green_canary(...)"),
         "DeploymentConfigProperty.rolling_update_policy": _DEPLOYMENT.format("rolling(...)"),
-        "RollingUpdatePolicyProperty.maximum_batch_size": _DEPLOYMENT.format("rolling(maximum_batch_size)"),
-        "RollingUpdatePolicyProperty.maximum_execution_timeout_in_seconds": _DEPLOYMENT.format(
-            "rolling(maximum_execution_timeout)"
-        ),
-        "RollingUpdatePolicyProperty.rollback_maximum_batch_size": _DEPLOYMENT.format(
-            "rolling(rollback_maximum_batch_size)"
-        ),
-        "RollingUpdatePolicyProperty.wait_interval_in_seconds": _DEPLOYMENT.format("rolling(wait_interval)"),
         "TrafficRoutingConfigProperty.canary_size": _DEPLOYMENT.format("blue_green_canary(canary_size)"),
         "TrafficRoutingConfigProperty.linear_step_size": _DEPLOYMENT.format("blue_green_linear(step_size)"),
         "TrafficRoutingConfigProperty.type": _DEPLOYMENT.format("blue_green_canary(...)")

@@ -13,6 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from aws_cdk import aws_sagemaker as sagemaker
+from coverage_keywords import keyword_of
 from coverage_table import LEFT_OUT, NOT_YET, TYPED, LeftOut
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "reference" / "coverage.md"
@@ -67,13 +68,18 @@ def left_out(name: str, property: str) -> LeftOut | None:
     return LEFT_OUT[name].get(property) or LEFT_OUT[name].get(property.partition(".")[0])
 
 
+def keyword(name: str, property: str) -> str | None:
+    """The keyword that sets a property, as a row shows it; ``None`` where there is none."""
+    return TYPED[name].get(property) or (None if left_out(name, property) else keyword_of(name, property))
+
+
 def missing() -> list[str]:
     """The properties that have no row."""
     return [
         f"{name}.{each}"
         for name in CLASSES
         for each in properties_of(name)
-        if each not in TYPED[name] and left_out(name, each) is None
+        if keyword(name, each) is None and left_out(name, each) is None
     ]
 
 
@@ -98,14 +104,14 @@ def render() -> str:
 def _chapter(name: str) -> Iterator[str]:
     attribute = CLASSES[name][0]
     properties = properties_of(name)
-    typed = [each for each in properties if each in TYPED[name]]
+    typed = {each: row for each in properties if (row := keyword(name, each)) is not None}
     yield f"\n## {name}\n"
     yield f"`{attribute}`: {len(typed)} of {len(properties)} properties have a keyword.\n"
     yield "| property | keyword |\n|---|---|"
-    yield from (f"| `{each}` | {TYPED[name][each]} |" for each in typed)
+    yield from (f"| `{each}` | {row} |" for each, row in typed.items())
     yield f"\n| without a keyword | reason | `{attribute}.add_property_override` of |\n|---|---|---|"
-    for each, row in LEFT_OUT[name].items():
-        yield f"| `{each}` | {row.reason} | {'none' if row.path is None else f'`{row.path}`'} |"
+    for each, why in LEFT_OUT[name].items():
+        yield f"| `{each}` | {why.reason} | {'none' if why.path is None else f'`{why.path}`'} |"
 
 
 def _parameters(cls: type) -> list[str]:
@@ -115,7 +121,9 @@ def _parameters(cls: type) -> list[str]:
 def _stands_for_one(name: str, row: str) -> bool:
     properties = properties_of(name)
     is_there = row in properties or any(each.startswith(f"{row}.") for each in properties)
-    return is_there and not (row in TYPED[name] and left_out(name, row) is not None)
+    if row not in TYPED[name]:
+        return is_there
+    return is_there and left_out(name, row) is None and keyword_of(name, row) != TYPED[name][row]
 
 
 if __name__ == "__main__":

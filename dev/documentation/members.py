@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
 from typing import Any
 
-from constructs_triton.cdk.validation.properties import DERIVED, declared_properties
+from constructs_triton_core.declared_values import DERIVED, declared_values
 from constructs_triton_core.facts.limits import TextLimit
 from documentation.docstrings import Docstring, Entry
 
@@ -95,10 +95,10 @@ def hidden_bases(value: type) -> list[type]:
 
 def _rows_of_keys(value: type, docstring: Docstring) -> Iterator[Row]:
     hints: Mapping[str, Any] = getattr(value, "__annotations__", {})
-    declared = declared_properties(value) if "Property(" in str(list(hints.values())) else {}
+    declared = declared_values(value) if "Value(" in str(list(hints.values())) else {}
     for name, entry in declared.items():
-        default = "required" if entry.is_required else _declared_default(entry.property)
-        meaning = f"{entry.property.documentation}{_limit(entry.property.limit)}"
+        default = "required" if entry.is_required else _declared_default(entry)
+        meaning = f"{entry.sentence}{_limit(entry.limit)}"
         yield Row(name, type_of(entry.annotation), default, meaning.replace("``", "`"))
     for name, annotation in hints.items() if not declared else ():
         described = docstring.entries.get(name, Entry("", ""))

@@ -27,6 +27,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "untrusted",
         "processes",
         "facts",
+        "limit_checks",
+        "declared_values",
         "cloud_assembly",
         "program",
     ),
@@ -101,7 +103,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "cli",
     ),
     "constructs_triton_tools": (
-        "declared_options",
         "declared_fields",
         "assembly",
         "aws",

@@ -17,8 +17,8 @@ from test_layers import LAYERS
 from workspace import PACKAGES as WORKSPACE
 
 import constructs_triton
-from constructs_triton.cdk.validation.properties import declared_properties
 from constructs_triton.cli import COMMANDS
+from constructs_triton_core.declared_values import declared_values
 from constructs_triton_core.facts.failures import known_failures
 
 DOCS = PROJECT / "docs"
@@ -120,7 +120,7 @@ def test_every_property_has_a_row_with_its_meaning(api: dict[str, str]) -> None:
     section = api["endpoints"].partition("\n## EndpointOptions")[2].partition("\n## ")[0]
     rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| `")]
     meanings = {row[0].strip("| `"): row[-1].strip(" |") for row in rows}
-    declared = declared_properties(constructs_triton.EndpointOptions)
+    declared = declared_values(constructs_triton.EndpointOptions)
     assert [name for name in declared if not meanings.get(name)] == []
 
 

@@ -13,11 +13,11 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct, IConstruct
 
-from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.keywords import check_known
+from constructs_triton_core.limit_checks import check_range
 
 DESCRIPTION_END = "(constructs-triton)"
 """The end of each function's description."""

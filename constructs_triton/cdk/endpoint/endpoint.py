@@ -10,10 +10,10 @@ from constructs_triton.cdk.endpoint.new_endpoint import NewEndpoint
 from constructs_triton.cdk.endpoint.properties import EndpointOptions, checked_options
 from constructs_triton.cdk.endpoint.served_models import MultipleModels, SingleModel
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
-from constructs_triton.cdk.validation.properties import takes_options
+from constructs_triton.cdk.validation.properties import takes_properties
 
 
-@takes_options(EndpointOptions)
+@takes_properties(EndpointOptions)
 class TritonEndpoint(NewEndpoint):
     """An endpoint that serves one model of a repository.
 
@@ -46,7 +46,7 @@ class TritonEndpoint(NewEndpoint):
         super().__init__(scope, id, models=models, parts=parts)
 
 
-@takes_options(EndpointOptions)
+@takes_properties(EndpointOptions)
 class TritonEnsembleEndpoint(NewEndpoint):
     """An endpoint that serves an ensemble and the models of its steps.
 
@@ -74,7 +74,7 @@ class TritonEnsembleEndpoint(NewEndpoint):
         super().__init__(scope, id, models=models, parts=parts)
 
 
-@takes_options(EndpointOptions)
+@takes_properties(EndpointOptions)
 class TritonMultiModelEndpoint(NewEndpoint):
     """An endpoint that serves all models of a repository and loads each at its first request.
 

@@ -22,9 +22,9 @@ from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 from constructs_triton.cdk.scaling.targets import CapacityPlan
-from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
+from constructs_triton_core.limit_checks import check_name
 
 
 @jsii.implements(sagemaker.IEndpoint)

@@ -10,9 +10,9 @@ from constructs import Construct
 
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant, VariantOwner
-from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.limit_checks import check_name
 from constructs_triton_core.tokens import is_token
 
 _DEFAULT_VARIANTS: Mapping[str, InstanceType | None] = {"AllTraffic": None}

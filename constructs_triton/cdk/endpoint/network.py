@@ -11,10 +11,10 @@ from constructs import Construct
 
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
-from constructs_triton.cdk.validation.limit_checks import check_count
 from constructs_triton.cdk.validation.subnets import selected_subnets, services_without_endpoint
 from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.limit_checks import check_count
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,12 +60,12 @@ from constructs_triton.cdk.scaling.endpoint_variant import (
     retain_instance_counts,
 )
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
-from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
+from constructs_triton_core.limit_checks import check_range
 
 
 @jsii.implements(sagemaker.IEndpoint, iam.IGrantable, ec2.IConnectable)

@@ -28,7 +28,8 @@ from constructs_triton.cdk.options.variant_options import (
     check_variant_options,
 )
 from constructs_triton.cdk.repository.placed_files import CompressionType
-from constructs_triton.cdk.validation.properties import Property, check_options, part_of, with_defaults
+from constructs_triton.cdk.validation.properties import check_properties
+from constructs_triton_core.declared_values import Value, part_of, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 
@@ -42,7 +43,7 @@ class FleetOptions(VariantOptions, InstanceOptions, total=False):
 
     variant_name: Annotated[
         str | None,
-        Property(
+        Value(
             "Name of the only variant. Keep it for the life of the endpoint: SageMaker keeps traffic and "
             "scaling by this name. Not supported together with ``variants``.",
             default="AllTraffic",
@@ -51,7 +52,7 @@ class FleetOptions(VariantOptions, InstanceOptions, total=False):
     ]
     variants: Annotated[
         Sequence[TritonVariant] | None,
-        Property(
+        Value(
             "Up to 10 production variants. Each takes from the endpoint what it does not set itself.",
             default_text="one variant with the properties of the endpoint",
             example=_VARIANT_EXAMPLE,
@@ -60,7 +61,7 @@ class FleetOptions(VariantOptions, InstanceOptions, total=False):
     ]
     shadow_variant: Annotated[
         TritonVariant | None,
-        Property(
+        Value(
             "A variant that receives copies of the requests and whose responses are discarded. Needs exactly "
             "one production variant. Not supported on multi-model endpoints.",
             example=_VARIANT_EXAMPLE,
@@ -73,11 +74,11 @@ class RequestOptions(TypedDict, total=False):
 
     data_capture: Annotated[
         DataCapture | None,
-        Property("Writes requests and responses to S3.", example="DataCapture(bucket=bucket)"),
+        Value("Writes requests and responses to S3.", example="DataCapture(bucket=bucket)"),
     ]
     async_inference: Annotated[
         AsyncInferenceConfig | None,
-        Property("Makes the endpoint asynchronous.", example="AsyncInferenceConfig(bucket=bucket)"),
+        Value("Makes the endpoint asynchronous.", example="AsyncInferenceConfig(bucket=bucket)"),
     ]
 
 
@@ -86,7 +87,7 @@ class UpdateOptions(TypedDict, total=False):
 
     deployment: Annotated[
         Deployment | None,
-        Property(
+        Value(
             "How an update replaces the fleet, and which alarms roll it back.",
             default_text="blue/green, all at once",
             example="Deployment.blue_green_canary()",
@@ -94,7 +95,7 @@ class UpdateOptions(TypedDict, total=False):
     ]
     adopt_existing: Annotated[
         bool | None,
-        Property(
+        Value(
             "Takes over the existing endpoint ``endpoint_name``, which belongs to no stack, instead of "
             "creating one. A Lambda function updates it to the new configuration; name, ARN, tags and "
             "instance counts stay. If the deployment fails, it returns the endpoint to the configuration "
@@ -105,7 +106,7 @@ class UpdateOptions(TypedDict, total=False):
     ]
     scaling_guard: Annotated[
         bool | None,
-        Property(
+        Value(
             "Lets a deployment change the instance type of a scaled variant, or remove the variant, which "
             "SageMaker otherwise refuses. A Lambda function deregisters the variant from scaling before the "
             "update and registers it again afterwards.",
@@ -115,7 +116,7 @@ class UpdateOptions(TypedDict, total=False):
     ]
     verify_update: Annotated[
         bool | None,
-        Property(
+        Value(
             "Fails a deployment after which the endpoint does not run the new configuration, because "
             "SageMaker returned to the old one. A Lambda function reads the endpoint's state after the "
             "update, and CloudFormation then rolls the deployment back.",
@@ -125,7 +126,7 @@ class UpdateOptions(TypedDict, total=False):
     ]
     verify_responses: Annotated[
         str | Path | None,
-        Property(
+        Value(
             "File of recorded requests that each deployment sends to the endpoint, at most 100 requests and "
             "20 MiB; ``constructs-triton invoke --record`` writes it. A response that differs from the "
             "recorded one fails the deployment, and CloudFormation rolls it back. Traffic has shifted by "
@@ -141,7 +142,7 @@ class EndpointOptions(FleetOptions, HostOptions, ResourceOptions, RequestOptions
 
     compression_type: Annotated[
         CompressionType | None,
-        Property(
+        Value(
             "How the models are stored in S3. ``CompressionType.NONE`` stores each file as an object: "
             "nothing is packed or unpacked, and after a change only the changed files are uploaded. "
             "Multi-model endpoints need archives.",
@@ -151,7 +152,7 @@ class EndpointOptions(FleetOptions, HostOptions, ResourceOptions, RequestOptions
     ]
     container_metrics: Annotated[
         bool | None,
-        Property(
+        Value(
             "Publishes Triton's own metrics in CloudWatch once a minute: queue and compute time, batch "
             "sizes, waiting and failed requests of each model. A small model ``_metrics`` in the archive "
             "prints them. They are custom metrics, which have a price. Not supported on multi-model "
@@ -162,7 +163,7 @@ class EndpointOptions(FleetOptions, HostOptions, ResourceOptions, RequestOptions
     ]
     log_retention: Annotated[
         logs.RetentionDays | None,
-        Property(
+        Value(
             "How long CloudWatch keeps the logs of the containers. The log group is created before the "
             "endpoint, so this needs an ``endpoint_name`` and an endpoint that does not exist yet.",
             default_text="forever, in a log group that SageMaker creates",
@@ -195,7 +196,7 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
         InvalidValueError: a value is out of range, or two properties contradict each other.
     """
     _check_serverless(given)
-    check_options(callee, given, EndpointOptions, others=others)
+    check_properties(callee, given, EndpointOptions, others=others)
     check_variant_options(given)
     if given.get("variants") is not None and given.get("variant_name") is not None:
         raise InvalidValueError(

@@ -7,10 +7,10 @@ import re
 from aws_cdk import ArnFormat, Stack
 from constructs import Construct
 
-from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
+from constructs_triton_core.limit_checks import check_name
 from constructs_triton_core.tokens import is_token
 
 

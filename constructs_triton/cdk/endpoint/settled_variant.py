@@ -28,7 +28,7 @@ from constructs_triton.cdk.options.instance_pool import (
     raise_of_pools,
 )
 from constructs_triton.cdk.options.variant_options import TritonVariant, VariantOptions
-from constructs_triton.cdk.validation.properties import part_of
+from constructs_triton_core.declared_values import part_of
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, RepositoryError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token

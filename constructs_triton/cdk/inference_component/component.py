@@ -29,7 +29,7 @@ from constructs_triton.cdk.inference_component.properties import (
 )
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
-from constructs_triton.cdk.validation.properties import takes_options
+from constructs_triton.cdk.validation.properties import takes_properties
 from constructs_triton_core.findings import Finding
 
 
@@ -56,7 +56,7 @@ class _TritonContainer:
         return bind_component(scope, self.settled, self.options)
 
 
-@takes_options(InferenceComponentOptions)
+@takes_properties(InferenceComponentOptions)
 class TritonInferenceComponent(CreatedInferenceComponent):
     """A model or an ensemble with its own copies on the shared instances of an endpoint.
 

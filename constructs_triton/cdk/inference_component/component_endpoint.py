@@ -39,7 +39,7 @@ from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.permissions.encrypted_data import check_regions
 from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.repository.model_repository import annotate
-from constructs_triton.cdk.validation.properties import takes_options
+from constructs_triton.cdk.validation.properties import takes_properties
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton_core.facts.instance_types import InstanceType
 from triton_model_check.facts.inference_ami import FOR_THE_IMAGE
@@ -49,7 +49,7 @@ _PREFIX_AWARE = "PREFIX_AWARE"
 
 
 @jsii.implements(sagemaker_references.IEndpointRef, iam.IGrantable, ec2.IConnectable)
-@takes_options(ComponentEndpointOptions)
+@takes_properties(ComponentEndpointOptions)
 class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], ComponentEndpointBase):
     """An endpoint whose instances several models share, each a ``TritonInferenceComponent``.
 

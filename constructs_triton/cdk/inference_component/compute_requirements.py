@@ -9,11 +9,11 @@ from aws_cdk import Size, SizeRoundingBehavior
 from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.inference_component.properties import CopyOptions
-from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.limit_checks import check_range
 from constructs_triton_core.tokens import is_token
 
 # The reservation that was refused in the only published measurement, as a part of the instance's memory.

@@ -35,8 +35,9 @@ from constructs_triton.cdk.options.variant_options import TEN_MINUTES
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_source import ModelSource, stored_models
 from constructs_triton.cdk.validation.limit_checks import seconds
-from constructs_triton.cdk.validation.properties import Property, check_options, takes_options, with_defaults
+from constructs_triton.cdk.validation.properties import check_properties, takes_properties
 from constructs_triton_core.cloud_assembly.endpoints import NOT_TRITON
+from constructs_triton_core.declared_values import Value, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -52,7 +53,7 @@ class ContainerComponentOptions(CopyOptions, total=False):
     image: Required[
         Annotated[
             ServingImage,
-            Property(
+            Value(
                 "The container image, which answers ``/ping`` and ``/invocations`` on port 8080.",
                 example='ServingImage.from_registry("...", cuda_version="13.0")',
             ),
@@ -60,7 +61,7 @@ class ContainerComponentOptions(CopyOptions, total=False):
     ]
     model_data: Annotated[
         ModelSource | None,
-        Property(
+        Value(
             "What SageMaker copies to ``/opt/ml/model``: ``ModelSource.from_s3_prefix`` for files, or "
             "``ModelSource.from_bucket`` for an archive. It is not read at synth.",
             default_text="none: the image contains the model, or downloads it when it starts",
@@ -69,7 +70,7 @@ class ContainerComponentOptions(CopyOptions, total=False):
     ]
     environment: Annotated[
         Mapping[str, str] | None,
-        Property(
+        Value(
             "Environment variables of the container. The template contains them as plain text.",
             default_text="none",
             example='{"SM_VLLM_MAX_MODEL_LEN": "8192"}',
@@ -77,7 +78,7 @@ class ContainerComponentOptions(CopyOptions, total=False):
     ]
     container_startup_health_check_timeout: Annotated[
         Duration | None,
-        Property(
+        Value(
             "How long the container may take until its health check succeeds: 60 seconds to 1 hour. A "
             "deployment of a container that does not start waits for it.",
             default_text="1 hour, since the size of the model is not known at synth",
@@ -87,7 +88,7 @@ class ContainerComponentOptions(CopyOptions, total=False):
     ]
     model_data_download_timeout: Annotated[
         Duration | None,
-        Property(
+        Value(
             "How long the download of ``model_data`` may take: 60 seconds to 1 hour.",
             default_text="1 hour",
             example=TEN_MINUTES,
@@ -105,7 +106,7 @@ def checked_container_options(given: ContainerComponentOptions) -> ContainerComp
     """
     refuse_of_component(given)
     check_given_copies(given)
-    check_options("ContainerInferenceComponent()", given, ContainerComponentOptions, others=("endpoint",))
+    check_properties("ContainerInferenceComponent()", given, ContainerComponentOptions, others=("endpoint",))
     options = with_defaults(given, ContainerComponentOptions)
     check_copies(options)
     _check_environment(options["environment"] or {})
@@ -164,7 +165,7 @@ class ImportedContainerComponent(_OpenAiAccess, ImportedInferenceComponent):
     """A component of :class:`ContainerInferenceComponent` that exists already."""
 
 
-@takes_options(ContainerComponentOptions)
+@takes_properties(ContainerComponentOptions)
 class ContainerInferenceComponent(_OpenAiAccess, CreatedInferenceComponent):
     """A container that is not Triton, with its own copies on the instances of an endpoint.
 

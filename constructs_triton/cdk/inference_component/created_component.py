@@ -43,11 +43,11 @@ from constructs_triton.cdk.options.rollback_alarms import alarm_name, read_alarm
 from constructs_triton.cdk.options.serving_image import ServingImage
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, removed_if_too_large
 from constructs_triton.cdk.repository.model_repository import annotate
-from constructs_triton.cdk.validation.limit_checks import check_count
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.limit_checks import check_count
 from constructs_triton_core.tokens import is_token
 
 _Component = sagemaker.CfnInferenceComponent

@@ -17,7 +17,8 @@ from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import check_instances, has_own_models, instance_types_of
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.validation.limit_checks import check_spelling
-from constructs_triton.cdk.validation.properties import DERIVED, Property, check_options, with_defaults
+from constructs_triton.cdk.validation.properties import check_properties
+from constructs_triton_core.declared_values import DERIVED, Value, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.tokens import is_token
@@ -33,7 +34,7 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     min_instance_count: Required[
         Annotated[
             float,
-            Property(
+            Value(
                 "Minimum number of instances. With 0, the endpoint costs nothing while all components have "
                 "no copies.",
                 example="0",
@@ -44,7 +45,7 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     max_instance_count: Required[
         Annotated[
             float,
-            Property(
+            Value(
                 "Maximum number of instances. SageMaker adds instances when copies do not fit.",
                 example="2",
                 limit=limits.MANAGED_MAX_INSTANCE_COUNT,
@@ -53,7 +54,7 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     ]
     initial_instance_count: Annotated[
         float | None,
-        Property(
+        Value(
             "Number of instances at the first deployment, at least 1.",
             default_text="``min_instance_count``, or 1 if that is 0",
             limit=limits.INITIAL_INSTANCE_COUNT,
@@ -61,7 +62,7 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     ]
     variant_name: Annotated[
         str | None,
-        Property(
+        Value(
             "Name of the only variant. A new name replaces the components.",
             default="AllTraffic",
             limit=limits.VARIANT_NAME,
@@ -69,7 +70,7 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     ]
     image: Annotated[
         TritonImage | None,
-        Property(
+        Value(
             "The container image of components that do not set their own.",
             default_text="``TritonImage.dlc()``",
             example='TritonImage.dlc("26.05")',
@@ -77,7 +78,7 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     ]
     inference_ami_version: Annotated[
         InferenceAmi | str | None,
-        Property(
+        Value(
             "The Amazon Machine Image of the instances, which contains the GPU driver for the images of all "
             "components. ``None`` uses SageMaker's default.",
             default=DERIVED,
@@ -87,7 +88,7 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     ]
     volume_size: Annotated[
         Size | None,
-        Property(
+        Value(
             "Size of the storage volume of each instance, which contains the models of all components. Not "
             "supported by instance types with local NVMe storage.",
             default_text="SageMaker's",
@@ -97,7 +98,7 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     ]
     routing_strategy: Annotated[
         ComponentRoutingStrategy | None,
-        Property(
+        Value(
             "How SageMaker chooses a copy of the component for a request: ``LEAST_OUTSTANDING_REQUESTS``, "
             "``RANDOM``, or ``PREFIX_AWARE``, which sends requests with the same beginning to the same copy. "
             "``PREFIX_AWARE`` is for endpoints without components of Triton.",
@@ -106,7 +107,7 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     ]
     prefix_length: Annotated[
         float | None,
-        Property(
+        Value(
             "How many bytes of the body, or characters of OpenAI messages, ``PREFIX_AWARE`` compares. It "
             "should cover shared instructions and some text that is not shared. Required with "
             "``PREFIX_AWARE``.",
@@ -116,7 +117,7 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     ]
     concurrency_threshold: Annotated[
         float | None,
-        Property(
+        Value(
             "How many requests a copy processes at a time before ``PREFIX_AWARE`` chooses another copy. "
             "Required with ``PREFIX_AWARE``.",
             default_text="none",
@@ -133,7 +134,7 @@ def checked_endpoint_options(given: ComponentEndpointOptions) -> ComponentEndpoi
         InvalidValueError: a value is out of range, or components do not support the property.
     """
     refuse_of_endpoint(given)
-    check_options("TritonComponentEndpoint()", given, ComponentEndpointOptions)
+    check_properties("TritonComponentEndpoint()", given, ComponentEndpointOptions)
     _check_routing(given.get("routing_strategy"))
     options = with_defaults(given, ComponentEndpointOptions)
     check_instances(options)

@@ -13,12 +13,13 @@ from constructs_triton.cdk.inference_component.component_endpoint_base import Co
 from constructs_triton.cdk.inference_component.component_host import ComponentHost
 from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.options.host_options import HostOptions, check_subnets_need_vpc
-from constructs_triton.cdk.validation.limit_checks import check_name
-from constructs_triton.cdk.validation.properties import check_options, with_defaults
+from constructs_triton.cdk.validation.properties import check_properties
 from constructs_triton.cdk.validation.property_types import check_type, shown
+from constructs_triton_core.declared_values import with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.limit_checks import check_name
 
 
 @jsii.implements(sagemaker_references.IEndpointRef)
@@ -41,7 +42,7 @@ class ImportedComponentEndpoint(ComponentEndpointBase):
     ) -> None:
         check_name("variant_name", variant_name, limits.VARIANT_NAME)
         check_type("instance_type", instance_type, (InstanceType, 'InstanceType.of("ml.g5.xlarge")'))
-        check_options("from_endpoint_attributes()", host, HostOptions)
+        check_properties("from_endpoint_attributes()", host, HostOptions)
         options = with_defaults(host, HostOptions)
         check_subnets_need_vpc(options)
         super().__init__(scope, id, environment_from_arn=endpoint_arn)

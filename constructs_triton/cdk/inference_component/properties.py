@@ -17,7 +17,8 @@ from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import ContainerOptions
 from constructs_triton.cdk.repository.placed_files import CompressionType
 from constructs_triton.cdk.validation.limit_checks import check_spelling
-from constructs_triton.cdk.validation.properties import Property, check_options, with_defaults
+from constructs_triton.cdk.validation.properties import check_properties
+from constructs_triton_core.declared_values import Value, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.tokens import is_token
@@ -33,7 +34,7 @@ class CopyOptions(TypedDict, total=False):
     min_memory: Required[
         Annotated[
             Size,
-            Property(
+            Value(
                 "Main memory that each copy reserves, at least 128 MiB. It is not the memory of GPUs, and "
                 "not a limit. SageMaker can place less than the memory of the instance type.",
                 example="Size.mebibytes(4096)",
@@ -42,7 +43,7 @@ class CopyOptions(TypedDict, total=False):
     ]
     max_memory: Annotated[
         Size | None,
-        Property(
+        Value(
             "Main memory that each copy may use.",
             default_text="no limit",
             example="Size.mebibytes(8192)",
@@ -50,7 +51,7 @@ class CopyOptions(TypedDict, total=False):
     ]
     number_of_accelerator_devices: Annotated[
         float | None,
-        Property(
+        Value(
             "Whole GPUs that each copy reserves. Required on instance types with GPUs, where 0 is for models "
             "that run on the CPU. Not supported on other types.",
             default_text="none",
@@ -59,11 +60,11 @@ class CopyOptions(TypedDict, total=False):
     ]
     number_of_cpu_cores: Annotated[
         float | None,
-        Property("vCPUs that each copy reserves, at least 0.25.", default_text="none", example="4"),
+        Value("vCPUs that each copy reserves, at least 0.25.", default_text="none", example="4"),
     ]
     copy_count: Annotated[
         float | None,
-        Property(
+        Value(
             "Number of copies at the first deployment, at least 1. With scaling, do not change it later.",
             default=1,
             limit=limits.COPY_COUNT,
@@ -71,7 +72,7 @@ class CopyOptions(TypedDict, total=False):
     ]
     inference_component_name: Annotated[
         str | None,
-        Property(
+        Value(
             "Name of the component, unique in the account and Region.",
             default_text="a name that CloudFormation generates, so that the component can be replaced",
             limit=limits.INFERENCE_COMPONENT_NAME,
@@ -79,7 +80,7 @@ class CopyOptions(TypedDict, total=False):
     ]
     enable_caching: Annotated[
         bool | None,
-        Property(
+        Value(
             "Whether each instance keeps the image and the models, so that further copies start sooner. "
             "SageMaker always does this on types with more than 232 GiB of local NVMe.",
             default_text="SageMaker's",
@@ -88,14 +89,14 @@ class CopyOptions(TypedDict, total=False):
     ]
     placement_strategy: Annotated[
         Literal["SPREAD", "BINPACK"] | None,
-        Property(
+        Value(
             "How SageMaker places copies: ``SPREAD`` over the instances, or ``BINPACK`` onto few.",
             default_text="SageMaker's",
         ),
     ]
     max_zone_imbalance: Annotated[
         float | None,
-        Property(
+        Value(
             "By how many copies Availability Zones may differ, with a ``placement_strategy``: 0 to 100.",
             default=0,
             limit=limits.MAX_IMBALANCE,
@@ -103,7 +104,7 @@ class CopyOptions(TypedDict, total=False):
     ]
     deployment: Annotated[
         ComponentDeployment | None,
-        Property(
+        Value(
             "How an update replaces the copies, and which alarms roll it back.",
             default_text="``ComponentDeployment.rolling()``, half of the copies at a time",
             example="ComponentDeployment.rolling()",
@@ -111,7 +112,7 @@ class CopyOptions(TypedDict, total=False):
     ]
     log_retention: Annotated[
         logs.RetentionDays | None,
-        Property(
+        Value(
             "How long CloudWatch keeps the logs of the containers. Needs an ``inference_component_name``.",
             default_text="forever, in a log group that SageMaker creates",
             example="logs.RetentionDays.ONE_MONTH",
@@ -119,7 +120,7 @@ class CopyOptions(TypedDict, total=False):
     ]
     removal_policy: Annotated[
         RemovalPolicy | None,
-        Property(
+        Value(
             "``RETAIN`` keeps the component and its model when it is removed from the stack.",
             default_text="``DESTROY``",
             example="RemovalPolicy.RETAIN",
@@ -132,7 +133,7 @@ class InferenceComponentOptions(ContainerOptions, CopyOptions, total=False):
 
     instance_pools: Annotated[
         Sequence[InstancePool] | None,
-        Property(
+        Value(
             "Other models on some instance types of an endpoint with ``instance_pools``, such as TensorRT "
             "plans for their GPUs.",
             default_text="the same models on every type",
@@ -141,7 +142,7 @@ class InferenceComponentOptions(ContainerOptions, CopyOptions, total=False):
     ]
     compression_type: Annotated[
         CompressionType | None,
-        Property(
+        Value(
             "How the models are stored in S3. ``CompressionType.NONE`` stores each file as an object, so "
             "further copies start sooner: nothing is unpacked.",
             default_text="``CompressionType.GZIP``, one archive; models that are in S3 stay as they are",
@@ -159,7 +160,7 @@ def checked_component_options(given: InferenceComponentOptions) -> InferenceComp
     """
     refuse_of_component(given)
     check_given_copies(given)
-    check_options("TritonInferenceComponent()", given, InferenceComponentOptions, others=_OTHERS)
+    check_properties("TritonInferenceComponent()", given, InferenceComponentOptions, others=_OTHERS)
     options = with_defaults(given, InferenceComponentOptions)
     check_copies(options)
     return options

@@ -29,8 +29,9 @@ from constructs_triton.cdk.permissions.role_permissions import removed_if_too_la
 from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
 from constructs_triton.cdk.repository.placed_files import CompressionType
-from constructs_triton.cdk.validation.properties import check_options, with_defaults
+from constructs_triton.cdk.validation.properties import check_properties
 from constructs_triton.cdk.validation.property_types import check_type
+from constructs_triton_core.declared_values import with_defaults
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 
@@ -90,7 +91,7 @@ class TritonModel(Construct):
         enable_network_isolation: bool | None = None,
     ) -> None:
         check_type("instance_type", instance_type, (InstanceType, 'InstanceType.of("ml.g5.xlarge")'))
-        check_options("TritonModel()", {"image": image, "environment": environment}, ContainerOptions)
+        check_properties("TritonModel()", {"image": image, "environment": environment}, ContainerOptions)
         host: HostOptions = {
             "vpc": vpc,
             "vpc_subnets": vpc_subnets,
@@ -98,7 +99,7 @@ class TritonModel(Construct):
             "enable_network_isolation": enable_network_isolation,
             "role": role,
         }
-        check_options("TritonModel()", host, HostOptions)
+        check_properties("TritonModel()", host, HostOptions)
         host = with_defaults(host, HostOptions)
         check_subnets_need_vpc(host)
         check_account(scope, role)

@@ -23,7 +23,8 @@ from constructs_triton.cdk.monitoring.monitored_endpoint import metric_units
 from constructs_triton.cdk.options.variant_options import TEN_MINUTES
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.targets import microseconds, not_multiplied, product
-from constructs_triton.cdk.validation.properties import DurationDefault, Property
+from constructs_triton.cdk.validation.properties import DurationDefault
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.facts.limits import RangeLimit
 
 _Comparison = cloudwatch.ComparisonOperator
@@ -37,7 +38,7 @@ class AlarmThresholds(SharedThresholds, total=False):
 
     gpu_memory_percent: Annotated[
         float | None,
-        Property(
+        Value(
             "Maximum percentage, 0 to 100, of each GPU's memory in use on any instance, for five "
             "minutes. No alarm if the number of GPUs is unknown.",
             default=90,
@@ -46,7 +47,7 @@ class AlarmThresholds(SharedThresholds, total=False):
     ]
     disk_percent: Annotated[
         float | None,
-        Property(
+        Value(
             "Maximum percentage, 0 to 100, of the disk space in use on any instance, for five minutes.",
             default=85,
             limit=PERCENT,
@@ -54,7 +55,7 @@ class AlarmThresholds(SharedThresholds, total=False):
     ]
     model_cache_hit_percent: Annotated[
         float | None,
-        Property(
+        Value(
             "Minimum percentage, 0 to 100, of a multi-model endpoint's requests whose model is "
             "already loaded, for 15 minutes. With fewer, models are unloaded to make room for each "
             "other.",
@@ -64,7 +65,7 @@ class AlarmThresholds(SharedThresholds, total=False):
     ]
     model_loading_wait: Annotated[
         Duration | None,
-        Property(
+        Value(
             "Maximum average time that requests of a multi-model endpoint wait for their model, for "
             "15 minutes.",
             default=DurationDefault(10, "seconds"),
@@ -73,7 +74,7 @@ class AlarmThresholds(SharedThresholds, total=False):
     ]
     at_max_capacity_for: Annotated[
         Duration | None,
-        Property(
+        Value(
             "Time at the maximum instance count of scaling, 1 minute to 7 days.",
             default=DurationDefault(1, "hours"),
             example=TEN_MINUTES,
@@ -82,7 +83,7 @@ class AlarmThresholds(SharedThresholds, total=False):
     ]
     no_invocations_for: Annotated[
         Duration | None,
-        Property(
+        Value(
             "Time without requests, while you pay for the instances, 1 minute to 7 days.",
             default=DurationDefault(1, "days"),
             example=TEN_MINUTES,
@@ -91,7 +92,7 @@ class AlarmThresholds(SharedThresholds, total=False):
     ]
     oldest_request_age: Annotated[
         Duration | None,
-        Property(
+        Value(
             "Maximum age of the oldest request in the queue of an asynchronous endpoint, for five minutes.",
             default=DurationDefault(1, "hours"),
             example=TEN_MINUTES,
@@ -99,7 +100,7 @@ class AlarmThresholds(SharedThresholds, total=False):
     ]
     queue_time: Annotated[
         Duration | None,
-        Property(
+        Value(
             "Maximum average time that requests wait in the queue of any model, in three of five "
             "minutes. Needs ``container_metrics=True``.",
             default_text="no alarm",
@@ -108,7 +109,7 @@ class AlarmThresholds(SharedThresholds, total=False):
     ]
     container_metrics_missing_for: Annotated[
         Duration | None,
-        Property(
+        Value(
             "Time without Triton's metrics, of an endpoint with ``container_metrics=True``, 1 minute "
             "to 7 days: the model that publishes them may have ended, which nothing else shows. Not "
             "for asynchronous endpoints, which may have no instances.",

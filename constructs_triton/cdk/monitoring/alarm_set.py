@@ -12,10 +12,10 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from constructs_triton.cdk.scaling.targets import microseconds, product
-from constructs_triton.cdk.validation.limit_checks import check_count, check_name
-from constructs_triton.cdk.validation.properties import Property
 from constructs_triton.cdk.validation.property_types import check_has, check_type
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.facts.limits import RangeLimit, TextLimit
+from constructs_triton_core.limit_checks import check_count, check_name
 
 _Comparison = cloudwatch.ComparisonOperator
 _Missing = cloudwatch.TreatMissingData
@@ -30,7 +30,7 @@ class SharedThresholds(TypedDict, total=False):
 
     error_rate_percent: Annotated[
         float | None,
-        Property(
+        Value(
             "Maximum percentage, 0 to 100, of requests with a 5xx response, or without a 2xx response of the "
             "container, in three of five minutes.",
             default=1,
@@ -39,7 +39,7 @@ class SharedThresholds(TypedDict, total=False):
     ]
     model_latency_objective: Annotated[
         Duration | None,
-        Property(
+        Value(
             "Maximum 99th percentile of the container's response time, in three of five minutes.",
             default_text="no alarm",
             example="Duration.millis(300)",

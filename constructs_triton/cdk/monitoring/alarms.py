@@ -16,13 +16,14 @@ from constructs_triton.cdk.monitoring.alarm_rules import (
 from constructs_triton.cdk.monitoring.alarm_set import AlarmRule, AlarmSet, check_alarm_options
 from constructs_triton.cdk.monitoring.interfaces import ITritonEndpoint
 from constructs_triton.cdk.monitoring.monitored_endpoint import construct_names, literal_endpoint_name
-from constructs_triton.cdk.validation.properties import check_options, default_values, takes_options
+from constructs_triton.cdk.validation.properties import check_properties, takes_properties
+from constructs_triton_core.declared_values import default_values
 from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["AlarmThresholds", "TritonAlarms"]
 
 
-@takes_options(AlarmThresholds)
+@takes_properties(AlarmThresholds)
 class TritonAlarms(AlarmSet):
     """Alarms on errors, latency, memory, disk, model loading, capacity and idleness of an endpoint.
 
@@ -52,7 +53,7 @@ class TritonAlarms(AlarmSet):
         **thresholds: Unpack[AlarmThresholds],
     ) -> None:
         check_alarm_options(actions, alarm_name_prefix)
-        check_options("add_alarms()", thresholds, AlarmThresholds)
+        check_properties("add_alarms()", thresholds, AlarmThresholds)
         literal_name = literal_endpoint_name(endpoint)
         # A literal name does not refer to the endpoint's resource, so the endpoint may refer to the alarm.
         name = endpoint.endpoint_name if literal_name is None else literal_name

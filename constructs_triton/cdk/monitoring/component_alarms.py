@@ -18,7 +18,8 @@ from constructs_triton.cdk.monitoring.alarm_set import (
     latency_rules,
 )
 from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent
-from constructs_triton.cdk.validation.properties import Property, check_options, default_values, takes_options
+from constructs_triton.cdk.validation.properties import check_properties, takes_properties
+from constructs_triton_core.declared_values import Value, default_values
 from constructs_triton_core.facts.limits import RangeLimit
 
 _ERROR_CAUSES = (
@@ -32,7 +33,7 @@ class ComponentAlarmThresholds(SharedThresholds, total=False):
 
     gpu_memory_percent: Annotated[
         float | None,
-        Property(
+        Value(
             "Maximum percentage, 0 to 100, of the memory of the reserved GPUs in use, for five minutes.",
             default=90,
             limit=PERCENT,
@@ -40,7 +41,7 @@ class ComponentAlarmThresholds(SharedThresholds, total=False):
     ]
     no_capacity_minutes: Annotated[
         float | None,
-        Property(
+        Value(
             "Number of minutes of the last hour in which requests found no copy, 1 to 60. A component "
             "that scales from zero needs about ten to wake up.",
             default=30,
@@ -49,7 +50,7 @@ class ComponentAlarmThresholds(SharedThresholds, total=False):
     ]
 
 
-@takes_options(ComponentAlarmThresholds)
+@takes_properties(ComponentAlarmThresholds)
 class TritonComponentAlarms(AlarmSet):
     """Alarms on errors, latency, GPU memory and missing copies of an inference component.
 
@@ -78,7 +79,7 @@ class TritonComponentAlarms(AlarmSet):
         **thresholds: Unpack[ComponentAlarmThresholds],
     ) -> None:
         check_alarm_options(actions, alarm_name_prefix)
-        check_options("add_alarms()", thresholds, ComponentAlarmThresholds)
+        check_properties("add_alarms()", thresholds, ComponentAlarmThresholds)
         rules = _rules(component, {**default_values(ComponentAlarmThresholds), **thresholds})
         super().__init__(scope, id, {each.name: each for each in rules}, actions, alarm_name_prefix)
 

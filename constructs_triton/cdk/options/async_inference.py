@@ -16,10 +16,10 @@ from constructs import Construct
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
-from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.limit_checks import check_range
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_core.tokens import is_token
 

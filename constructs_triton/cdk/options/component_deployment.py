@@ -11,10 +11,11 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sagemaker as sagemaker
 
-from constructs_triton.cdk.validation.limit_checks import check_count, check_duration, check_range, seconds
+from constructs_triton.cdk.validation.limit_checks import check_duration, seconds
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
+from constructs_triton_core.limit_checks import check_count, check_range
 from constructs_triton_core.tokens import is_token
 
 _COPIES = limits.RangeLimit(1, None, "copies")

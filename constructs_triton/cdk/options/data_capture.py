@@ -14,15 +14,11 @@ from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
-from constructs_triton.cdk.validation.limit_checks import (
-    check_count,
-    check_range,
-    check_spelling,
-    unknown_value,
-)
+from constructs_triton.cdk.validation.limit_checks import check_spelling, unknown_value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding
+from constructs_triton_core.limit_checks import check_count, check_range
 from constructs_triton_core.tokens import is_token
 
 CaptureMode = Literal["Input", "Output", "InputAndOutput"]

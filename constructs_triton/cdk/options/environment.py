@@ -23,11 +23,11 @@ from constructs_triton.cdk.options.environment_values import (
     single_model_only,
     without_effect,
 )
-from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.limit_checks import check_count, check_name, check_range
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_core.tokens import is_token
 from triton_model_check.facts.environment import VariableFacts, variables

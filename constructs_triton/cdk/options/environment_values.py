@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
-from constructs_triton.cdk.validation.limit_checks import check_name, check_range
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit, TextLimit
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.limit_checks import check_name, check_range
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_core.tokens import is_token
 from triton_model_check.facts.environment import VariableFacts

@@ -16,7 +16,7 @@ from constructs_triton.cdk.options.instance_pool import (
     INSTANCE_TYPE_EXAMPLE,
     InstancePool,
 )
-from constructs_triton.cdk.validation.properties import Property
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -27,14 +27,14 @@ class HostOptions(TypedDict, total=False):
 
     vpc: Annotated[
         ec2.IVpc | None,
-        Property(
+        Value(
             "VPC that the containers are attached to.",
             example='ec2.Vpc.from_lookup(self, "Vpc", vpc_id="...")',
         ),
     ]
     vpc_subnets: Annotated[
         ec2.SubnetSelection | None,
-        Property(
+        Value(
             "Subnets of the VPC.",
             default_text="those that ``vpc.select_subnets()`` returns",
             example="ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS)",
@@ -42,7 +42,7 @@ class HostOptions(TypedDict, total=False):
     ]
     security_groups: Annotated[
         Sequence[ec2.ISecurityGroup] | None,
-        Property(
+        Value(
             "Up to 5 security groups of the containers.",
             default_text="with a ``vpc``, a new security group",
             example='ec2.SecurityGroup.from_security_group_id(self, "SecurityGroup", "...")',
@@ -51,7 +51,7 @@ class HostOptions(TypedDict, total=False):
     ]
     enable_network_isolation: Annotated[
         bool | None,
-        Property(
+        Value(
             "Whether the containers have no network access. SageMaker still downloads the models.",
             default_text="``False``",
             example="True",
@@ -59,7 +59,7 @@ class HostOptions(TypedDict, total=False):
     ]
     role: Annotated[
         iam.IRole | None,
-        Property(
+        Value(
             "Execution role. It is granted the permissions that the endpoint needs.",
             default_text="a new role with least privilege",
             example='iam.Role.from_role_arn(self, "Role", "...")',
@@ -67,7 +67,7 @@ class HostOptions(TypedDict, total=False):
     ]
     encryption_key: Annotated[
         kms.IKey | None,
-        Property(
+        Value(
             "KMS key of the storage volume. The hardware encrypts local NVMe storage with its own key.",
             example='kms.Key.from_key_arn(self, "Key", "...")',
         ),
@@ -88,7 +88,7 @@ class InstanceOptions(TypedDict, total=False):
 
     instance_type: Annotated[
         InstanceType | None,
-        Property(
+        Value(
             "Instance type of the endpoint. Not required with ``instance_pools``, or if each variant sets "
             "its own.",
             example=INSTANCE_TYPE_EXAMPLE,
@@ -96,7 +96,7 @@ class InstanceOptions(TypedDict, total=False):
     ]
     instance_pools: Annotated[
         Sequence[InstancePool] | None,
-        Property(
+        Value(
             "Up to 5 instance types in order of priority, in place of ``instance_type``. If SageMaker has no "
             "capacity for one, it uses the next. Not supported on multi-model endpoints.",
             example=INSTANCE_POOL_EXAMPLE,
@@ -110,7 +110,7 @@ class ResourceOptions(TypedDict, total=False):
 
     endpoint_name: Annotated[
         str | None,
-        Property(
+        Value(
             "Name of the endpoint.",
             default_text="a name that CloudFormation generates, so that the endpoint can be replaced",
             limit=limits.ENDPOINT_NAME,
@@ -118,7 +118,7 @@ class ResourceOptions(TypedDict, total=False):
     ]
     metrics_config: Annotated[
         MetricsConfig | None,
-        Property(
+        Value(
             "How often and in what detail SageMaker publishes metrics.",
             default_text="SageMaker's",
             example="MetricsConfig(enable_enhanced_metrics=True)",
@@ -126,7 +126,7 @@ class ResourceOptions(TypedDict, total=False):
     ]
     removal_policy: Annotated[
         RemovalPolicy | None,
-        Property(
+        Value(
             "``RETAIN_ON_UPDATE_OR_DELETE`` keeps the endpoint and everything it needs when it is removed "
             "from the stack. ``RETAIN`` also keeps it if its creation fails. Inference components have their "
             "own.",

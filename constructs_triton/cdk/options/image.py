@@ -13,11 +13,11 @@ from aws_cdk import aws_ecr_assets as ecr_assets
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.limit_checks import check_name
 from constructs_triton_core.tokens import is_token
 from triton_model_check.facts import images
 from triton_model_check.facts.execution_role import PULL_ACTIONS

@@ -13,18 +13,14 @@ from constructs_triton.cdk.options.environment import TritonEnvironment
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import INSTANCE_TYPE_EXAMPLE
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
-from constructs_triton.cdk.validation.limit_checks import check_name, check_spelling
-from constructs_triton.cdk.validation.properties import (
-    DERIVED,
-    Property,
-    check_options,
-    given_options,
-    takes_options,
-)
+from constructs_triton.cdk.validation.limit_checks import check_spelling
+from constructs_triton.cdk.validation.properties import check_properties, takes_properties
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
+from constructs_triton_core.declared_values import DERIVED, Value, given_values
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.limit_checks import check_name
 from triton_model_check.facts.inference_ami import InferenceAmi
 
 TEN_MINUTES = "Duration.seconds(600)"  # the unit of the API
@@ -35,7 +31,7 @@ class ContainerOptions(TypedDict, total=False):
 
     image: Annotated[
         TritonImage | None,
-        Property(
+        Value(
             "The container image. The instance type decides between its GPU and its CPU version.",
             default_text="``TritonImage.dlc()``; for a component, the image of its endpoint",
             example='TritonImage.dlc("26.05")',
@@ -43,7 +39,7 @@ class ContainerOptions(TypedDict, total=False):
     ]
     environment: Annotated[
         TritonEnvironment | Mapping[str, str] | None,
-        Property(
+        Value(
             "Environment variables of the container: a ``TritonEnvironment``, or a mapping of names to "
             "strings. The variables of a variant are added to those of its endpoint and replace variables of "
             "the same name.",
@@ -52,7 +48,7 @@ class ContainerOptions(TypedDict, total=False):
     ]
     container_startup_health_check_timeout: Annotated[
         Duration | None,
-        Property(
+        Value(
             "How long the container may take until its health check succeeds: 60 seconds to 1 hour. A "
             "deployment of a container that does not start waits for it.",
             default_text="derived from the size of the models",
@@ -62,7 +58,7 @@ class ContainerOptions(TypedDict, total=False):
     ]
     model_data_download_timeout: Annotated[
         Duration | None,
-        Property(
+        Value(
             "How long the download of the models may take: 60 seconds to 1 hour.",
             default_text="derived from the size of the archive",
             example=TEN_MINUTES,
@@ -84,7 +80,7 @@ class VariantOptions(ContainerOptions, total=False):
 
     initial_instance_count: Annotated[
         float | None,
-        Property(
+        Value(
             "Number of instances at the first deployment. With scaling, later deployments keep the count "
             "that scaling has reached.",
             default=1,
@@ -93,7 +89,7 @@ class VariantOptions(ContainerOptions, total=False):
     ]
     initial_variant_weight: Annotated[
         float | None,
-        Property(
+        Value(
             "Share of the traffic, relative to the sum over all variants. A variant of weight 0 receives "
             "only requests with its name as ``TargetVariant``. For a shadow variant: share of the requests "
             "that are copied to it, relative to the weight of the production variant.",
@@ -103,7 +99,7 @@ class VariantOptions(ContainerOptions, total=False):
     ]
     inference_ami_version: Annotated[
         InferenceAmi | str | None,
-        Property(
+        Value(
             "The Amazon Machine Image of the instance, which contains the GPU driver. "
             "``None`` uses SageMaker's default.",
             default=DERIVED,
@@ -113,7 +109,7 @@ class VariantOptions(ContainerOptions, total=False):
     ]
     volume_size: Annotated[
         Size | None,
-        Property(
+        Value(
             "Size of the storage volume. Not supported by instance types with local NVMe storage.",
             default_text="derived from the size of the archive, where SageMaker's default is too small",
             example="Size.gibibytes(50)",
@@ -122,7 +118,7 @@ class VariantOptions(ContainerOptions, total=False):
     ]
     variant_instance_provision_timeout: Annotated[
         Duration | None,
-        Property(
+        Value(
             "How long SageMaker tries to find instances: 5 minutes to 1 hour.",
             default_text="SageMaker's",
             example=TEN_MINUTES,
@@ -131,7 +127,7 @@ class VariantOptions(ContainerOptions, total=False):
     ]
     routing_strategy: Annotated[
         RoutingStrategy | None,
-        Property(
+        Value(
             "How SageMaker chooses an instance for a request: ``LEAST_OUTSTANDING_REQUESTS`` or ``RANDOM``.",
             default_text="``LEAST_OUTSTANDING_REQUESTS`` on real-time endpoints of one model. A multi-model "
             "endpoint sends requests to the instances that have loaded the model",
@@ -139,7 +135,7 @@ class VariantOptions(ContainerOptions, total=False):
     ]
     enable_ssm_access: Annotated[
         bool | None,
-        Property(
+        Value(
             "Whether AWS Systems Manager can open a session on the container's host.",
             default_text="``False``",
             example="True",
@@ -147,7 +143,7 @@ class VariantOptions(ContainerOptions, total=False):
     ]
     capacity_reservation: Annotated[
         CapacityReservationConfig | None,
-        Property(
+        Value(
             "A reservation whose instances the variant uses. It has no others, so it cannot scale above the "
             "reservation.",
             example='CapacityReservationConfig(ml_reservation_arn="...")',
@@ -155,13 +151,13 @@ class VariantOptions(ContainerOptions, total=False):
     ]
     core_dump: Annotated[
         CoreDump | None,
-        Property(
+        Value(
             "Where the core dump of a container that crashed is written.", example="CoreDump(bucket=bucket)"
         ),
     ]
 
 
-@takes_options(VariantOptions, has_defaults=False)
+@takes_properties(VariantOptions, has_defaults=False)
 class TritonVariant:
     """A production variant or a shadow variant of an endpoint.
 
@@ -194,7 +190,7 @@ class TritonVariant:
         check_name("variant_name", variant_name, limits.VARIANT_NAME)
         try:
             check_type("instance_type", instance_type, _INSTANCE_TYPE)
-            check_options("TritonVariant()", options, VariantOptions)
+            check_properties("TritonVariant()", options, VariantOptions)
             check_variant_options(options)
         except InvalidValueError as error:
             raise InvalidValueError(f'variant "{variant_name}" {error}') from None
@@ -202,7 +198,7 @@ class TritonVariant:
         self.model_repository = model_repository
         self.model = model
         self.instance_type = instance_type
-        self.options = given_options(options, VariantOptions)
+        self.options = given_values(options, VariantOptions)
 
 
 def check_variant_options(options: VariantOptions) -> None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
 
 from aws_cdk import Annotations, Duration, TimeZone
 from aws_cdk import aws_applicationautoscaling as appscaling
@@ -14,22 +13,15 @@ from constructs import Construct
 
 from constructs_triton.cdk.metrics.metric_definitions import metric_definition
 from constructs_triton.cdk.scaling.targets import check_capacity
-from constructs_triton.cdk.validation.limit_checks import check_duration, check_name, check_range
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY_NAME, RangeLimit
+from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.limit_checks import check_range
 from constructs_triton_core.tokens import is_token
 
-_DURATION: PropertyType = (Duration, "Duration.seconds(300)")
-_POLICY_TYPES: dict[str, PropertyType] = {
-    "scale_in_cooldown": _DURATION,
-    "scale_out_cooldown": _DURATION,
-    "disable_scale_in": (bool, "True"),
-    "policy_name": (str, '"busy-gpus"'),
-}
 _STEP_TYPES: dict[str, PropertyType] = {
-    "cooldown": _DURATION,
+    "cooldown": (Duration, "Duration.seconds(300)"),
     "adjustment_type": (appscaling.AdjustmentType, "AdjustmentType.CHANGE_IN_CAPACITY"),
     "metric_aggregation_type": (appscaling.MetricAggregationType, "MetricAggregationType.AVERAGE"),
     "evaluation_periods": ((int, float), "3"),
@@ -89,20 +81,6 @@ def check_published(metric_name: str, *, is_asynchronous: bool) -> None:
         f"{metric_name}: {endpoint} endpoint does not publish this metric, so a policy would never act; "
         f"use {other}"
     )
-
-
-def check_policy(id: str, options: Mapping[str, object]) -> None:
-    """Check the options of a target tracking policy.
-
-    Raises:
-        InvalidValueError: a wrong type, or a cooldown or name that Application Auto Scaling refuses.
-    """
-    _check_types(id, options, _POLICY_TYPES)
-    for name in ("scale_in_cooldown", "scale_out_cooldown"):
-        check_duration(f"{id}.{name}", cast(Duration | None, options.get(name)), COOLDOWN_SECONDS)
-    policy_name = options.get("policy_name")
-    if isinstance(policy_name, str):
-        check_name(f"{id}.policy_name", policy_name, SCALING_POLICY_NAME)
 
 
 def check_untracked(id: str, other: TrackedMetric | None) -> None:

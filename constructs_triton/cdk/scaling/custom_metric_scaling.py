@@ -11,6 +11,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
 from constructs_triton.cdk.scaling import targets
 from constructs_triton.cdk.scaling.stepped_scaling import SteppedScaling
+from constructs_triton.cdk.scaling.target_tracking import ScalingPolicyOptions, check_policy
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton_core.cloud_assembly.scaling import limited_quotient
 from constructs_triton_core.errors import InvalidValueError
@@ -63,16 +64,14 @@ class CustomMetricScaling(SteppedScaling):
         """
         metrics = self._published_metrics(id)
         target = targets.microseconds("target_queue_time", target_queue_time)
-        policy = self._tracking.keep(
-            id,
-            _queue_time(metrics, _queued_model(metrics, model), target),
-            target,
-            {
-                "disable_scale_in": True,
-                "scale_out_cooldown": scale_out_cooldown,
-                "policy_name": policy_name,
-            },
-        )
+        options: ScalingPolicyOptions = {
+            "disable_scale_in": True,
+            "scale_out_cooldown": scale_out_cooldown,
+            "policy_name": policy_name,
+        }
+        check_policy(self.scale_out_on_queue_time, id, options)
+        metric = _queue_time(metrics, _queued_model(metrics, model), target)
+        policy = self._tracking.keep(id, metric, target, options)
         if not self._queue_policies:
             warn_at_synthesis(self, self._nothing_removes)
         self._queue_policies.append(id)

@@ -16,7 +16,7 @@ from constructs_triton.cdk.scaling.target_tracking import (
     PublishedMetric,
     ScalingPolicyOptions,
     TargetTracking,
-    check_options,
+    check_policy,
 )
 from constructs_triton_core.facts.limits import RangeLimit
 
@@ -111,7 +111,7 @@ class ScalableCapacity(Construct):
         Raises:
             InvalidValueError: not a metric, a metric that has a policy, or options out of range.
         """
-        check_options(self.scale_to_track_metric, options)
+        check_policy(self.scale_to_track_metric, id, options)
         return self._tracking.keep(id, metric, target_value, options)
 
     def scale_on_schedule(

@@ -15,7 +15,7 @@ from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
 from constructs_triton.cdk.scaling.stepped_scaling import add_first_copy_policy
 from constructs_triton.cdk.scaling.target_tracking import (
     ScalingPolicyOptions,
-    check_options,
+    check_policy,
     with_gpu_cooldowns,
 )
 from constructs_triton_core.facts.limits import MIN_CAPACITY_COMPONENT
@@ -90,7 +90,7 @@ class TritonScalableCopyCount(ScalableCapacity):
         Raises:
             InvalidValueError: both targets or none are set, or a value is out of range.
         """
-        check_options(self.scale_on_invocations_per_copy, options)
+        check_policy(self.scale_on_invocations_per_copy, id, options)
         target = targets.invocations_target(
             target_invocations_per_minute, max_requests_per_second, safety_factor
         )
@@ -112,7 +112,7 @@ class TritonScalableCopyCount(ScalableCapacity):
         Raises:
             InvalidValueError: a value is out of range.
         """
-        check_options(self.scale_on_concurrent_requests_per_copy, options)
+        check_policy(self.scale_on_concurrent_requests_per_copy, id, options)
         targets.check_positive("target_concurrent_requests", target_concurrent_requests)
         predefined = _PREDEFINED.SAGEMAKER_INFERENCE_COMPONENT_CONCURRENT_REQUESTS_PER_COPY_HIGH_RESOLUTION
         return self._tracking.keep_published(
@@ -134,7 +134,7 @@ class TritonScalableCopyCount(ScalableCapacity):
         Raises:
             InvalidValueError: a value is out of range.
         """
-        check_options(self.scale_on_gpu_utilization, options)
+        check_policy(self.scale_on_gpu_utilization, id, options)
         policy = self._tracking.keep_utilization(
             "GPUUtilizationNormalized", id, target_utilization_percent, 1, with_gpu_cooldowns(options)
         )

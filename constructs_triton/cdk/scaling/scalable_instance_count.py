@@ -19,7 +19,7 @@ from constructs_triton.cdk.scaling.custom_metric_scaling import CustomMetricScal
 from constructs_triton.cdk.scaling.stepped_scaling import add_first_instance_policy
 from constructs_triton.cdk.scaling.target_tracking import (
     ScalingPolicyOptions,
-    check_options,
+    check_policy,
     with_gpu_cooldowns,
 )
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -104,7 +104,7 @@ class TritonScalableInstanceCount(CustomMetricScaling):
         Raises:
             InvalidValueError: the type has no GPUs, their number is unknown, or a value is out of range.
         """
-        check_options(self.scale_on_gpu_utilization, options)
+        check_policy(self.scale_on_gpu_utilization, id, options)
         instance_pools.check_same_units("GPUUtilization", "gpus", self._pools)
         gpus = targets.gpus_of(self._instance_type, gpu_count)
         return self._tracking.keep_utilization(
@@ -132,7 +132,7 @@ class TritonScalableInstanceCount(CustomMetricScaling):
         Raises:
             InvalidValueError: the type has no GPUs, their number is unknown, or a value is out of range.
         """
-        check_options(self.scale_on_gpu_memory_utilization, options)
+        check_policy(self.scale_on_gpu_memory_utilization, id, options)
         instance_pools.check_same_units("GPUMemoryUtilization", "gpus", self._pools)
         gpus = targets.gpus_of(self._instance_type, gpu_count)
         return self._tracking.keep_utilization(
@@ -160,7 +160,7 @@ class TritonScalableInstanceCount(CustomMetricScaling):
         Raises:
             InvalidValueError: the number of vCPUs is unknown, or a value is out of range.
         """
-        check_options(self.scale_on_cpu_utilization, options)
+        check_policy(self.scale_on_cpu_utilization, id, options)
         instance_pools.check_same_units("CPUUtilization", "vcpus", self._pools)
         vcpus = targets.vcpus_of(self._instance_type, vcpu_count)
         return self._tracking.keep_utilization(
@@ -192,7 +192,7 @@ class TritonScalableInstanceCount(CustomMetricScaling):
             InvalidValueError: both targets or none are set, a value is out of range, or the endpoint is
                 asynchronous and does not publish the metric.
         """
-        check_options(self.scale_on_invocations_per_instance, options)
+        check_policy(self.scale_on_invocations_per_instance, id, options)
         checks.check_published("InvocationsPerInstance", is_asynchronous=self._is_asynchronous)
         per_second = instance_pools.slowest_load(
             "max_requests_per_second", max_requests_per_second, self._pools
@@ -220,7 +220,7 @@ class TritonScalableInstanceCount(CustomMetricScaling):
         Raises:
             InvalidValueError: a value is out of range, or the endpoint is asynchronous.
         """
-        check_options(self.scale_on_concurrent_requests, options)
+        check_policy(self.scale_on_concurrent_requests, id, options)
         checks.check_published("ConcurrentRequestsPerModel", is_asynchronous=self._is_asynchronous)
         targets.check_positive("target_concurrent_requests", target_concurrent_requests)
         if self._serves_many:
@@ -254,7 +254,7 @@ class TritonScalableInstanceCount(CustomMetricScaling):
             InvalidValueError: a number is missing or out of range, or the variant has one instance type or
                 is asynchronous.
         """
-        check_options(self.scale_on_concurrent_requests_by_type, options)
+        check_policy(self.scale_on_concurrent_requests_by_type, id, options)
         checks.check_published("ConcurrentRequestsPerModel", is_asynchronous=self._is_asynchronous)
         loads = instance_pools.check_loads("max_concurrent_requests", max_concurrent_requests, self._pools)
         target = targets.utilization_target(target_utilization_percent, 1)
@@ -285,7 +285,7 @@ class TritonScalableInstanceCount(CustomMetricScaling):
         Raises:
             InvalidValueError: the latency is not a duration above 0, or a token.
         """
-        check_options(self.scale_on_model_latency, options)
+        check_policy(self.scale_on_model_latency, id, options)
         target = targets.microseconds("target_latency", target_latency)
         return self._tracking.keep_published("ModelLatency", id, target, options, statistic=statistic)
 
@@ -304,7 +304,7 @@ class TritonScalableInstanceCount(CustomMetricScaling):
         Raises:
             InvalidValueError: a value is out of range, or the endpoint is a real-time endpoint.
         """
-        check_options(self.scale_on_backlog, options)
+        check_policy(self.scale_on_backlog, id, options)
         checks.check_published("ApproximateBacklogSizePerInstance", is_asynchronous=self._is_asynchronous)
         targets.check_positive("target_backlog_per_instance", target_backlog_per_instance)
         needs_first = self.min_capacity == 0 or is_token(self.min_capacity)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Protocol, TypedDict
+from typing import Annotated, Any, Protocol, TypedDict
 
 from aws_cdk import Annotations, Duration
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from constructs_triton.cdk.scaling.checks import TrackedMetric, check_policy, check_untracked
+from constructs_triton.cdk.scaling.checks import TrackedMetric, check_untracked
 from constructs_triton.cdk.scaling.customized_metric import customized_metric, metric_key, metric_name_of
 from constructs_triton.cdk.scaling.targets import utilization_target
-from constructs_triton.cdk.validation.limit_checks import check_range, seconds
+from constructs_triton.cdk.validation.limit_checks import seconds
+from constructs_triton.cdk.validation.properties import check_properties
 from constructs_triton.cdk.validation.property_types import check_has
-from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.keywords import check_known
+from constructs_triton_core.declared_values import Value
+from constructs_triton_core.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY_NAME, RangeLimit
+from constructs_triton_core.limit_checks import check_range
 from constructs_triton_core.tokens import is_token
 
 _PLACEHOLDER = appscaling.PredefinedMetric.SAGEMAKER_VARIANT_INVOCATIONS_PER_INSTANCE
@@ -28,33 +30,48 @@ _LOW_UTILIZATION_NOTE = (
 )
 
 
+_COOLDOWN: Any = {
+    "default_text": "300 seconds, the service's default; GPU policies have longer ones",
+    "example": "Duration.seconds(300)",
+    "limit": COOLDOWN_SECONDS,
+}
+
+
 class ScalingPolicyOptions(TypedDict, total=False):
-    """Options of every target tracking policy.
+    """Options of every target tracking policy."""
 
-    ``scale_in_cooldown``, ``scale_out_cooldown``
-        Time between two scale-in or two scale-out activities. Default: 300 seconds, the service's default;
-        GPU policies have longer ones.
-    ``disable_scale_in``
-        Whether the policy only adds instances. Another policy or a schedule must then remove them.
-    ``policy_name``
-        Name of the policy. Default: generated from the construct's path.
-    """
+    scale_in_cooldown: Annotated[Duration | None, Value("Time between two scale-in activities.", **_COOLDOWN)]
+    scale_out_cooldown: Annotated[
+        Duration | None, Value("Time between two scale-out activities.", **_COOLDOWN)
+    ]
+    disable_scale_in: Annotated[
+        bool,
+        Value(
+            "Whether the policy only adds instances. Another policy or a schedule must then remove them.",
+            example="True",
+        ),
+    ]
+    policy_name: Annotated[
+        str | None,
+        Value(
+            "Name of the policy.",
+            default_text="generated from the construct's path",
+            limit=SCALING_POLICY_NAME,
+        ),
+    ]
 
-    scale_in_cooldown: Duration | None
-    scale_out_cooldown: Duration | None
-    disable_scale_in: bool
-    policy_name: str | None
 
-
-def check_options(method: Callable[..., object], options: ScalingPolicyOptions) -> None:
-    """Check the keywords that a method takes as ``**options``.
+def check_policy(method: Callable[..., object], id: str, options: ScalingPolicyOptions) -> None:
+    """Check the options of the policy ``id`` that a method takes as ``**options``.
 
     Raises:
         TypeError: an unknown keyword; the message suggests one of the method's keywords or of the options.
+        InvalidValueError: a wrong type, or a cooldown or name that Application Auto Scaling refuses.
     """
     parameters = inspect.signature(method).parameters.values()
     own = [each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY]
-    check_known(options, [*own, *ScalingPolicyOptions.__annotations__], f"{method.__name__}()")
+    callee = f"{method.__name__}()"
+    check_properties(callee, options, ScalingPolicyOptions, others=own, owner=f"{id}.")
 
 
 class PublishedMetric(Protocol):
@@ -127,9 +144,8 @@ class TargetTracking:
         own unit; for a utilization its range is 0 to 100 times ``units``, the GPUs or vCPUs of an instance.
 
         Raises:
-            InvalidValueError: options that the service refuses, or a metric that has a policy already.
+            InvalidValueError: the metric has a policy already.
         """
-        check_policy(id, options)
         check_has(f"{id}.metric", metric, "to_metric_config", "endpoint.metric_model_latency()")
         check_range(f"{id}.target_value", target_value, RangeLimit(None, None))
         key = metric_key(self._scope, metric)

@@ -8,7 +8,6 @@ from typing import Protocol
 
 from aws_cdk import Duration
 
-from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.property_types import check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -18,6 +17,7 @@ from constructs_triton_core.facts.limits import (
     SAFETY_FACTOR,
     RangeLimit,
 )
+from constructs_triton_core.limit_checks import check_range
 from constructs_triton_core.tokens import is_token
 
 _PERCENT = RangeLimit(1, 100, "percent")

@@ -27,12 +27,8 @@ from constructs_triton import (
     TritonVariant,
     VariantOptions,
 )
-from constructs_triton.cdk.validation.properties import (
-    DERIVED,
-    check_options,
-    declared_properties,
-    with_defaults,
-)
+from constructs_triton.cdk.validation.properties import check_properties
+from constructs_triton_core.declared_values import DERIVED, declared_values, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 
 GPU = InstanceType.of("ml.g5.xlarge")
@@ -61,7 +57,7 @@ IDS = [each.__name__ for each, _, _ in CLASSES]
 def test_signature_lists_every_property(cls: Any, options: type, own: set[str]) -> None:
     """``inspect.signature`` of a class and of its ``__init__`` list every property and no ``**options``."""
     names = set(inspect.signature(cls).parameters)
-    assert names == own | set(declared_properties(options))
+    assert names == own | set(declared_values(options))
     assert set(inspect.signature(cls.__init__).parameters) == {"self", *names}
 
 
@@ -69,8 +65,8 @@ def test_signature_lists_every_property(cls: Any, options: type, own: set[str]) 
 def test_help_documents_every_property(cls: Any, options: type, own: set[str]) -> None:
     """``help()`` contains the documentation of every property."""
     text = " ".join(pydoc.plain(pydoc.render_doc(cls)).replace("|", " ").split())
-    for name, entry in declared_properties(options).items():
-        assert f"``{name}`` {entry.property.documentation}" in text
+    for name, entry in declared_values(options).items():
+        assert f"``{name}`` {entry.sentence}" in text
 
 
 def test_signature_has_types_and_defaults() -> None:
@@ -101,22 +97,22 @@ def test_subclass_keeps_its_own_signature() -> None:
     assert inspect.signature(Inherited) == inspect.signature(TritonEndpoint)
 
 
-@pytest.mark.parametrize("name", list(declared_properties(EndpointOptions)))
+@pytest.mark.parametrize("name", list(declared_values(EndpointOptions)))
 def test_declaration_is_complete(name: str) -> None:
     """Each property has documentation that ends in a period, and an example or a limit for its errors."""
-    entry = declared_properties(EndpointOptions)[name]
-    assert entry.property.documentation.endswith(".")
-    assert entry.property.example or entry.property.limit or name == "routing_strategy"
+    entry = declared_values(EndpointOptions)[name]
+    assert entry.text.endswith(".")
+    assert entry.example or entry.limit or name == "routing_strategy"
 
 
 @pytest.mark.parametrize(
-    "name", [each for each in declared_properties(EndpointOptions) if each != "routing_strategy"]
+    "name", [each for each in declared_values(EndpointOptions) if each != "routing_strategy"]
 )
 def test_every_property_checks_its_type(name: str) -> None:
     """A value of another type raises an error that names the property."""
     given: dict[str, Any] = {"instance_type": GPU, name: object()}
     with pytest.raises(InvalidValueError, match=f"^{name}: must be "):
-        check_options("TritonEndpoint()", given, EndpointOptions)
+        check_properties("TritonEndpoint()", given, EndpointOptions)
 
 
 @pytest.mark.parametrize(
@@ -137,16 +133,20 @@ def test_every_property_checks_its_type(name: str) -> None:
 def test_wrong_value_is_an_error_with_an_example(given: dict[str, Any], message: str) -> None:
     """Lists, constructs, booleans and numbers are checked against their annotations."""
     with pytest.raises(InvalidValueError, match=message):
-        check_options("TritonEndpoint()", {"instance_type": GPU, **given}, EndpointOptions)
+        check_properties("TritonEndpoint()", {"instance_type": GPU, **given}, EndpointOptions)
 
 
 def test_six_security_groups_are_too_many() -> None:
     """SageMaker accepts at most five security groups."""
     stack = cdk.Stack()
     groups = [ec2.SecurityGroup.from_security_group_id(stack, f"G{n}", f"sg-{n}") for n in range(6)]
-    check_options("TritonEndpoint()", {"instance_type": GPU, "security_groups": groups[:5]}, EndpointOptions)
+    check_properties(
+        "TritonEndpoint()", {"instance_type": GPU, "security_groups": groups[:5]}, EndpointOptions
+    )
     with pytest.raises(InvalidValueError, match=r"^security_groups: .* got 6; remove 1"):
-        check_options("TritonEndpoint()", {"instance_type": GPU, "security_groups": groups}, EndpointOptions)
+        check_properties(
+            "TritonEndpoint()", {"instance_type": GPU, "security_groups": groups}, EndpointOptions
+        )
 
 
 def test_none_means_the_default() -> None:
@@ -161,9 +161,5 @@ def test_none_means_the_default() -> None:
     assert "inference_ami_version" not in options
     given["inference_ami_version"] = None
     assert with_defaults(given, EndpointOptions)["inference_ami_version"] is None
-    derived = [
-        name
-        for name, each in declared_properties(EndpointOptions).items()
-        if each.property.default is DERIVED
-    ]
+    derived = [name for name, each in declared_values(EndpointOptions).items() if each.default is DERIVED]
     assert derived == ["inference_ami_version"]

@@ -33,7 +33,7 @@ from constructs_triton import CoreDump, InstanceType, TritonImage, TritonVariant
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.options.variant_options import ContainerOptions
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
-from constructs_triton.cdk.validation.properties import with_defaults
+from constructs_triton_core.declared_values import with_defaults
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.tokens import is_token
 

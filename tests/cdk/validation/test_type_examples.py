@@ -19,8 +19,8 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 
 import constructs_triton as library
-from constructs_triton.cdk.validation.properties import declared_properties
 from constructs_triton.cdk.validation.property_types import with_value
+from constructs_triton_core.declared_values import declared_values
 from constructs_triton_tools import planning
 
 EXAMPLE = re.compile(r"[\w.\[]+\(|[A-Z]\w+\.[A-Z_]+$")
@@ -35,9 +35,9 @@ def examples() -> Iterator[tuple[str, str]]:
         library.ComponentEndpointOptions,
         library.InferenceComponentOptions,
     )
-    for entry in (each for table in tables for each in declared_properties(table).values()):
-        if EXAMPLE.match(entry.property.example):
-            yield entry.name, entry.property.example
+    for entry in (each for table in tables for each in declared_values(table).values()):
+        if EXAMPLE.match(entry.example):
+            yield entry.name, entry.example
     for path in sorted(FOLDER.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             parts = node.elts if isinstance(node, ast.Tuple) and len(node.elts) == 2 else []

@@ -256,7 +256,7 @@ def test_answers_of_the_server_are_printed_below_the_findings(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--gpus", "-1"], "--gpus: must be a whole number, at least 0, got '-1'\n"),
+        (["--gpus", "-1"], "--gpus: must be at least 0, got -1; raise it to 0\n"),
         (["--gpus", "abc"], "--gpus: must be a whole number, at least 0, got 'abc'\n"),
         (["--image-version", "new"], '--image-version: must be a Triton release (year and month), got "new"'),
         (["--endpoint", "both"], "--endpoint: must be one of its choices, got 'both'; choose from"),

@@ -6,8 +6,6 @@ check of a range, a length or a pattern calls :func:`is_token` first. This modul
 
 from __future__ import annotations
 
-from typing import Any
-
 __all__ = ["is_token"]
 
 # The CDK writes a token as "${Token[Name.12]}" inside a string and as ["#{Token[Name.12]}"] in place of a
@@ -29,14 +27,8 @@ def is_token(value: object) -> bool:
             return _NUMBER_TOKEN_LOWEST <= value <= _NUMBER_TOKEN_HIGHEST
         case [str() as only]:
             return _LIST_TOKEN in only
-    return _is_resolvable(value) or _is_unresolved_amount(value)
-
-
-def _is_resolvable(value: object) -> bool:
     # Two methods of IResolvable, because a pathlib.Path has a resolve method as well.
-    return hasattr(value, "resolve") and hasattr(value, "to_string")
-
-
-def _is_unresolved_amount(value: Any) -> bool:
+    if hasattr(value, "resolve") and hasattr(value, "to_string"):
+        return True
     is_unresolved = getattr(value, "is_unresolved", None)
     return callable(is_unresolved) and bool(is_unresolved())

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from constructs_triton_core.declared_values import declared_values
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.cli import local as command
-from constructs_triton_tools.declared_options import declared
 from constructs_triton_tools.local import LocalEndpoint
 from constructs_triton_tools.local.options import LocalRunOptions, RunOptions
 
@@ -99,7 +99,7 @@ def test_every_option_is_one_of_the_command() -> None:
     }
     found = _parsed(LocalEndpoint.from_repository("m", **options))
     assert found == {"source": Path("m"), "port": 0, **expected}
-    names = set(declared(LocalRunOptions))
+    names = set(declared_values(LocalRunOptions))
     assert set(LocalRunOptions.__annotations__) == names <= {*RunOptions.__annotations__}
 
 
@@ -112,7 +112,7 @@ def test_an_unknown_option_is_an_error() -> None:
 def test_help_shows_each_option() -> None:
     """Signature and docstring have the options of the declaration."""
     shown = inspect.signature(LocalEndpoint.from_assembly).parameters
-    assert [*shown] == ["path", "stack", *declared(LocalRunOptions)]
+    assert [*shown] == ["path", "stack", *declared_values(LocalRunOptions)]
     text = inspect.getdoc(LocalEndpoint.from_assembly) or ""
     assert "    engine: Run the template's images in containers of this engine; needs no Linux." in text
     assert "have. Default: ``True``." in text

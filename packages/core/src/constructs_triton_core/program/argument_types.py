@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.facts.versions import parse_version
+from constructs_triton_core.limit_checks import check_range
 
 __all__ = [
     "add_common",
@@ -21,7 +22,8 @@ __all__ = [
     "whole_number",
 ]
 
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?|[0-9]*\.[0-9]+)(e[-+]?[0-9]+)?", re.IGNORECASE)
+_FORMS = {int: re.compile(r"-?[0-9]{1,18}"), float: _NUMBER}
 _ANY = RangeLimit(None, None)
 NumericT = TypeVar("NumericT", int, float)
 ValueT = TypeVar("ValueT")
@@ -29,33 +31,20 @@ ValueT = TypeVar("ValueT")
 
 def whole_number(limit: RangeLimit = _ANY) -> Callable[[str], int]:
     """Return what reads a whole number in a range."""
-
-    def read(text: str) -> int:
-        value = int(text) if _WHOLE.fullmatch(text) else None
-        return _in_range("a whole number", text, value, limit)
-
-    return read
+    return argument_type(partial(_in_range, int, limit))
 
 
 def number(limit: RangeLimit = _ANY) -> Callable[[str], float]:
     """Return what reads a finite number in a range."""
-
-    def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        return _in_range("a number", text, value if math.isfinite(value) else None, limit)
-
-    return read
+    return argument_type(partial(_in_range, float, limit))
 
 
-def _in_range(what: str, text: str, value: NumericT | None, limit: RangeLimit) -> NumericT:
-    lowest = -math.inf if limit.minimum is None else limit.minimum
-    highest = math.inf if limit.maximum is None else limit.maximum
-    if value is None or not lowest <= value <= highest:
-        bounds = f", {limit}" if str(limit) else ""
-        raise argparse.ArgumentTypeError(f"must be {what}{bounds}, got {text!r}")
+def _in_range(type_: type[NumericT], limit: RangeLimit, place: str, text: str) -> NumericT:
+    if _FORMS[type_].fullmatch(text) is None:
+        what, bounds = "whole number" if type_ is int else "number", f", {limit}" if str(limit) else ""
+        raise InvalidValueError(f"{place}: must be a {what}{bounds}, got {text!r}")
+    value = type_(text)
+    check_range(place, value, limit)
     return value
 
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, TypedDict
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.building.environments.archive import write_file
 from constructs_triton_tools.building.environments.building import BuiltEnvironment, build
 from constructs_triton_tools.cli.options import add_actions, add_options
-from constructs_triton_tools.declared_options import Option
 from triton_model_check.artifacts.environments.lock import lock_path, read_lock_file
 from triton_model_check.artifacts.environments.requirements import read_requirements
 from triton_model_check.artifacts.environments.target import EnvironmentTarget, image_target
@@ -25,18 +25,19 @@ _LARGE_BYTES = 2 * 10**9
 
 # fmt: off
 class _Build(TypedDict, total=False):
-    image_version: Annotated[str, Option(
-        "--image-version", "YY.MM", "Triton release of the image", value=DEFAULT_VERSION)]
-    output: Annotated[Path, Option(
-        "--output", "FILE", "also write the environment to this .tar or .tar.gz file", short="-o")]
-    extras: Annotated[Sequence[str] | None, Option(
-        "--extra", "NAME", "optional dependencies of the project", "those of the lock file")]
-    index: Annotated[Sequence[str], Option(
-        "--index", "URL", "index to search before PyPI", "those of the lock file")]
-    default_index: Annotated[str, Option("--default-index", "URL", "index to search in place of PyPI")]
-    find_links: Annotated[Sequence[str], Option("--find-links", "PATH", "folder or page with wheels")]
-    update: Annotated[bool, Option(
-        "--update", "", "choose the newest versions, and not those of the lock file", value=False)]
+    image_version: Annotated[str, Value(
+        "Triton release of the image", default=DEFAULT_VERSION, metavar="YY.MM")]
+    output: Annotated[Path, Value(
+        "also write the environment to this .tar or .tar.gz file", short="-o", metavar="FILE")]
+    extras: Annotated[Sequence[str] | None, Value(
+        "optional dependencies of the project", default_text="those of the lock file", flag="--extra",
+        metavar="NAME")]
+    index: Annotated[Sequence[str], Value(
+        "index to search before PyPI", default_text="those of the lock file", metavar="URL")]
+    default_index: Annotated[str, Value("index to search in place of PyPI", metavar="URL")]
+    find_links: Annotated[Sequence[str], Value("folder or page with wheels", metavar="PATH")]
+    update: Annotated[bool, Value(
+        "choose the newest versions, and not those of the lock file", default=False)]
 # fmt: on
 
 

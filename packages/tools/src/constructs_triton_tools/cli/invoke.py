@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 # Its names are imported on first use, so --help does not load NumPy.
 import constructs_triton_client
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvocationError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import FoundWrongError
@@ -24,7 +25,6 @@ from constructs_triton_tools.cli.options import (
     recommend,
     refuse_with_stream,
 )
-from constructs_triton_tools.declared_options import Option
 from triton_model_check.cli.tensor_options import read_shapes
 
 if TYPE_CHECKING:
@@ -62,18 +62,20 @@ examples:
 
 # fmt: off
 class _Inputs(TypedDict, total=False):
-    inputs: Annotated[Sequence[str], Option("--input", "NAME=VALUE", "an input tensor, see below")]
-    random: Annotated[bool, Option("--random", "", "send random data for every input", value=False)]
-    zeros: Annotated[bool, Option("--zeros", "", "send zeros for every input", value=False)]
+    inputs: Annotated[Sequence[str], Value(
+        "an input tensor, see below", flag="--input", metavar="NAME=VALUE")]
+    random: Annotated[bool, Value("send random data for every input", default=False)]
+    zeros: Annotated[bool, Value("send zeros for every input", default=False)]
 
 
 class _Answer(TypedDict, total=False):
-    outputs: Annotated[Sequence[str] | None, Option("--output", "NAME", "return only this output")]
-    stream: Annotated[bool, Option(
-        "--stream", "", "call a model that generates, and print each event as it arrives; needs "
-        "inference_type generate_stream", value=False)]
-    record: Annotated[Path, Option(
-        "--record", "FILE", "add the request and its response to FILE, for `constructs-triton verify`")]
+    outputs: Annotated[Sequence[str] | None, Value(
+        "return only this output", flag="--output", metavar="NAME")]
+    stream: Annotated[bool, Value(
+        "call a model that generates, and print each event as it arrives; needs inference_type "
+        "generate_stream", default=False)]
+    record: Annotated[Path, Value(
+        "add the request and its response to FILE, for `constructs-triton verify`", metavar="FILE")]
 # fmt: on
 
 

@@ -8,15 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from constructs_triton_core.declared_values import declared_values
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.model_index import ModelIndex, some_of
 from constructs_triton_core.program.argument_types import (
     add_common,
 )
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.cli.flags import add_option, given
 from constructs_triton_tools.cli.local_run import status
 from constructs_triton_tools.cli.verify import add_concurrency
-from constructs_triton_tools.declared_options import add_option, declared, given
 from constructs_triton_tools.local.call_example import call_example, index_url, invocation_url
 from constructs_triton_tools.local.gateway.model_names import list_command
 from constructs_triton_tools.local.options import PAGE_PATH, LocalRunOptions, RunOptions
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Ctrl-C stops everything, with exit code 130; SIGTERM does so with exit code 0.",
     )
     _add_sources(up)
-    for name in declared(LocalRunOptions):
+    for name in declared_values(LocalRunOptions):
         add_option(up, LocalRunOptions, name)
     _add_output_and_end(up)
     figures = actions.add_parser(
@@ -146,7 +147,7 @@ def _refuse_beside_engine(arguments: argparse.Namespace) -> None:
         return
     for name in ("python", "tritonserver", "stand_ins", "uses_private_mounts", "allow_open_ports"):
         if getattr(arguments, name) is not None:
-            flag = declared(LocalRunOptions)[name][1].flag
+            flag = declared_values(LocalRunOptions)[name].option
             raise InvalidValueError(
                 f"{flag}: applies to the Triton server of nvidia-pytriton only; remove it, or remove --engine"
             )

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Annotated, TypedDict
 
 from constructs_triton_core.aws.aws_reader import reaching_aws
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.deployed import warm
 from constructs_triton_tools.cli.options import add_options, chosen, confirm, open_session, recommend, show
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.operations import ModelLibrary
 from constructs_triton_tools.operations.model_library import LibraryChange
 
@@ -29,29 +29,29 @@ _ACTIONS = {
 
 # fmt: off
 class _Place(TypedDict, total=False):
-    prefix: Annotated[str, Option("--prefix", "PREFIX", "key prefix in the bucket", value="models/")]
-    resource: Annotated[str, Option(
-        "--resource", "ID", "logical ID of the models' resource, if the stack has several")]
+    prefix: Annotated[str, Value("key prefix in the bucket", default="models/")]
+    resource: Annotated[str, Value(
+        "logical ID of the models' resource, if the stack has several", metavar="ID")]
 
 
 class _Checked(TypedDict, total=False):
-    check: Annotated[bool, Option(
-        "--no-check", "", "refuse models in which the check finds errors", value=True)]
+    check: Annotated[bool, Value(
+        "refuse models in which the check finds errors", default=True, flag="--no-check")]
 
 
 class _Added(_Checked, total=False):
-    model: Annotated[str, Option("--model", "NAME", "model of SOURCE to add, if it has several")]
+    model: Annotated[str, Value("model of SOURCE to add, if it has several", metavar="NAME")]
 
 
 class _Removed(TypedDict, total=False):
-    delete_archive: Annotated[bool, Option(
-        "--delete-archive", "", "delete the archive too; requests that are using it may fail", value=False)]
+    delete_archive: Annotated[bool, Value(
+        "delete the archive too; requests that are using it may fail", default=False)]
 
 
 class _Synced(_Checked, total=False):
-    prune_after_days: Annotated[float, Option(
-        "--prune-after-days", "DAYS", "delete archives that this command added and that no name has used for "
-        "DAYS, at least 1")]
+    prune_after_days: Annotated[float, Value(
+        "delete archives that this command added and that no name has used for DAYS, at least 1",
+        metavar="DAYS")]
 # fmt: on
 
 

@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, Union, get_args, get_origin
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, get_args, get_origin
 
 from constructs_triton_core.aws.aws_reader import make_session
+from constructs_triton_core.declared_values import Value, declared_values
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, argument_type, pair_argument
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
-from constructs_triton_tools.declared_fields import options_of
-from constructs_triton_tools.declared_options import Option, add_option, declared, given
+from constructs_triton_tools.cli.flags import add_option, default_words, given
 from constructs_triton_tools.operations.stack_endpoints import endpoints_of_stack
 from constructs_triton_tools.planning.csv_table import parse_measured_type
 from constructs_triton_tools.planning.quantities import read_decimal, read_positive
@@ -53,29 +53,26 @@ def add_options(
 
     An option that is a ``Sequence`` may be repeated, and one that is a ``tuple`` takes several values.
     """
-    options = options_of(kind)
-    flagged = [name for name, (_, option) in declared(options).items() if option.flag]
-    for name in names or [each for each in flagged if each not in without]:
-        annotation, option = declared(options)[name]
-        is_union = get_origin(annotation) in (Union, UnionType)
-        kinds = {get_origin(each) or each for each in (get_args(annotation) if is_union else (annotation,))}
+    values = declared_values(kind)
+    for name in names or [each for each in values if each not in without]:
+        value = values[name]
+        kinds = {get_origin(each) or each for each in value.alternatives}
         is_list, is_repeated = tuple in kinds, Sequence in kinds
-        is_exact = bool(option.read or Decimal in kinds) and Mapping not in kinds
+        is_exact = bool(value.read or Decimal in kinds) and Mapping not in kinds
         if not (is_list or is_repeated or is_exact):
-            add_option(group, options, name)
+            add_option(group, kind, name)
             continue
-        default = option.default_text and f" (default: {option.default_text})"
-        form: dict[str, Any] = {"default": option.value}
+        form: dict[str, Any] = {"default": value.default}
         if is_list or is_repeated:
             form = {"action": _Collected, "nargs": "+" if is_list else None}
-            form["default"] = None if NoneType in kinds else ()
+            form["default"] = None if NoneType in get_args(value.annotation) else ()
         group.add_argument(
-            *filter(None, (option.short, option.flag)),
+            *filter(None, (value.short, value.option)),
             dest=name,
-            type=option.read or (decimal_argument if Decimal in kinds else str),
-            metavar=option.metavar,
-            required=name in options.__required_keys__,
-            help=f"{option.text}{'; may be repeated' if is_repeated else ''}{default}",
+            type=value.read or (decimal_argument if Decimal in kinds else str),
+            metavar=value.metavar,
+            required=value.is_required,
+            help=f"{value.text}{'; may be repeated' if is_repeated else ''}{default_words(value)}",
             **form,
         )
 
@@ -102,7 +99,7 @@ def refuse_with_stream(unfit: Mapping[str, tuple[Any, str]]) -> None:
 
 def chosen(arguments: argparse.Namespace, kind: Any) -> dict[str, Any]:
     """Return the options of a dataclass or ``TypedDict`` that were given or have a default."""
-    return {name: value for name, value in given(arguments, options_of(kind)).items() if value != ()}
+    return {name: value for name, value in given(arguments, kind).items() if value != ()}
 
 
 # --- AWS --------------------------------------------------------------------------------------------------
@@ -158,34 +155,35 @@ def parse_duration(text: str) -> timedelta:
 class Connection(TypedDict, total=False):
     """How a request reaches an endpoint or an inference component."""
 
-    inference_component: Annotated[str, Option(
-        "--inference-component", "NAME", "inference component, on an endpoint that has them")]
-    wake_timeout: Annotated[float, Option(
-        "--wake-timeout", "SECONDS", "how long to wait for the first copy of a component that scales to zero",
-        limit=RangeLimit(0, None, "seconds"), value=0)]
-    index: Annotated[str, Option(
-        "--index", "S3_URI", "index.json that maps model names to archives",
-        "that of the endpoint, which needs permission to describe it")]
+    inference_component: Annotated[str, Value(
+        "inference component, on an endpoint that has them", metavar="NAME")]
+    wake_timeout: Annotated[float, Value(
+        "how long to wait for the first copy of a component that scales to zero", default=0,
+        limit=RangeLimit(0, None, "seconds"), metavar="SECONDS")]
+    index: Annotated[str, Value(
+        "index.json that maps model names to archives",
+        default_text="that of the endpoint, which needs permission to describe it", metavar="S3_URI")]
 
 
 class Requests(TypedDict, total=False):
     """Which model answers requests, and the form of their inputs."""
 
-    batch: Annotated[bool, Option(
-        "--batch", "", "add a batch axis of size 1 to every input (for max_batch_size above 0)", value=False)]
-    repository: Annotated[Path, Option(
-        "--repository", "DIR", "model repository with the shapes of random data, and with the names of "
-        "tensors for errors", value=Path("models"))]
-    model: Annotated[str, Option(
-        "--model", "NAME", "model of that repository", "the one with the endpoint's name, or the only one")]
-    shapes: Annotated[Sequence[str], Option(
-        "--shape", "NAME=DIMS", "dims of an input for random data, without the batch dimension",
-        "1 for each variable size")]
-    target_model: Annotated[str, Option(
-        "--target-model", "MODEL", "model of a multi-model endpoint, by its name or by that of its archive")]
-    target_variant: Annotated[str, Option(
-        "--target-variant", "NAME", "variant that answers, whose instances a load test counts alone",
-        "SageMaker chooses one by the weights")]
+    batch: Annotated[bool, Value(
+        "add a batch axis of size 1 to every input (for max_batch_size above 0)", default=False)]
+    repository: Annotated[Path, Value(
+        "model repository with the shapes of random data, and with the names of tensors for errors",
+        default=Path("models"), metavar="DIR")]
+    model: Annotated[str, Value(
+        "model of that repository", default_text="the one with the endpoint's name, or the only one",
+        metavar="NAME")]
+    shapes: Annotated[Sequence[str], Value(
+        "dims of an input for random data, without the batch dimension",
+        default_text="1 for each variable size", flag="--shape", metavar="NAME=DIMS")]
+    target_model: Annotated[str, Value(
+        "model of a multi-model endpoint, by its name or by that of its archive", metavar="MODEL")]
+    target_variant: Annotated[str, Value(
+        "variant that answers, whose instances a load test counts alone",
+        default_text="SageMaker chooses one by the weights", metavar="NAME")]
 # fmt: on
 
 

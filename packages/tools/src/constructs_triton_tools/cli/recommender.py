@@ -10,13 +10,13 @@ from typing import Annotated, Any, TypedDict
 from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.regular_files import read_json
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
 from constructs_triton_core.untrusted.whole_files import write_whole
 from constructs_triton_tools.cli.options import add_actions, add_options, chosen, open_session, recommend
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.planning.recommender import read_recommendations, write_measurements
 from constructs_triton_tools.planning.recommender_request import MULTI_MODEL_REASON, Phase, RecommenderRequest
 
@@ -45,12 +45,12 @@ example, a default job, which recommends instance types, and the load test of AW
 
 # fmt: off
 class _Output(TypedDict):
-    output: Annotated[Path, Option("--output", "FILE", "file to write", short="-o")]
+    output: Annotated[Path, Value("file to write", short="-o", metavar="FILE")]
 
 
 class _Files(_Output, total=False):
-    template: Annotated[Path, Option(
-        "--template", "FILE", "synthesized template that has the model; multi-model endpoints are refused")]
+    template: Annotated[Path, Value(
+        "synthesized template that has the model; multi-model endpoints are refused", metavar="FILE")]
 # fmt: on
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_WRONG, combined_code, exit_code_of
 from constructs_triton_tools.cli.invoke import connect
 from constructs_triton_tools.cli.options import add_called_endpoint, add_connection, add_options, show
-from constructs_triton_tools.declared_options import Option
 
 if TYPE_CHECKING:
     from constructs_triton_tools.operations.verification import VerifiedRequest
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 # fmt: off
 class _Target(TypedDict, total=False):
-    target_model: Annotated[str, Option(
-        "--target-model", "MODEL", "model, or its archive, for requests that do not name one")]
-    target_variant: Annotated[str, Option(
-        "--target-variant", "NAME", "variant that answers", "SageMaker chooses one by the weights")]
+    target_model: Annotated[str, Value(
+        "model, or its archive, for requests that do not name one", metavar="MODEL")]
+    target_variant: Annotated[str, Value(
+        "variant that answers", default_text="SageMaker chooses one by the weights", metavar="NAME")]
 # fmt: on
 
 

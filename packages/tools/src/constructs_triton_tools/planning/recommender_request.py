@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.program.argument_types import argument_type
 from constructs_triton_tools.declared_fields import shows_options
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.planning.quantities import Bounds, exact
 
 #: Source: SageMaker developer guide, "Inference Recommender prerequisites" and its job's model fields.
@@ -66,32 +66,29 @@ class RecommenderRequest:
         InvalidValueError: a value is out of range, or not exactly one model is set.
     """
 
-    job_name: Annotated[str, Option("--job-name", "NAME", "name of the job")]
-    role_arn: Annotated[str, Option("--role-arn", "ARN", "role that SageMaker assumes")]
+    job_name: Annotated[str, Value("name of the job", metavar="NAME")]
+    role_arn: Annotated[str, Value("role that SageMaker assumes", metavar="ARN")]
     instance_types: Sequence[str] = ()
-    phases: Annotated[Sequence[Phase], Option(
-        "--phase", "USERS:SPAWN_RATE:SECONDS", "users at the start, users added per minute, and length",
-        "2:2:1500 for an advanced job", read=argument_type(_read_phase))] = ()
-    job_type: Annotated[Literal["Advanced", "Default"], Option(
-        "--job-type", "", "Default recommends instance types with a load of its own in up to 45 minutes; "
-        "Advanced tests the types and the load that you choose")] = "Advanced"
-    model_name: Annotated[str | None, Option("--model-name", "NAME", "the SageMaker model to test")] = None
-    model_package_version_arn: Annotated[str | None, Option(
-        "--model-package-version-arn", "ARN", "a version in the model registry, instead of --model-name"
-    )] = None
-    environment: Annotated[Mapping[str, Sequence[str]], Option(
-        "--env", "NAME=VALUE,VALUE", "up to 3 values of an environment variable, for up to 5 variables, of "
-        "which all combinations are tested", example="A=1,2", read=lambda text: text.split(","))] = field(
+    phases: Annotated[Sequence[Phase], Value(
+        "users at the start, users added per minute, and length", default_text="2:2:1500 for an advanced job",
+        flag="--phase", metavar="USERS:SPAWN_RATE:SECONDS", read=argument_type(_read_phase))] = ()
+    job_type: Annotated[Literal["Advanced", "Default"], Value(
+        "Default recommends instance types with a load of its own in up to 45 minutes; Advanced tests the "
+        "types and the load that you choose")] = "Advanced"
+    model_name: Annotated[str | None, Value("the SageMaker model to test", metavar="NAME")] = None
+    model_package_version_arn: Annotated[str | None, Value(
+        "a version in the model registry, instead of --model-name", metavar="ARN")] = None
+    environment: Annotated[Mapping[str, Sequence[str]], Value(
+        "up to 3 values of an environment variable, for up to 5 variables, of which all combinations are "
+        "tested", example="A=1,2", flag="--env", metavar="NAME=VALUE,VALUE",
+        read=lambda text: text.split(","))] = field(
             default_factory=dict)
-    max_invocations: Annotated[int | None, Option(
-        "--max-invocations", "N", "invocations per minute at which the test of a type ends")] = None
-    latency_ms: Annotated[int | None, Option(
-        "--latency-ms", "MS", "p95 at which the test of a type ends")] = None
-    max_tests: Annotated[int | None, Option("--max-tests", "N", "maximum number of tests")] = None
-    max_parallel_tests: Annotated[int | None, Option(
-        "--max-parallel-tests", "N", "tests that run at a time")] = None
-    duration_seconds: Annotated[int | None, Option(
-        "--duration-seconds", "N", "maximum length of the job")] = None
+    max_invocations: Annotated[int | None, Value(
+        "invocations per minute at which the test of a type ends", metavar="N")] = None
+    latency_ms: Annotated[int | None, Value("p95 at which the test of a type ends", metavar="MS")] = None
+    max_tests: Annotated[int | None, Value("maximum number of tests", metavar="N")] = None
+    max_parallel_tests: Annotated[int | None, Value("tests that run at a time", metavar="N")] = None
+    duration_seconds: Annotated[int | None, Value("maximum length of the job", metavar="N")] = None
     container: Mapping[str, Any] = field(default_factory=dict)
 # fmt: on
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.declared_fields import shows_options
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.planning.quantities import Bounds, Number, exact
 
 _SECONDS_PER_MINUTE = 60
@@ -28,28 +28,28 @@ class Requirement:
         InvalidValueError: a value is out of its range, or there is not exactly one load.
     """
 
-    requests_per_second: Annotated[Number | None, Option(
-        "--requests-per-second", "N", "peak load of the whole endpoint in requests per second")] = None
-    concurrent_streams: Annotated[Number | None, Option(
-        "--concurrent-streams", "N", "most streams that the whole endpoint has open at a time; needs "
-        "measurements by `load-test --stream --concurrency`")] = None
-    latency_ms: Annotated[Number | None, Option(
-        "--latency-ms", "MS", "maximum latency in milliseconds, inclusive", "no limit")] = None
-    first_token_ms: Annotated[Number | None, Option(
-        "--first-token-ms", "MS", "maximum time to the first token of a stream in milliseconds, inclusive",
-        "no limit")] = None
-    between_tokens_ms: Annotated[Number | None, Option(
-        "--between-tokens-ms", "MS", "maximum mean time between the tokens of a stream in milliseconds, "
-        "inclusive", "no limit")] = None
-    headroom: Annotated[Number, Option(
-        "--headroom", "FRACTION", "extra capacity as a fraction of the load, from 0 to 1: 0.2 plans for 1.2 "
-        "times the load")] = 0
-    safety_factor: Annotated[Number, Option(
-        "--safety-factor", "FRACTION", "fraction of its measured throughput at which scaling keeps an "
-        "instance, above 0 and up to 1; the SageMaker documentation recommends to start with 0.5")] = 0.5
-    min_capacity: Annotated[int, Option(
-        "--min-capacity", "N", "minimum number of instances; SageMaker spreads two or more over Availability "
-        "Zones")] = 1
+    requests_per_second: Annotated[Number | None, Value(
+        "peak load of the whole endpoint in requests per second", metavar="N")] = None
+    concurrent_streams: Annotated[Number | None, Value(
+        "most streams that the whole endpoint has open at a time; needs measurements by `load-test --stream "
+        "--concurrency`", metavar="N")] = None
+    latency_ms: Annotated[Number | None, Value(
+        "maximum latency in milliseconds, inclusive", default_text="no limit", metavar="MS")] = None
+    first_token_ms: Annotated[Number | None, Value(
+        "maximum time to the first token of a stream in milliseconds, inclusive", default_text="no limit",
+        metavar="MS")] = None
+    between_tokens_ms: Annotated[Number | None, Value(
+        "maximum mean time between the tokens of a stream in milliseconds, inclusive",
+        default_text="no limit", metavar="MS")] = None
+    headroom: Annotated[Number, Value(
+        "extra capacity as a fraction of the load, from 0 to 1: 0.2 plans for 1.2 times the load",
+        metavar="FRACTION")] = 0
+    safety_factor: Annotated[Number, Value(
+        "fraction of its measured throughput at which scaling keeps an instance, above 0 and up to 1; the "
+        "SageMaker documentation recommends to start with 0.5", metavar="FRACTION")] = 0.5
+    min_capacity: Annotated[int, Value(
+        "minimum number of instances; SageMaker spreads two or more over Availability Zones",
+        metavar="N")] = 1
 # fmt: on
 
     def __post_init__(self) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_tools.declared_fields import shows_options
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.planning.quantities import Bounds, Number, exact
 
 #: The metrics that the simulation can derive from traffic. QueueTime is that of ``container_metrics``.
@@ -55,12 +55,12 @@ class TargetTracking:
 
     target: Number
     metric: str = METRICS[0]
-    scale_out_cooldown_seconds: Annotated[Number, Option(
-        "--scale-out-cooldown", "SECONDS", "cooldown after scaling out; the default is that of the service"
-    )] = _COOLDOWN_SECONDS
-    scale_in_cooldown_seconds: Annotated[Number, Option(
-        "--scale-in-cooldown", "SECONDS", "cooldown after scaling in; the default is that of the service"
-    )] = _COOLDOWN_SECONDS
+    scale_out_cooldown_seconds: Annotated[Number, Value(
+        "cooldown after scaling out; the default is that of the service", flag="--scale-out-cooldown",
+        metavar="SECONDS")] = _COOLDOWN_SECONDS
+    scale_in_cooldown_seconds: Annotated[Number, Value(
+        "cooldown after scaling in; the default is that of the service", flag="--scale-in-cooldown",
+        metavar="SECONDS")] = _COOLDOWN_SECONDS
     disable_scale_in: bool = False
     units: Number = 1
     highest_value: Number | None = None
@@ -211,14 +211,15 @@ class Fleet:
         InvalidValueError: a value is out of range.
     """
 
-    invocations_per_minute: Annotated[Number, Option(
-        "--throughput", "N", "invocations per minute that one instance can serve, from a load test")]
-    start_minutes: Annotated[int, Option(
-        "--start-minutes", "N", "minutes until a new instance is in service; about 3 with image caching")] = 6
-    price_per_hour: Annotated[Number, Option(
-        "--price-per-hour", "PRICE", "price of one instance hour", "no costs")] = 0
-    latency_ms: Annotated[Number | None, Option(
-        "--latency-ms", "MS", "time of one request, for policies on concurrent requests")] = None
+    invocations_per_minute: Annotated[Number, Value(
+        "invocations per minute that one instance can serve, from a load test", flag="--throughput",
+        metavar="N")]
+    start_minutes: Annotated[int, Value(
+        "minutes until a new instance is in service; about 3 with image caching", metavar="N")] = 6
+    price_per_hour: Annotated[Number, Value(
+        "price of one instance hour", default_text="no costs", metavar="PRICE")] = 0
+    latency_ms: Annotated[Number | None, Value(
+        "time of one request, for policies on concurrent requests", metavar="MS")] = None
 # fmt: on
 
     def __post_init__(self) -> None:
@@ -255,15 +256,13 @@ class Assumptions:
         InvalidValueError: a value is out of range.
     """
 
-    scale_out_points: Annotated[int, Option(
-        "--scale-out-points", "N", "minutes above the target before instances are added")] = 3
-    scale_in_points: Annotated[int, Option(
-        "--scale-in-points", "N", "minutes below it before instances are removed")] = 15
+    scale_out_points: Annotated[int, Value(
+        "minutes above the target before instances are added", metavar="N")] = 3
+    scale_in_points: Annotated[int, Value("minutes below it before instances are removed", metavar="N")] = 15
     scale_in_fraction: Number = 0.9
-    metric_delay_minutes: Annotated[int, Option(
-        "--metric-delay-minutes", "N", "minutes until an alarm sees a finished minute")] = 1
-    wait_minutes: Annotated[Number, Option(
-        "--wait-minutes", "N", "minutes that a request waits before it fails")] = 1
+    metric_delay_minutes: Annotated[int, Value(
+        "minutes until an alarm sees a finished minute", metavar="N")] = 1
+    wait_minutes: Annotated[Number, Value("minutes that a request waits before it fails", metavar="N")] = 1
     counts_refused_requests: bool = True
     utilization_at_capacity: Number = 100
     high_resolution_points: int = 1

@@ -14,12 +14,12 @@ from functools import cached_property
 from importlib import resources
 from typing import Annotated, Any
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import pair_argument
 from constructs_triton_tools.building.plans.plan_build import PlanBuild
 from constructs_triton_tools.declared_fields import check_limits, shows_options
-from constructs_triton_tools.declared_options import Option
 from triton_model_check.facts.compile_jobs import JobKind, entrypoint, regions_without_processing
 from triton_model_check.facts.compile_jobs import job_kind as job_kind_of
 
@@ -46,20 +46,21 @@ class JobSettings:
     region: str
     role: str
     bucket: str
-    prefix: Annotated[str, Option("--prefix", "PREFIX", "beginning of the keys")] = DEFAULT_PREFIX
-    max_seconds: Annotated[int, Option(
-        "--max-seconds", "N", "SageMaker stops the job after this time", limit=_SECONDS)] = 7200
-    volume_gb: Annotated[int, Option(
-        "--volume-size", "GB", "disk of the job; less where the instance has less local NVMe",
-        limit=RangeLimit(1, None))] = 30
-    kms_key: Annotated[str | None, Option("--kms-key", "ARN", "KMS key of the results")] = None
-    subnets: Annotated[Sequence[str], Option("--subnet", "ID", "subnet of the job")] = ()
-    security_groups: Annotated[Sequence[str], Option(
-        "--security-group", "ID", "security group of the job")] = ()
-    is_isolated: Annotated[bool, Option(
-        "--no-network-isolation", "", "isolate the job from the network, which it does not need")] = True
-    tags: Annotated[Sequence[tuple[str, str]], Option(
-        "--tag", "KEY=VALUE", "tag of the job", read=pair_argument("KEY=VALUE", "team=search"))] = ()
+    prefix: Annotated[str, Value("beginning of the keys")] = DEFAULT_PREFIX
+    max_seconds: Annotated[int, Value(
+        "SageMaker stops the job after this time", limit=_SECONDS, metavar="N")] = 7200
+    volume_gb: Annotated[int, Value(
+        "disk of the job; less where the instance has less local NVMe", limit=RangeLimit(1, None),
+        flag="--volume-size", metavar="GB")] = 30
+    kms_key: Annotated[str | None, Value("KMS key of the results", metavar="ARN")] = None
+    subnets: Annotated[Sequence[str], Value("subnet of the job", flag="--subnet", metavar="ID")] = ()
+    security_groups: Annotated[Sequence[str], Value(
+        "security group of the job", flag="--security-group", metavar="ID")] = ()
+    is_isolated: Annotated[bool, Value(
+        "isolate the job from the network, which it does not need", flag="--no-network-isolation")] = True
+    tags: Annotated[Sequence[tuple[str, str]], Value(
+        "tag of the job", flag="--tag", metavar="KEY=VALUE",
+        read=pair_argument("KEY=VALUE", "team=search"))] = ()
 # fmt: on
 
     def __post_init__(self) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_tools.declared_fields import shows_options
-from constructs_triton_tools.declared_options import Option
 from triton_model_check.facts.compile_jobs import has_strong_types, is_removed_option
 
 Precision = Literal["file", "fp16", "bf16"]
@@ -27,16 +27,17 @@ _FIRST_WITH_BF16 = 8
 class BuildOptions:
     """How ``trtexec`` builds a plan."""
 
-    precision: Annotated[Precision, Option(
-        "--precision", "", "file: the types of the ONNX file. fp16, bf16: TensorRT may use half precision "
-        "for each layer; only before TensorRT 11")] = "file"
-    workspace_mib: Annotated[int | None, Option(
-        "--workspace", "MIB", "memory of the GPU for the build", "all", RangeLimit(1, None))] = None
-    optimization_level: Annotated[int | None, Option(
-        "--optimization-level", "N", "how long TensorRT searches, 0 to 5", "that of TensorRT, 3",
-        RangeLimit(0, 5))] = None
-    more: Annotated[Sequence[str], Option(
-        "--trtexec-argument", "OPTION", "another option of trtexec")] = ()
+    precision: Annotated[Precision, Value(
+        "file: the types of the ONNX file. fp16, bf16: TensorRT may use half precision for each layer; only "
+        "before TensorRT 11")] = "file"
+    workspace_mib: Annotated[int | None, Value(
+        "memory of the GPU for the build", default_text="all", limit=RangeLimit(1, None), flag="--workspace",
+        metavar="MIB")] = None
+    optimization_level: Annotated[int | None, Value(
+        "how long TensorRT searches, 0 to 5", default_text="that of TensorRT, 3", limit=RangeLimit(0, 5),
+        metavar="N")] = None
+    more: Annotated[Sequence[str], Value(
+        "another option of trtexec", flag="--trtexec-argument", metavar="OPTION")] = ()
 # fmt: on
 
     def arguments(self, tensorrt: str | None, gpu: InstanceType, image: str) -> Iterator[str]:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypedDict
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, version_argument
 from constructs_triton_tools.building.plans.job_request import JobSettings
 from constructs_triton_tools.building.plans.options import BuildOptions
 from constructs_triton_tools.cli.options import add_options
-from constructs_triton_tools.declared_options import Option
 from triton_model_check.facts.images import DEFAULT_VERSION
 
 ROLE_VARIABLE, BUCKET_VARIABLE = "CONSTRUCTS_TRITON_COMPILE_ROLE", "CONSTRUCTS_TRITON_COMPILE_BUCKET"
@@ -37,45 +37,43 @@ bucket, so the same plan is never built twice. Ctrl-C stops the job.
 
 # fmt: off
 class _Model(TypedDict, total=False):
-    instance_types: Annotated[Sequence[str], Option(
-        "--instance-type", "TYPE", "instance type of the endpoint")]
-    output: Annotated[Path, Option(
-        "--output", "DIR", "folder of the repositories, one for each type of GPU", value=Path("compiled"),
-        short="-o")]
-    name: Annotated[str, Option(
-        "--name", "NAME", "name of the model", "that of config.pbtxt, or of the file")]
-    dry_run: Annotated[bool, Option(
-        "--dry-run", "", "print the requests, call nothing and write nothing", value=False)]
-    policy: Annotated[Literal["job", "caller"], Option(
-        "--policy", "", "print the IAM policy of the job's role, or of the user of this command")]
+    instance_types: Annotated[Sequence[str], Value(
+        "instance type of the endpoint", flag="--instance-type", metavar="TYPE")]
+    output: Annotated[Path, Value(
+        "folder of the repositories, one for each type of GPU", default=Path("compiled"), short="-o",
+        metavar="DIR")]
+    name: Annotated[str, Value("name of the model", default_text="that of config.pbtxt, or of the file")]
+    dry_run: Annotated[bool, Value("print the requests, call nothing and write nothing", default=False)]
+    policy: Annotated[Literal["job", "caller"], Value(
+        "print the IAM policy of the job's role, or of the user of this command")]
 
 
 class _Plan(TypedDict, total=False):
-    image_version: Annotated[str, Option(
-        "--image-version", "V", "release of AWS's Triton image", value=DEFAULT_VERSION,
-        read=version_argument)]
-    image: Annotated[str, Option("--image", "URI", "your own image, in place of AWS's")]
-    tensorrt: Annotated[str, Option(
-        "--tensorrt", "V", "version of the image's TensorRT, such as 10.16", "the published one")]
-    config: Annotated[Path, Option(
-        "--config", "FILE", "an existing config.pbtxt with max_batch_size and dims")]
-    max_batch_size: Annotated[int, Option(
-        "--max-batch-size", "N", "largest batch; 0 if Triton does not batch", limit=RangeLimit(0, None))]
-    opt_batch_size: Annotated[int, Option(
-        "--opt-batch-size", "N", "batch for which the plan is fastest",
-        "the preferred one, or half the largest", RangeLimit(1, None))]
-    inputs: Annotated[Sequence[str], Option("--input", "NAME=DIMS", "sizes of an input, see below")]
+    image_version: Annotated[str, Value(
+        "release of AWS's Triton image", default=DEFAULT_VERSION, metavar="V", read=version_argument)]
+    image: Annotated[str, Value("your own image, in place of AWS's", metavar="URI")]
+    tensorrt: Annotated[str, Value(
+        "version of the image's TensorRT, such as 10.16", default_text="the published one", metavar="V")]
+    config: Annotated[Path, Value("an existing config.pbtxt with max_batch_size and dims", metavar="FILE")]
+    max_batch_size: Annotated[int, Value(
+        "largest batch; 0 if Triton does not batch", limit=RangeLimit(0, None), metavar="N")]
+    opt_batch_size: Annotated[int, Value(
+        "batch for which the plan is fastest", default_text="the preferred one, or half the largest",
+        limit=RangeLimit(1, None), metavar="N")]
+    inputs: Annotated[Sequence[str], Value(
+        "sizes of an input, see below", flag="--input", metavar="NAME=DIMS")]
 
 
 class _Job(TypedDict, total=False):
-    role: Annotated[str, Option("--role", "ARN", "role of the job")]
-    bucket: Annotated[str, Option(
-        "--bucket", "NAME", "bucket for inputs and results",
-        "sagemaker-REGION-ACCOUNT of the role's account")]
-    job_kind: Annotated[Literal["processing", "training"], Option(
-        "--job", "", "kind of the job", "processing, or training for GPUs that processing lacks")]
-    build_on: Annotated[str, Option(
-        "--build-on", "TYPE", "instance type of the job", "the smallest one with the GPU")]
+    role: Annotated[str, Value("role of the job", metavar="ARN")]
+    bucket: Annotated[str, Value(
+        "bucket for inputs and results", default_text="sagemaker-REGION-ACCOUNT of the role's account",
+        metavar="NAME")]
+    job_kind: Annotated[Literal["processing", "training"], Value(
+        "kind of the job", default_text="processing, or training for GPUs that processing lacks",
+        flag="--job")]
+    build_on: Annotated[str, Value(
+        "instance type of the job", default_text="the smallest one with the GPU", metavar="TYPE")]
 # fmt: on
 
 

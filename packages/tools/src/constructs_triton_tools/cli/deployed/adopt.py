@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, TypedDict
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.processes.children import python_command, run_child
@@ -18,7 +19,6 @@ from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.options import add_options, open_session
 from constructs_triton_tools.cli.project import shared_files
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.operations.adopting.adopt import SWITCHES, adopt_endpoint
 from constructs_triton_tools.operations.adopting.findings import Adoption, Problem
 from constructs_triton_tools.operations.adopting.reading import reading_policy
@@ -39,19 +39,18 @@ _SYNTH_SECONDS = 600
 
 # fmt: off
 class _Adoption(TypedDict, total=False):
-    output: Annotated[Path, Option("--output", "DIR", "new folder for the app", short="-o")]
-    switch: Annotated[Switch, Option(
-        "--switch", "", "how the app takes the place of the endpoint: take it over by an update, import it "
-        "into the stack, or create a new endpoint beside it", value=SWITCHES[0])]
-    accepted: Annotated[Sequence[str], Option(
-        "--accept", "CODE", "accept what is not carried over, or an error of the models, by its code")]
-    max_download: Annotated[int, Option(
-        "--max-download", "MIB", "MiB of model archives that may be downloaded; larger ones stay in S3 "
-        "unchecked", limit=RangeLimit(0, None), value=1024)]
-    synthesizes: Annotated[bool, Option(
-        "--no-synth", "", "synthesize the app to check it", value=True)]
-    policy: Annotated[bool, Option(
-        "--policy", "", "print the IAM policy that the command needs", value=False)]
+    output: Annotated[Path, Value("new folder for the app", short="-o", metavar="DIR")]
+    switch: Annotated[Switch, Value(
+        "how the app takes the place of the endpoint: take it over by an update, import it into the stack, "
+        "or create a new endpoint beside it", default=SWITCHES[0])]
+    accepted: Annotated[Sequence[str], Value(
+        "accept what is not carried over, or an error of the models, by its code", flag="--accept",
+        metavar="CODE")]
+    max_download: Annotated[int, Value(
+        "MiB of model archives that may be downloaded; larger ones stay in S3 unchecked", default=1024,
+        limit=RangeLimit(0, None), metavar="MIB")]
+    synthesizes: Annotated[bool, Value("synthesize the app to check it", default=True, flag="--no-synth")]
+    policy: Annotated[bool, Value("print the IAM policy that the command needs", default=False)]
 # fmt: on
 
 

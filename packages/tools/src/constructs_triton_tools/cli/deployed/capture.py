@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common
@@ -23,7 +24,6 @@ from constructs_triton_tools.cli.options import (
     parse_duration,
     recommend,
 )
-from constructs_triton_tools.declared_options import Option
 
 if TYPE_CHECKING:
     from constructs_triton_client import RecordedRequest
@@ -38,15 +38,14 @@ def _since(text: str) -> datetime:
 
 # fmt: off
 class _Captured(TypedDict, total=False):
-    variant: Annotated[str, Option("--variant", "NAME", "only requests of this variant")]
-    since: Annotated[datetime, Option(
-        "--since", "AGE", "only requests of this age, such as 2h or 1d", read=_since)]
-    limit: Annotated[int, Option(
-        "--limit", "N", "read at most this many requests", limit=RangeLimit(1, None), value=1000)]
-    target_model: Annotated[str, Option(
-        "--target-model", "NAME", "TargetModel of the requests that are written")]
-    record: Annotated[Path, Option("--record", "FILE", "write requests and responses for verify")]
-    requests: Annotated[Path, Option("--requests", "FILE", "write the requests for load-test")]
+    variant: Annotated[str, Value("only requests of this variant", metavar="NAME")]
+    since: Annotated[datetime, Value(
+        "only requests of this age, such as 2h or 1d", metavar="AGE", read=_since)]
+    limit: Annotated[int, Value(
+        "read at most this many requests", default=1000, limit=RangeLimit(1, None), metavar="N")]
+    target_model: Annotated[str, Value("TargetModel of the requests that are written", metavar="NAME")]
+    record: Annotated[Path, Value("write requests and responses for verify", metavar="FILE")]
+    requests: Annotated[Path, Value("write the requests for load-test", metavar="FILE")]
 # fmt: on
 
 

@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, TypedDict
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from constructs_triton_tools.cli.options import add_options, open_session
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.operations.idle import BilledVariant, IdleReport, find_idle
 from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, fetch_known_prices, read_prices
 
@@ -35,13 +35,12 @@ Prices = Mapping[str, Decimal]
 
 # fmt: off
 class _Period(TypedDict, total=False):
-    days: Annotated[int, Option(
-        "--days", "N", "days to look back; a younger endpoint is listed apart",
-        limit=RangeLimit(1, _KEPT_DAYS), value=14)]
-    below: Annotated[int, Option(
-        "--below", "CALLS", "call it idle with fewer calls than this; warm-up, canaries and `verify` call "
-        "too",
-        limit=RangeLimit(1, None), value=1)]
+    days: Annotated[int, Value(
+        "days to look back; a younger endpoint is listed apart", default=14, limit=RangeLimit(1, _KEPT_DAYS),
+        metavar="N")]
+    below: Annotated[int, Value(
+        "call it idle with fewer calls than this; warm-up, canaries and `verify` call too", default=1,
+        limit=RangeLimit(1, None), metavar="CALLS")]
 # fmt: on
 
 

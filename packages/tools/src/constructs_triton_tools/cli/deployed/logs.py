@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Annotated, TypedDict
 
 from constructs_triton_core.aws.aws_reader import AwsError
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_lines
 from constructs_triton_tools.cli.options import (
@@ -16,22 +17,21 @@ from constructs_triton_tools.cli.options import (
     open_session,
     parse_duration,
 )
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.operations.cloudwatch_logs import read_logs
 
 
 # fmt: off
 class _Logs(TypedDict, total=False):
-    variant: Annotated[str, Option("--variant", "NAME", "only this variant")]
-    inference_component: Annotated[str, Option(
-        "--inference-component", "NAME", "the log of this inference component of the endpoint")]
-    follow: Annotated[bool, Option(
-        "--follow", "", "wait for new lines; Ctrl-C ends the command", value=False)]
-    since: Annotated[timedelta, Option(
-        "--since", "TIME", "how far back to start, such as 90s, 15m, 1h or 2d", "1h", read=parse_duration)]
-    errors_only: Annotated[bool, Option(
-        "--errors", "", "leave out information, warnings, and errors that Triton writes although nothing "
-        "failed", value=False)]
+    variant: Annotated[str, Value("only this variant", metavar="NAME")]
+    inference_component: Annotated[str, Value(
+        "the log of this inference component of the endpoint", metavar="NAME")]
+    follow: Annotated[bool, Value("wait for new lines; Ctrl-C ends the command", default=False)]
+    since: Annotated[timedelta, Value(
+        "how far back to start, such as 90s, 15m, 1h or 2d", default_text="1h", metavar="TIME",
+        read=parse_duration)]
+    errors_only: Annotated[bool, Value(
+        "leave out information, warnings, and errors that Triton writes although nothing failed",
+        default=False, flag="--errors")]
 # fmt: on
 
 

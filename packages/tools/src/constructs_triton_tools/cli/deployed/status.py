@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.model_index import ModelIndex, some_of
@@ -21,7 +22,6 @@ from constructs_triton_tools.cli.options import (
     open_session,
     read_each,
 )
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.operations.component_state import ComponentState
 from constructs_triton_tools.operations.served_archives import ServedArchives
 from constructs_triton_tools.operations.status import EndpointState, ScalingState, VariantState, read_status
@@ -39,13 +39,12 @@ _WITHOUT_SERVICE = ("Creating", "Deleting", "Failed")
 
 # fmt: off
 class _Shown(TypedDict, total=False):
-    watch: Annotated[bool, Option(
-        "--watch", "", "print the state again while it changes, until the update ends", value=False)]
-    ui: Annotated[bool, Option(
-        "--ui", "", "serve a web page on 127.0.0.1 that shows the state and the metrics of the last hour; "
-        "reads at most once a minute, because CloudWatch bills each metric that is read", value=False)]
-    port: Annotated[int, Option(
-        "--port", "PORT", "port of the page", "any free port", RangeLimit(0, 65535))]
+    watch: Annotated[bool, Value(
+        "print the state again while it changes, until the update ends", default=False)]
+    ui: Annotated[bool, Value(
+        "serve a web page on 127.0.0.1 that shows the state and the metrics of the last hour; reads at most "
+        "once a minute, because CloudWatch bills each metric that is read", default=False)]
+    port: Annotated[int, Value("port of the page", default_text="any free port", limit=RangeLimit(0, 65535))]
 # fmt: on
 
 

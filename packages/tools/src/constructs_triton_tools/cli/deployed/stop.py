@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, TypedDict
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
@@ -22,7 +23,6 @@ from constructs_triton_tools.cli.options import (
     recommend,
     show,
 )
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
 from constructs_triton_tools.operations.stopping.saved_endpoint import STOPPED, SavedEndpoint
 from constructs_triton_tools.operations.stopping.stop import prepare_stop, stop_endpoint
@@ -30,16 +30,16 @@ from constructs_triton_tools.operations.stopping.stop import prepare_stop, stop_
 
 # fmt: off
 class _File(TypedDict, total=False):
-    file: Annotated[Path, Option("--file", "FILE", "file of the endpoint", "ENDPOINT.stopped.json")]
-    timeout: Annotated[timedelta, Option(
-        "--timeout", "TIME", "longest time to wait for the endpoint, such as 30m", "1h",
-        value=timedelta(hours=1), read=parse_duration)]
+    file: Annotated[Path, Value("file of the endpoint", default_text="ENDPOINT.stopped.json")]
+    timeout: Annotated[timedelta, Value(
+        "longest time to wait for the endpoint, such as 30m", default=timedelta(hours=1), default_text="1h",
+        metavar="TIME", read=parse_duration)]
 
 
 class _Force(TypedDict, total=False):
-    force: Annotated[bool, Option(
-        "--force", "", "also an endpoint of a CloudFormation stack: updates that need it fail until it is "
-        "started", value=False)]
+    force: Annotated[bool, Value(
+        "also an endpoint of a CloudFormation stack: updates that need it fail until it is started",
+        default=False)]
 # fmt: on
 
 

@@ -8,13 +8,13 @@ from typing import Annotated, TypedDict
 
 from constructs_triton_client.transports.model_names import ModelNames
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.model_index import ModelIndex
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import combined_code, exit_code_of
 from constructs_triton_tools.cli.options import add_aws_arguments, add_options, open_session, show
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.operations.status import EndpointState, VariantState, read_status
 from constructs_triton_tools.operations.warming import (
     WarmedModel,
@@ -26,11 +26,11 @@ from constructs_triton_tools.operations.warming import (
 
 # fmt: off
 class _Warmed(TypedDict, total=False):
-    model: Annotated[Sequence[str], Option("--model", "NAME", "a model of the index, or an archive")]
-    all: Annotated[bool, Option("--all", "", "all models of the index", value=False)]
-    calls: Annotated[int, Option(
-        "--calls", "N", "calls of each model", "as many as reach 95 percent of the instances on average",
-        RangeLimit(1, 100))]
+    model: Annotated[Sequence[str], Value("a model of the index, or an archive", metavar="NAME")]
+    all: Annotated[bool, Value("all models of the index", default=False)]
+    calls: Annotated[int, Value(
+        "calls of each model", default_text="as many as reach 95 percent of the instances on average",
+        limit=RangeLimit(1, 100), metavar="N")]
 # fmt: on
 
 

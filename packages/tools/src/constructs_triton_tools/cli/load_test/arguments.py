@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, TypedDict
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.program.argument_types import add_common, number, whole_number
 from constructs_triton_tools.cli.options import Connection, Requests, add_called_endpoint, add_options
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.measuring.load_test.step import Limits, StepSettings
 
 _EPILOG = """\
@@ -38,56 +38,59 @@ Exit codes: 0 success, 1 no rate was held, 2 the test could not be run or the ge
 
 # fmt: off
 class _Target(TypedDict, total=False):
-    allow_scaling: Annotated[bool, Option(
-        "--allow-scaling", "", "test although Application Auto Scaling may change the instance count",
-        value=False)]
+    allow_scaling: Annotated[bool, Value(
+        "test although Application Auto Scaling may change the instance count", default=False)]
 
 
 class _Source(TypedDict, total=False):
-    inputs: Annotated[Sequence[str], Option("--input", "NAME=VALUE", "an input tensor, see below")]
-    requests: Annotated[Path, Option("--requests", "FILE", "a file of JSON lines, see below")]
+    inputs: Annotated[Sequence[str], Value(
+        "an input tensor, see below", flag="--input", metavar="NAME=VALUE")]
+    requests: Annotated[Path, Value("a file of JSON lines, see below", metavar="FILE")]
 
 
 class _Form(TypedDict, total=False):
-    json_tensors: Annotated[bool, Option(
-        "--as-json", "", "send tensors as JSON", "binary", value=False)]
+    json_tensors: Annotated[bool, Value(
+        "send tensors as JSON", default=False, default_text="binary", flag="--as-json")]
 
 
 class _Load(TypedDict, total=False):
-    latency_ms: Annotated[float, Option(
-        "--latency-ms", "MS", "limit of the latency in milliseconds", "500; no limit with --stream")]
-    rates: Annotated[tuple[float, ...] | None, Option(
-        "--rates", "N", "requests per second of each step", "search for the highest", read=number())]
-    start: Annotated[float, Option("--from", "N", "first rate or number of streams of the search",
-        "4 requests per second, or 1 stream")]
-    maximum: Annotated[float, Option(
-        "--to", "N", "highest rate or number of streams of the search", "no maximum")]
-    processes: Annotated[int, Option("--processes", "N", "processes that share the load", value=1)]
+    latency_ms: Annotated[float, Value(
+        "limit of the latency in milliseconds", default_text="500; no limit with --stream", metavar="MS")]
+    rates: Annotated[tuple[float, ...] | None, Value(
+        "requests per second of each step", default_text="search for the highest", metavar="N",
+        read=number())]
+    start: Annotated[float, Value(
+        "first rate or number of streams of the search", default_text="4 requests per second, or 1 stream",
+        flag="--from", metavar="N")]
+    maximum: Annotated[float, Value(
+        "highest rate or number of streams of the search", default_text="no maximum", flag="--to",
+        metavar="N")]
+    processes: Annotated[int, Value("processes that share the load", default=1, metavar="N")]
 
 
 class _Streams(TypedDict, total=False):
-    stream: Annotated[bool, Option(
-        "--stream", "", "read responses of models that generate as they arrive, over "
-        "InvokeEndpointWithResponseStream, and measure tokens", value=False)]
-    goodput: Annotated[str, Option(
-        "--goodput", "LIMITS", "limits of a stream: first_token and between_tokens, in ms or s. The goodput "
-        "is the requests per second that meet all of them. A step is held if the percentile of each is "
-        "within it", "first_token=500ms,between_tokens=100ms")]
+    stream: Annotated[bool, Value(
+        "read responses of models that generate as they arrive, over InvokeEndpointWithResponseStream, and "
+        "measure tokens", default=False)]
+    goodput: Annotated[str, Value(
+        "limits of a stream: first_token and between_tokens, in ms or s. The goodput is the requests per "
+        "second that meet all of them. A step is held if the percentile of each is within it",
+        default_text="first_token=500ms,between_tokens=100ms", metavar="LIMITS")]
 
 
 class _Output(TypedDict, total=False):
-    output: Annotated[Path, Option("--output", "FILE", "CSV file for the rates that are held", short="-o")]
-    append: Annotated[bool, Option("--append", "", "add the rows to the file if it exists", value=False)]
-    configuration: Annotated[str, Option(
-        "--configuration", "NAME", "name of what is tested, for the CSV file",
-        "the endpoint's name, with the variant's")]
-    instance_type: Annotated[str, Option(
-        "--instance-type", "TYPE", "instance type for the CSV file", 'that of the endpoint, or "local"')]
-    instances: Annotated[int, Option(
-        "--instances", "N", "instances that share the load", "those of the endpoint, or 1")]
-    plot: Annotated[str, Option("--plot", "FILE", "write a figure: .svg, .png or .pdf")]
-    export_locust: Annotated[Path, Option(
-        "--export-locust", "FILE", "write the test as a locustfile instead of running it")]
+    output: Annotated[Path, Value("CSV file for the rates that are held", short="-o", metavar="FILE")]
+    append: Annotated[bool, Value("add the rows to the file if it exists", default=False)]
+    configuration: Annotated[str, Value(
+        "name of what is tested, for the CSV file", default_text="the endpoint's name, with the variant's",
+        metavar="NAME")]
+    instance_type: Annotated[str, Value(
+        "instance type for the CSV file", default_text='that of the endpoint, or "local"', metavar="TYPE")]
+    instances: Annotated[int, Value(
+        "instances that share the load", default_text="those of the endpoint, or 1", metavar="N")]
+    plot: Annotated[str, Value("write a figure: .svg, .png or .pdf", metavar="FILE")]
+    export_locust: Annotated[Path, Value(
+        "write the test as a locustfile instead of running it", metavar="FILE")]
 # fmt: on
 
 

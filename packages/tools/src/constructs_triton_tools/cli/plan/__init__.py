@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import Annotated, TypedDict
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
@@ -17,7 +18,6 @@ from constructs_triton_tools.cli.options import (
     recommend,
 )
 from constructs_triton_tools.cli.plan.table import print_plans, summary, summary_of_pools
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.measuring.plots import plot_measurements, plot_plans
 from constructs_triton_tools.measuring.plots.figure import check_path
 from constructs_triton_tools.planning import Plan, Requirement, cheapest, plan_all, read_measurements
@@ -32,16 +32,13 @@ _LOADS = ("requests_per_second", "concurrent_streams")
 
 # fmt: off
 class _Shown(TypedDict, total=False):
-    steps: Annotated[bool, Option(
-        "--steps", "", "list every measured rate", "the cheapest rate of each configuration within the limit",
-        value=False)]
-    instance_pools: Annotated[tuple[str, ...], Option(
-        "--instance-pools", "TYPE", "also plan an endpoint with these instance types, of which any mix may "
-        "run")]
-    plot: Annotated[str, Option(
-        "--plot", "FILE", "write a figure of cost against latency: .svg, .png or .pdf")]
-    plot_throughput: Annotated[str, Option(
-        "--plot-throughput", "FILE", "write a figure of latency against throughput")]
+    steps: Annotated[bool, Value(
+        "list every measured rate", default=False,
+        default_text="the cheapest rate of each configuration within the limit")]
+    instance_pools: Annotated[tuple[str, ...], Value(
+        "also plan an endpoint with these instance types, of which any mix may run", metavar="TYPE")]
+    plot: Annotated[str, Value("write a figure of cost against latency: .svg, .png or .pdf", metavar="FILE")]
+    plot_throughput: Annotated[str, Value("write a figure of latency against throughput", metavar="FILE")]
 # fmt: on
 
 

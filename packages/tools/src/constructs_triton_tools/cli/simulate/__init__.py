@@ -11,12 +11,12 @@ from shutil import get_terminal_size
 from textwrap import wrap
 from typing import Annotated, Any, Literal, TypedDict
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
 from constructs_triton_tools.cli.options import add_options, chosen
 from constructs_triton_tools.cli.simulate.chart import LEGEND, draw_simulation
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.measuring.plots import plot_simulation
 from constructs_triton_tools.measuring.plots.figure import check_path
 from constructs_triton_tools.planning import Assumptions, Fleet, Traffic, read_scaling, read_traffic, simulate
@@ -40,35 +40,32 @@ examples:
 
 # fmt: off
 class _Pattern(TypedDict, total=False):
-    pattern: Annotated[Literal["step", "diurnal", "spike"], Option(
-        "--pattern", "", "a generated pattern instead of a file")]
-    low: Annotated[Decimal, Option("--low", "N", "lowest invocations per minute of the pattern")]
-    high: Annotated[Decimal, Option("--high", "N", "highest invocations per minute of the pattern")]
-    high_minutes: Annotated[int, Option(
-        "--high-minutes", "N", "length of a spike or a step", "8 for a spike, 120 for a step")]
+    pattern: Annotated[Literal["step", "diurnal", "spike"], Value("a generated pattern instead of a file")]
+    low: Annotated[Decimal, Value("lowest invocations per minute of the pattern", metavar="N")]
+    high: Annotated[Decimal, Value("highest invocations per minute of the pattern", metavar="N")]
+    high_minutes: Annotated[int, Value(
+        "length of a spike or a step", default_text="8 for a spike, 120 for a step", metavar="N")]
 
 
 class _Template(TypedDict, total=False):
-    template: Annotated[str, Option("--template", "FILE", "read policies from a synthesized template")]
-    endpoint: Annotated[str, Option("--endpoint", "NAME", "the endpoint in the template")]
-    variant: Annotated[str, Option("--variant", "NAME", "its variant")]
-    instance_type: Annotated[str, Option(
-        "--instance-type", "TYPE", "its instance type, if the template has none")]
+    template: Annotated[str, Value("read policies from a synthesized template", metavar="FILE")]
+    endpoint: Annotated[str, Value("the endpoint in the template", metavar="NAME")]
+    variant: Annotated[str, Value("its variant", metavar="NAME")]
+    instance_type: Annotated[str, Value("its instance type, if the template has none", metavar="TYPE")]
 
 
 class _Bounds(TypedDict, total=False):
-    min_capacity: Annotated[int, Option("--min-capacity", "N", "minimum number of instances")]
-    max_capacity: Annotated[int, Option("--max-capacity", "N", "maximum number of instances")]
-    initial_instance_count: Annotated[int, Option(
-        "--initial", "N", "number of instances at the start", "the minimum")]
+    min_capacity: Annotated[int, Value("minimum number of instances", metavar="N")]
+    max_capacity: Annotated[int, Value("maximum number of instances", metavar="N")]
+    initial_instance_count: Annotated[int, Value(
+        "number of instances at the start", default_text="the minimum", flag="--initial", metavar="N")]
 
 
 class _Policy(TypedDict, total=False):
-    target: Annotated[Decimal, Option(
-        "--target", "N", "target of invocations per instance and minute")]
-    schedule: Annotated[Sequence[str], Option(
-        "--schedule", "WHEN=MIN:MAX", "new bounds at a minute of the traffic or at a cron expression in UTC, "
-        'for example 420=6:25 or "cron(0 7 * * ? *)=6:25"')]
+    target: Annotated[Decimal, Value("target of invocations per instance and minute", metavar="N")]
+    schedule: Annotated[Sequence[str], Value(
+        "new bounds at a minute of the traffic or at a cron expression in UTC, for example 420=6:25 or "
+        "\"cron(0 7 * * ? *)=6:25\"", metavar="WHEN=MIN:MAX")]
 # fmt: on
 
 

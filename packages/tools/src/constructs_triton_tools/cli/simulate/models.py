@@ -8,6 +8,7 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import RangeLimit
@@ -15,7 +16,6 @@ from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, print_table
 from constructs_triton_tools.cli.options import add_options, add_price_arguments
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, given_prices
 
 if TYPE_CHECKING:
@@ -36,24 +36,23 @@ _COLUMNS = (
 
 # fmt: off
 class _Fleet(TypedDict):
-    instance_type: Annotated[str, Option("--instance-type", "TYPE", "for example ml.g5.xlarge")]
-    requests_per_second: Annotated[float, Option(
-        "--requests-per-second", "N", "requests to all models together", limit=RangeLimit(0.000001, 1e6))]
+    instance_type: Annotated[str, Value("for example ml.g5.xlarge", metavar="TYPE")]
+    requests_per_second: Annotated[float, Value(
+        "requests to all models together", limit=RangeLimit(0.000001, 1e6), metavar="N")]
 
 
 class _Simulated(_Fleet, total=False):
-    zipf: Annotated[float, Option(
-        "--zipf", "S", "popularity by Zipf's law with this exponent, in the order of the file, in place of "
-        "requests_per_minute; 1 is common, 0 is equal", limit=RangeLimit(0, 10))]
-    memory_fraction: Annotated[float, Option(
-        "--memory-fraction", "FRACTION", "part of the memory that models may use",
-        limit=RangeLimit(0.01, 1), value=0.9)]
-    hit_rate: Annotated[float, Option(
-        "--hit-rate", "FRACTION", "wanted share of requests that find their model loaded",
-        limit=RangeLimit(0, 1), value=0.99)]
-    max_instances: Annotated[int, Option(
-        "--max-instances", "N", "largest number of instances to try", limit=RangeLimit(1, 100), value=20)]
-    seed: Annotated[int, Option("--seed", "N", "seed of the random requests", value=0)]
+    zipf: Annotated[float, Value(
+        "popularity by Zipf's law with this exponent, in the order of the file, in place of "
+        "requests_per_minute; 1 is common, 0 is equal", limit=RangeLimit(0, 10), metavar="S")]
+    memory_fraction: Annotated[float, Value(
+        "part of the memory that models may use", default=0.9, limit=RangeLimit(0.01, 1), metavar="FRACTION")]
+    hit_rate: Annotated[float, Value(
+        "wanted share of requests that find their model loaded", default=0.99, limit=RangeLimit(0, 1),
+        metavar="FRACTION")]
+    max_instances: Annotated[int, Value(
+        "largest number of instances to try", default=20, limit=RangeLimit(1, 100), metavar="N")]
+    seed: Annotated[int, Value("seed of the random requests", default=0, metavar="N")]
 # fmt: on
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any
 
+from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_tools.declared_fields import check_limits, shows_options
-from constructs_triton_tools.declared_options import Option
 from constructs_triton_tools.measuring.load_test.confidence import held_confidence, missed_confidence
 from constructs_triton_tools.measuring.load_test.samples import Recording, percentile_ms
 from constructs_triton_tools.measuring.load_test.stream_figures import (
@@ -56,9 +56,9 @@ class Limits:
     """
 
     latency_ms: float
-    percentile: Annotated[float, Option(
-        "--percentile", "P", "percentile of the latency that must be within the limit",
-        limit=RangeLimit(50, 99))] = 95
+    percentile: Annotated[float, Value(
+        "percentile of the latency that must be within the limit", limit=RangeLimit(50, 99),
+        metavar="P")] = 95
     stream: StreamLimits | None = None
 
     def __post_init__(self) -> None:
@@ -78,25 +78,25 @@ class StepSettings:
         InvalidValueError: a number is out of range.
     """
 
-    seconds: Annotated[float, Option(
-        "--step-seconds", "N", "seconds of a step that are measured; longer, up to 60, if fewer requests are "
-        "due than the percentile needs: 76 for p95, 386 for p99", limit=RangeLimit(1, 3600))] = 60
-    warm_up_seconds: Annotated[float, Option(
-        "--warm-up-seconds", "N", "seconds before the first step that are not measured",
-        limit=RangeLimit(0, 3600))] = 5
-    max_in_flight: Annotated[int, Option(
-        "--max-in-flight", "N", "requests without an answer above which no further ones are sent, but "
-        "counted", limit=RangeLimit(1, 10_000))] = 256
-    seed: Annotated[int, Option("--seed", "N", "seed of the random intervals and values")] = 0
-    constant: Annotated[bool, Option(
-        "--constant", "", "send at equal intervals", "random intervals, a Poisson process")] = False
+    seconds: Annotated[float, Value(
+        "seconds of a step that are measured; longer, up to 60, if fewer requests are due than the "
+        "percentile needs: 76 for p95, 386 for p99", limit=RangeLimit(1, 3600), flag="--step-seconds",
+        metavar="N")] = 60
+    warm_up_seconds: Annotated[float, Value(
+        "seconds before the first step that are not measured", limit=RangeLimit(0, 3600), metavar="N")] = 5
+    max_in_flight: Annotated[int, Value(
+        "requests without an answer above which no further ones are sent, but counted",
+        limit=RangeLimit(1, 10_000), metavar="N")] = 256
+    seed: Annotated[int, Value("seed of the random intervals and values", metavar="N")] = 0
+    constant: Annotated[bool, Value(
+        "send at equal intervals", default_text="random intervals, a Poisson process")] = False
     by_concurrency: bool = False
-    most_requests: Annotated[int | None, Option(
-        "--step-requests", "N", "end a step after N requests, if that is before --step-seconds",
-        limit=RangeLimit(1, None))] = None
-    grace_seconds: Annotated[float | None, Option(
-        "--grace-seconds", "N", "seconds that open streams may take after a step, before they are closed",
-        "30", RangeLimit(0, 3600))] = None
+    most_requests: Annotated[int | None, Value(
+        "end a step after N requests, if that is before --step-seconds", limit=RangeLimit(1, None),
+        flag="--step-requests", metavar="N")] = None
+    grace_seconds: Annotated[float | None, Value(
+        "seconds that open streams may take after a step, before they are closed", default_text="30",
+        limit=RangeLimit(0, 3600), metavar="N")] = None
 
     def __post_init__(self) -> None:
         check_limits(self)

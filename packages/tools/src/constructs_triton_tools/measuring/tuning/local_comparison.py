@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Unpack
 
 from constructs_triton_client import Invocation
+from constructs_triton_core.declared_values import complete, part_of, takes
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
-from constructs_triton_tools.declared_options import complete, part, takes
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.limit_checks import check_range
 from constructs_triton_tools.local.options import LocalRunOptions
 from constructs_triton_tools.measuring.load_test.step import Limits
 from constructs_triton_tools.measuring.tuning.bench import Bench
@@ -34,6 +36,7 @@ from constructs_triton_tools.measuring.tuning.servers import CandidateServers
 from triton_model_check.artifacts.environments.placement import with_environments
 from triton_model_check.model_repository import ModelRepository
 
+_ROUNDS = RangeLimit(2, None)
 _FIRST, _SECOND = Candidate.of(first=ModelSettings()), Candidate.of(second=ModelSettings())
 
 
@@ -81,9 +84,8 @@ def compare_repositories(
         rounds: Number of rounds, at least 2. Each measures both configurations, in random order.
     """
     chosen = complete("compare_repositories()", options, ComparisonOptions)
-    local = part(chosen, LocalRunOptions)
-    if rounds < 2:
-        raise InvalidValueError(f"rounds: must be at least 2, got {rounds}; use 5")
+    local = part_of(chosen, LocalRunOptions)
+    check_range("rounds", rounds, _ROUNDS)
     found, second_found = (ModelRepository.from_directory(each) for each in (first, second))
     name = model or find_only_model(found)
     second_found.model(name)

@@ -15,8 +15,8 @@ from typing import Unpack
 from blake3 import blake3
 
 from constructs_triton_client import Invocation
+from constructs_triton_core.declared_values import complete, part_of, takes
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, LocalEndpointError
-from constructs_triton_tools.declared_options import complete, part, takes
 from constructs_triton_tools.local.options import LocalRunOptions
 from constructs_triton_tools.measuring.load_test.step import Limits
 from constructs_triton_tools.measuring.tuning.axes import count_candidates, search
@@ -102,7 +102,7 @@ class Tuning:
         requests: Sequence[Inputs | Invocation] | None = None,
     ) -> None:
         self._options = options = complete("tune()", options, TuneOptions)
-        self._local, self._machine = part(options, LocalRunOptions), read_machine()
+        self._local, self._machine = part_of(options, LocalRunOptions), read_machine()
         #: When a rate is held.
         self.limits = Limits(latency_ms=options["latency_ms"], percentile=options["percentile"])
         #: The time of the search, and of the comparison after it.

@@ -105,7 +105,8 @@ def timeout_options(code: StackCode, path: str, answer: Answer, models: AdoptedM
 
 def routing_options(code: StackCode, variant: Answer, *, is_default: bool) -> Options:
     """Return the routing strategy. ``is_default``: the construct has one without it, unlike SageMaker."""
-    strategy = variant.get("RoutingConfig", {}).get("RoutingStrategy")
+    routing = variant.get("RoutingConfig", {})
+    strategy = routing.get("RoutingStrategy")
     if strategy == "LEAST_OUTSTANDING_REQUESTS" and is_default:
         return {}
     if strategy is None and is_default:
@@ -114,7 +115,8 @@ def routing_options(code: StackCode, variant: Answer, *, is_default: bool) -> Op
             "RANDOM, SageMaker's default, written out; the default of the construct is another",
         )
         strategy = "RANDOM"
-    return {} if strategy is None else {"routing_strategy": literal(strategy)}
+    prefix = options_of(routing.get("PrefixAwareRoutingConfig", {}), "PrefixLength", "ConcurrencyThreshold")
+    return {} if strategy is None else {"routing_strategy": literal(strategy), **prefix}
 
 
 def ami_options(variant: Answer, versions: Collection[str | None]) -> Options:

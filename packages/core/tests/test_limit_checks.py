@@ -2,9 +2,9 @@
 
 import pytest
 
-from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
+from constructs_triton_core.limit_checks import check_count, check_name, check_range
 from constructs_triton_core.tokens import is_token
 
 TEXT_TOKEN = "${Token[TOKEN.12]}"
