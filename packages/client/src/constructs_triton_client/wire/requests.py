@@ -142,7 +142,7 @@ def encode_request(
     reserved = _triton_parameters(sequence, priority, timeout_microseconds, binary_output and not outputs)
     if values := reserved | _checked(parameters or {}):
         header["parameters"] = _format(values)
-    text = _object(header)
+    text = b"{%b}" % b",".join([b'"%b":%b' % (name.encode(), value) for name, value in header.items()])
     if not payloads:
         return EncodedRequest(text, None)
     return EncodedRequest(b"".join([text, *payloads]), len(text))
@@ -237,10 +237,6 @@ def _format(value: object) -> bytes:
 
 def _list(values: Sequence[bytes]) -> bytes:
     return b"[%b]" % b",".join(values)
-
-
-def _object(members: Mapping[str, bytes]) -> bytes:
-    return b"{%b}" % b",".join([b'"%b":%b' % (name.encode(), value) for name, value in members.items()])
 
 
 def _triton_parameters(

@@ -85,12 +85,8 @@ def _steps(found: Rehearsal, named: Named) -> Iterator[str]:
     boundary = _boundary(found.steps)
     for step, line in zip(found.steps, aligned[1:], strict=True):
         if step.number == boundary:
-            yield f"    -- {_turn(found.status[step.stack])} --"
+            yield f"    -- {(_ROLLBACK if 'ROLLBACK' in found.status[step.stack] else _CLEANUP)} --"
         yield line
-
-
-def _turn(status: str) -> str:
-    return _ROLLBACK if "ROLLBACK" in status else _CLEANUP
 
 
 def _boundary(steps: Iterable[RehearsedStep]) -> int | None:

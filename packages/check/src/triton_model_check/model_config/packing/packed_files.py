@@ -76,7 +76,7 @@ class PackedFiles:
                 head = self._folder.head(*parts, smaller_than=None if is_code else POINTER_BYTES)
                 if is_pointer(head):
                     pointers.append(parts)
-                elif is_code and _ends_with_crlf(head):
+                elif is_code and head[max(head.find(b"\n") - 1, 0) :][:2] == b"\r\n":
                     windows.append(parts)
         same = (self._packed(group) for group in groups)
         return Findings(
@@ -123,10 +123,6 @@ class PackedFiles:
 
     def _path(self, parts: _Parts) -> str:
         return self._folder.relative(*parts)
-
-
-def _ends_with_crlf(head: bytes) -> bool:
-    return head[max(head.find(b"\n") - 1, 0) :][:2] == b"\r\n"
 
 
 def is_composed(name: str) -> bool:
