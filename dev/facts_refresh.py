@@ -96,11 +96,16 @@ def published_figures(figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def refresh_schema() -> None:
     """Copy the descriptor of ``model_config.proto`` and its license, and print what changed."""
-    written, published = SCHEMA.read_bytes(), bytes(model_config_pb2.DESCRIPTOR.serialized_pb)
+    written, published = SCHEMA.read_bytes(), published_schema()
     texts = (str(descriptor_pb2.FileDescriptorProto.FromString(each)) for each in (written, published))
     show_changes(SCHEMA, *texts)
     SCHEMA.write_bytes(published)
     SCHEMA_LICENSE.write_text(published_license(), encoding="utf-8")
+
+
+def published_schema() -> bytes:
+    """The descriptor in the installed tritonclient."""
+    return bytes(model_config_pb2.DESCRIPTOR.serialized_pb)
 
 
 def published_license() -> str:

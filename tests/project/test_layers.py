@@ -31,7 +31,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "program",
     ),
     "constructs_triton_core.cloud_assembly": (
-        "custom_types",
         "shapes",
         "template",
         "evaluation_budget",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from triton_model_check.model_repository import report_cache
-from triton_model_check.model_repository.report_cache import ReportCache
+from triton_model_check.model_repository import cached_repository
+from triton_model_check.model_repository.cached_repository import ReportCache
 
 
 def test_value_is_found_by_another_run(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_value_is_found_by_another_run(tmp_path: Path) -> None:
 
 def test_least_recently_used_value_is_deleted_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the limit, the value is deleted that was last used longest ago, not the one added first."""
-    monkeypatch.setattr(report_cache, "_MOST_REPORTS", 2)
+    monkeypatch.setattr(cached_repository, "_MOST_REPORTS", 2)
     cache = ReportCache(tmp_path)
     for age, key in enumerate(("b", "a")):
         cache.add(key, key)

@@ -18,10 +18,9 @@ from constructs_triton_core.program.argument_types import (
     whole_number,
 )
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.spelling import quoted
 from constructs_triton_core.untrusted.regular_files import read_regular
-from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines
+from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines, show_work
 from triton_model_check.artifacts.environments.placement import find_environments, with_environments
 from triton_model_check.artifacts.environments.python_environment import EnvironmentNotBuiltError
 from triton_model_check.cli.tensor_options import add_called_models, called_models

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from constructs_triton_core.untrusted.budget import OverBudgetError
-from triton_model_check.facts.onnxruntime import onnx_runtime
+from triton_model_check.facts.backend_releases import onnx_runtime
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 from triton_model_check.model_files.onnx_external_data import used_external_data
 from triton_model_check.model_files.onnx_faults import (

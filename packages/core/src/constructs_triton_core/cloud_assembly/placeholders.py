@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from constructs_triton_core.cloud_assembly.custom_types import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.evaluation_budget import EvaluationBudget
 from constructs_triton_core.cloud_assembly.intrinsics import Evaluator
+from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import TemplateError
 

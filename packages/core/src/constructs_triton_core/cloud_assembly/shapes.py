@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from constructs_triton_core.cloud_assembly.custom_types import ADOPTED_TYPE
 from constructs_triton_core.errors import TemplateError
 
-__all__ = ["PROPERTIES", "TEMPLATE", "check_shape"]
+__all__ = ["ADOPTED_TYPE", "PROPERTIES", "TEMPLATE", "check_shape"]
+
+ADOPTED_TYPE = "Custom::TritonAdoptedEndpoint"
+"""An endpoint that existed before its stack, with the properties of ``AWS::SageMaker::Endpoint``."""
+
 
 STRING, SCALAR, NUMBER = "a string", "a string or a number", "a number"
 

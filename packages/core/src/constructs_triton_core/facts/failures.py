@@ -9,7 +9,7 @@ from enum import IntEnum
 from functools import cache
 from typing import NamedTuple
 
-from constructs_triton_core.facts.published import load
+from constructs_triton_core.facts import load
 
 __all__ = ["Failure", "Rank", "fix_of", "harmless_lines", "known_failures", "unknown_values"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from constructs_triton_core.cloud_assembly.custom_types import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.endpoints import DeclaredEndpoint, declared_endpoints
 from constructs_triton_core.cloud_assembly.intrinsics import number_of
+from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 
 from ..existing import assume_role

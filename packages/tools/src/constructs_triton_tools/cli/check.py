@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from constructs_triton_core.program.progress import show_work
+from constructs_triton_core.untrusted.terminal import show_work
 from triton_model_check.cli import check
 
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from constructs_triton_core.program.argument_types import add_common
-from constructs_triton_core.program.progress import show_work
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, show_work
 from constructs_triton_tools.building.environments.archive import write_file
 from constructs_triton_tools.building.environments.building import BuiltEnvironment, build
 from triton_model_check.artifacts.environments.lock import lock_path, read_lock_file

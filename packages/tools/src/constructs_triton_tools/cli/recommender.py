@@ -12,9 +12,8 @@ from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedS
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common, whole_number
-from constructs_triton_core.untrusted.regular_files import read_json
+from constructs_triton_core.untrusted.regular_files import read_json, write_whole
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
-from constructs_triton_core.untrusted.whole_files import write_whole
 from constructs_triton_tools.cli.deployed.aws_arguments import open_session
 from constructs_triton_tools.cli.dialogue import recommend
 from constructs_triton_tools.planning.recommender import read_recommendations, write_measurements

@@ -13,10 +13,16 @@ from constructs_triton_core import keywords
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.model_config.builder.checking import ConfigProblem, config_problems
 from triton_model_check.model_config.builder.config import ModelConfig
-from triton_model_check.model_config.builder.inference import Declared, batch_size_of, inferred
 from triton_model_check.model_config.builder.scheduling import ModelEnsembling
 from triton_model_check.model_config.builder.tensors import DataType, ModelInput, ModelOutput
-from triton_model_check.model_config.builder.wiring import PlannedStep, Wiring, wire
+from triton_model_check.model_config.builder.wiring import (
+    Declared,
+    PlannedStep,
+    Wiring,
+    batch_size_of,
+    inferred,
+    wire,
+)
 from triton_model_check.model_config.schema import message_class
 
 # A later step may fix these; every other error is raised by the call that causes it.

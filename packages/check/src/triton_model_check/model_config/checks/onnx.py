@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from constructs_triton_core.spelling import did_you_mean, quoted
-from triton_model_check.facts.onnxruntime import onnx_runtime
+from triton_model_check.facts.backend_releases import onnx_runtime
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.facts.backend_releases import unsupported_xgboost
 from triton_model_check.facts.images import first_published
-from triton_model_check.facts.tree_formats import unsupported_xgboost
 from triton_model_check.model_config.loaded_files import tree_model_type, tree_row_size
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule

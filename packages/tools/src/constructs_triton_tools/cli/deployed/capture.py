@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, whole_number
+from constructs_triton_core.untrusted.regular_files import write_whole
 from constructs_triton_core.untrusted.terminal import print_json, print_note, print_table
-from constructs_triton_core.untrusted.whole_files import write_whole
 from constructs_triton_tools.cli.deployed.aws_arguments import (
     open_session,
     parse_duration,

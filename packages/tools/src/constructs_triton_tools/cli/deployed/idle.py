@@ -12,8 +12,7 @@ from typing import Any
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_core.program.progress import show_work
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table, show_work
 from constructs_triton_tools.cli.deployed.aws_arguments import open_session
 from constructs_triton_tools.cli.plan.price_arguments import fetch_known_prices
 from constructs_triton_tools.operations.idle import BilledVariant, IdleReport, find_idle

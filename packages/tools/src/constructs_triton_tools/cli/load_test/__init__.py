@@ -19,8 +19,8 @@ from constructs_triton_core.program.exit_codes import (
     EXIT_SUCCESS,
     EXIT_WRONG,
 )
+from constructs_triton_core.untrusted.regular_files import write_whole
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
-from constructs_triton_core.untrusted.whole_files import write_whole
 from constructs_triton_tools.cli.deployed.aws_arguments import open_session
 from constructs_triton_tools.cli.dialogue import confirm, recommend
 from constructs_triton_tools.cli.load_test.arguments import add_arguments

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from constructs_triton_core.findings import Severity
-from triton_model_check.facts.vllm import default_gpu_memory_utilization
+from triton_model_check.facts.backend_releases import default_gpu_memory_utilization
 from triton_model_check.model_config.checks.generation.engine_arguments import (
     EngineArguments,
     engine_arguments_of,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import did_you_mean, quoted
-from triton_model_check.facts.vllm import engine_arguments
+from triton_model_check.facts.backend_releases import engine_arguments
 from triton_model_check.model_config.checks.generation.engine_arguments import (
     ENGINE_FILE,
     MODEL_ROOT,

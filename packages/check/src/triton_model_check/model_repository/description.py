@@ -13,7 +13,7 @@ from typing import Any
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.versions import parse_version
 from constructs_triton_core.spelling import did_you_mean, quoted
-from triton_model_check.model_repository.declarations.options import CompositionOptions
+from triton_model_check.model_repository.composition import CompositionOptions
 from triton_model_check.untrusted.toml_files import TomlFile, is_inside
 
 DESCRIPTION_FILE = "triton-models.toml"
