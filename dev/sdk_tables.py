@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from triton_model_check.facts import images, load
+from triton_model_check.facts import images
+from triton_model_check.facts.published import load
 
 CORE_TABLE = "sagemaker/core/image_uri_config/sagemaker-tritonserver.json"
 SDK_TABLE = "sagemaker/image_uri_config/sagemaker-tritonserver.json"

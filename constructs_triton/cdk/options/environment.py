@@ -30,9 +30,9 @@ from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_core.tokens import is_token
-from triton_model_check.facts import load
 from triton_model_check.facts.environment import VariableFacts, variables
 from triton_model_check.facts.images import first_published
+from triton_model_check.facts.published import load
 
 _PREFIX = "SAGEMAKER_TRITON_"
 _SERVER_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"

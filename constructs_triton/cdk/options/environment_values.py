@@ -11,8 +11,8 @@ from constructs_triton_core.facts.limits import RangeLimit, TextLimit
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_core.tokens import is_token
-from triton_model_check.facts import load
 from triton_model_check.facts.environment import VariableFacts
+from triton_model_check.facts.published import load
 
 PingMode = Literal["ready", "live"]
 InferenceType = Literal["infer", "generate", "generate_stream"]

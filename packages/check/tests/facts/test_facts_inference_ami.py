@@ -4,13 +4,13 @@ import pytest
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType, instance_type_names
-from triton_model_check.facts import load
 from triton_model_check.facts.inference_ami import (
     InferenceAmi,
     cuda_mismatch,
     default_inference_ami,
     inference_ami_names,
 )
+from triton_model_check.facts.published import load
 
 GPU_4_1, GPU_3_1 = "al2023-ami-sagemaker-inference-gpu-4-1", "al2-ami-sagemaker-inference-gpu-3-1"
 ROWS = [(family, row) for row in load("inference_ami")["defaults"] for family in row["families"]]

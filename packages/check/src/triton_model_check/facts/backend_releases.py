@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from constructs_triton_core.facts.versions import parse_version
-from triton_model_check.facts import load
+from triton_model_check.facts.published import load
 
 __all__ = ["unsupported_xgboost"]
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType, instance_type_names
-from triton_model_check.facts import load
+from triton_model_check.facts.published import load
 
 __all__ = [
     "JobKind",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from triton_model_check.facts import load
+from triton_model_check.facts.published import load
 
 __all__ = ["VariableFacts", "variables"]
 

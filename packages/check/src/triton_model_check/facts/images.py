@@ -15,7 +15,7 @@ from typing import Any
 from constructs_triton_core.errors import FactNotFoundError
 from constructs_triton_core.facts.versions import is_at_least, parse_version
 from constructs_triton_core.spelling import did_you_mean
-from triton_model_check.facts import load
+from triton_model_check.facts.published import load
 
 __all__ = [
     "DEFAULT_VERSION",

@@ -18,8 +18,8 @@ from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_core.tokens import is_token
-from triton_model_check.facts import load
 from triton_model_check.facts.images import image_version
+from triton_model_check.facts.published import load
 
 __all__ = [
     "FOR_THE_IMAGE",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from triton_model_check.facts import load
+from triton_model_check.facts.published import load
 
 __all__ = ["instance_pool_regions"]
 

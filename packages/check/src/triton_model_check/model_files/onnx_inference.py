@@ -71,9 +71,6 @@ def infer_shapes(request: bytes) -> bytes:
 
     ``request`` is a line, and the model. The line is the release of ONNX Runtime if the model runs on the
     CPU, else it is empty.
-
-    Raises:
-        MemoryError: the package needs more memory than there is.
     """
     release, _, content = request.partition(b"\n")
     try:

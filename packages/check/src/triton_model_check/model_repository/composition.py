@@ -29,11 +29,7 @@ class CompositionOptions:
     def of(
         cls, calls: Mapping[str, Sequence[str]] | None = None, also_served: Sequence[str] = ()
     ) -> CompositionOptions:
-        """Return the options with sequences as tuples.
-
-        Raises:
-            InvalidValueError: a wrong type.
-        """
+        """Return the options with sequences as tuples."""
         for caller, called in (calls or {}).items():
             _refuse_string(f'calls["{caller}"]', called)
         _refuse_string("also_served", also_served)

@@ -97,11 +97,7 @@ def _name_pages(events: Any) -> None:
 
 
 def _name_page(http_response: Any, parsed: dict[str, Any], model: Any, **_: object) -> None:
-    """Refuse an answer that is an HTML page, or a text that botocore could not parse.
-
-    Raises:
-        AwsError: what has answered is not AWS; a proxy may refuse all calls, or ask for a login.
-    """
+    """Refuse an answer that is an HTML page, or a text that botocore could not parse."""
     kind = http_response.headers.get("Content-Type", "application/")
     # S3 and endpoints describe what they answer by its own type.
     if kind.startswith(("application/", "text/xml")) or model.has_streaming_output:

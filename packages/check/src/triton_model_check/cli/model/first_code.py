@@ -83,9 +83,6 @@ def first_code(config: Any) -> str:
 
     The code of a decoupled model sends several responses to each request, and then the final flag. A size
     of -1 becomes 1. ``config`` is a ``ModelConfig`` with inputs and outputs.
-
-    Raises:
-        InvalidValueError: NumPy does not have the data type of a tensor.
     """
     tensors = (*config.input, *config.output)
     for tensor in tensors:

@@ -82,11 +82,7 @@ def _ends(maps: list[dict[str, str]], tensor: str) -> Iterator[Tensor]:
 
 
 def wire(steps: tuple[PlannedStep, ...], inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Wiring:
-    """Return the maps of all steps.
-
-    Raises:
-        InvalidValueError: a name that is read could be more than one tensor.
-    """
+    """Return the maps of all steps."""
     wiring = Wiring([dict(step.inputs) for step in steps], [dict(step.outputs) for step in steps])
     for index, step in enumerate(steps):
         for name in step.tensors("output"):

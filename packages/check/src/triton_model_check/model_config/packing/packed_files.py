@@ -40,10 +40,8 @@ class Findings:
 class PackedFiles:
     """The files of one model that are packed. They are looked at once, all together.
 
-    Args:
-        folder: The folder of the model.
-        leaves_out: Whether packing leaves out a path of the repository; a folder's path ends in ``/``.
-        follows: Whether packing follows a link to a folder.
+    ``leaves_out`` and ``follows`` say whether packing leaves out a path of the repository (a folder's path
+    ends in ``/``), and follows a link to a folder.
     """
 
     def __init__(
