@@ -37,7 +37,7 @@ class BoundedReader:
     def read_whole(self, read: Callable[[int], bytes], length: int | None) -> bytes:
         """Read a body to its end, in memory of about its size however small its chunks are.
 
-        ``read`` returns up to a number of bytes, and none at the end. A body with an announced ``length`` that
+        ``read`` returns up to a number of bytes, and none at the end. A body whose announced ``length``
         is too long is not read.
         """
         self.check(length or 0)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
 from constructs_triton_core.bounded_json import parse_bounded_json
@@ -83,24 +84,13 @@ class Evaluator:
         if isinstance(expression, Mapping) and len(expression) == 1:
             ((name, operand),) = expression.items()
             if name in _CONDITIONS:
-                return self._hold(name, operand)
+                where = f"condition function {name}"
+                with _naming(where, f"{where}: its operands have", operand, "them", "condition functions"):
+                    return _CONDITIONS[name](self, operand)
         raise TemplateError(
             f"condition function is not supported, got {expression!r:.200}; "
             f"use one of {', '.join(_CONDITIONS)}"
         )
-
-    def _hold(self, name: str, operand: Any) -> bool:
-        try:
-            return _CONDITIONS[name](self, operand)
-        except (TemplateError, TemplateBudgetError):
-            raise
-        except RecursionError:
-            raise too_deep(f"condition function {name}") from None
-        except (IndexError, KeyError, TypeError, ValueError) as error:
-            raise TemplateError(
-                f"condition function {name}: its operands have the wrong form ({error}), "
-                f"got {operand!r:.200}; write them as in CloudFormation's reference of condition functions"
-            ) from error
 
     def _value(self, value: Any) -> Any:
         return self._walk(value, self._call)
@@ -124,17 +114,8 @@ class Evaluator:
                 f"intrinsic function is not supported, got {value!r:.200}; "
                 f"use a literal value, or one of {', '.join(_FUNCTIONS)} on its own"
             )
-        try:
+        with _naming(name, f"{name}: its argument has", argument, "it", "intrinsic functions"):
             return self._results.of(name, value, lambda: _FUNCTIONS[name](self, argument))
-        except (TemplateError, TemplateBudgetError):
-            raise
-        except RecursionError:
-            raise too_deep(name) from None
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise TemplateError(
-                f"{name}: its argument has the wrong form ({error}), got {argument!r:.200}; "
-                "write it as in CloudFormation's reference of intrinsic functions"
-            ) from error
 
     def _call_if_known(self, value: dict[str, Any]) -> Any:
         try:
@@ -188,9 +169,6 @@ class Evaluator:
             )
         return values[index]
 
-    def _base64(self, argument: Any) -> str:
-        return base64.b64encode(text_of(self._value(argument)).encode()).decode()
-
     def _find_in_map(self, argument: Any) -> Any:
         name, first, second = (self._value(each) for each in argument[:3])
         try:
@@ -206,9 +184,6 @@ class Evaluator:
     def _if(self, argument: Any) -> Any:
         name, then, otherwise = argument
         return self._value(then if self.condition(name) else otherwise)
-
-    def _import_value(self, argument: Any) -> Any:
-        return self.resolver.import_value(self._value(argument))
 
     def _get_stack_output(self, argument: Any) -> Any:
         given = self._value(argument)
@@ -226,15 +201,33 @@ class Evaluator:
         return value in values
 
 
+@contextmanager
+def _naming(what: str, has: str, given: Any, it: str, reference: str) -> Iterator[None]:
+    """Name the function in the error of an argument that has another form, or is nested too deep."""
+    try:
+        yield
+    except (TemplateError, TemplateBudgetError):
+        raise
+    except RecursionError:
+        raise too_deep(what) from None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise TemplateError(
+            f"{has} the wrong form ({error}), got {given!r:.200}; "
+            f"write {it} as in CloudFormation's reference of {reference}"
+        ) from error
+
+
 _FUNCTIONS: dict[str, Callable[[Evaluator, Any], Any]] = {
     "Ref": Evaluator._ref,
-    "Fn::Base64": Evaluator._base64,
+    "Fn::Base64": lambda evaluator, argument: base64.b64encode(
+        text_of(evaluator._value(argument)).encode()
+    ).decode(),
     "Fn::FindInMap": Evaluator._find_in_map,
     "Fn::GetAtt": Evaluator._get_att,
     "Fn::GetAZs": Evaluator._get_azs,
     "Fn::GetStackOutput": Evaluator._get_stack_output,
     "Fn::If": Evaluator._if,
-    "Fn::ImportValue": Evaluator._import_value,
+    "Fn::ImportValue": lambda evaluator, name: evaluator.resolver.import_value(evaluator._value(name)),
     "Fn::Join": Evaluator._join,
     "Fn::Select": Evaluator._select,
     "Fn::Split": Evaluator._split,

@@ -31,9 +31,7 @@ def name(model: ModelUnderCheck) -> Iterator[Problem]:
 
     Any string is allowed: exported models often have names such as ``input:0`` or ``268``.
     """
-    for field, index, tensor in model.tensors:
-        if not tensor.name:
-            yield Problem(f"{title(field, index, tensor)} must specify 'name'", (field, index))
+    return _without(model, "name")
 
 
 @rule("tensor-data-type", source=_SHAPE, hint="add data_type, for example TYPE_FP32")
@@ -43,11 +41,7 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
     The Python backend completes it only for a model with ``auto_complete_config``. Ensembles are never
     completed.
     """
-    if model.completes_tensors:
-        return
-    for field, index, tensor in model.tensors:
-        if tensor.data_type == 0:
-            yield Problem(f"{title(field, index, tensor)} must specify 'data_type'", (field, index))
+    return iter(()) if model.completes_tensors else _without(model, "data_type")
 
 
 @rule("tensor-dims", source=_SHAPE, hint="add dims without the batch axis; write -1 for a variable size")
@@ -56,11 +50,13 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
 
     If ``max_batch_size`` is at least 1, dims do not include the batch axis.
     """
-    if model.completes_tensors:
-        return
+    return iter(()) if model.completes_tensors else _without(model, "dims")
+
+
+def _without(model: ModelUnderCheck, member: str) -> Iterator[Problem]:
     for field, index, tensor in model.tensors:
-        if not tensor.dims:
-            yield Problem(f"{title(field, index, tensor)} must specify 'dims'", (field, index))
+        if not getattr(tensor, member):
+            yield Problem(f"{title(field, index, tensor)} must specify '{member}'", (field, index))
 
 
 @rule("tensor-dim-value", source=_SHAPE, hint="write a size of at least 1, or -1 for a variable size")
