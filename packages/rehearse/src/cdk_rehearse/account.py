@@ -120,10 +120,7 @@ class SimulatedAccount:
         self.copy_scaling = CopyScaling(self.components, self.runtime)
         providers = Providers(self.api, self.answers)
         self.deployer = Deployer(
-            self.stacks,
-            providers,
-            inspect=self.fleets.inspect,
-            begin_cleanup=self.fleets.begin_cleanup,
+            self.stacks, providers, inspect=self.fleets.inspect, begin_cleanup=self.fleets.begin_cleanup
         )
         providers.others[NestedStack.type] = NestedStack(self.deployer)
 

@@ -12,11 +12,7 @@ from typing import NamedTuple
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.findings import Finding, Severity, Verdict
-from constructs_triton_core.program.argument_types import (
-    add_common,
-    version_argument,
-    whole_number,
-)
+from constructs_triton_core.program.argument_types import add_common, version_argument, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.spelling import quoted
 from constructs_triton_core.untrusted.regular_files import read_regular

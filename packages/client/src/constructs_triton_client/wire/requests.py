@@ -245,11 +245,7 @@ def _triton_parameters(
     """Return the request parameters that Triton defines, in the order in which tritonclient writes them."""
     values: dict[str, Parameter] = {}
     if sequence:
-        values |= {
-            "sequence_id": sequence.id,
-            "sequence_start": sequence.start,
-            "sequence_end": sequence.end,
-        }
+        values |= {"sequence_id": sequence.id, "sequence_start": sequence.start, "sequence_end": sequence.end}
     if priority:
         values["priority"] = priority
     if timeout_microseconds is not None:

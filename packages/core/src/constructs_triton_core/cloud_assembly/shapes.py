@@ -68,9 +68,7 @@ PROPERTIES: Final[Mapping[str, Any]] = {
     "AWS::ApplicationAutoScaling::ScalableTarget": {
         "ResourceId": SCALAR,
         **_CAPACITIES,
-        "ScheduledActions": [
-            {"Schedule!": SCALAR, "Timezone": SCALAR, "ScalableTargetAction": _CAPACITIES},
-        ],
+        "ScheduledActions": [{"Schedule!": SCALAR, "Timezone": SCALAR, "ScalableTargetAction": _CAPACITIES}],
     },
     "AWS::ApplicationAutoScaling::ScalingPolicy": {
         "ScalingTargetId": SCALAR,

@@ -10,13 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cdk_rehearse.updates.report import (
-        Failure,
-        Leftover,
-        Operation,
-        Rehearsal,
-        RehearsedStep,
-    )
+    from cdk_rehearse.updates.report import Failure, Leftover, Operation, Rehearsal, RehearsedStep
 
 _READS = {None: "-", True: "yes", False: "NO"}
 _CLEANUP = "cleanup: CloudFormation does not undo what follows"
