@@ -43,20 +43,9 @@ _ACCEPTED = re.compile(
 # Operators whose shapes the runtime infers less precisely than the package.
 _LESS_PRECISE = frozenset(
     {
-        "CenterCropPad",
-        "Einsum",
-        "GreaterOrEqual",
-        "GroupNormalization",
-        "LessOrEqual",
-        "MeanVarianceNormalization",
-        "NegativeLogLikelihoodLoss",
-        "OneHotEncoder",
-        "Optional",
-        "PRelu",
-        "ReduceL1",
-        "ReduceL2",
-        "ReduceLogSumExp",
-        "SequenceMap",
+        *("CenterCropPad", "Einsum", "GreaterOrEqual", "GroupNormalization", "LessOrEqual"),
+        *("MeanVarianceNormalization", "NegativeLogLikelihoodLoss", "OneHotEncoder", "Optional", "PRelu"),
+        *("ReduceL1", "ReduceL2", "ReduceLogSumExp", "SequenceMap"),
     }
 )
 # The fields of a tensor that have its elements.

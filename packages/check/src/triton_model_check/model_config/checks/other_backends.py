@@ -22,13 +22,7 @@ _SINGLE_MODEL_FOLDER = "/opt/ml/model/"
 _PARAMETER = 'parameters { key: "%s" value { string_value: "%s" } }'
 _TYPES = "tensorrt_backend ConvertTrtTypeToDataType"
 _TENSORRT_TYPES = (
-    "TYPE_BOOL",
-    "TYPE_INT8",
-    "TYPE_UINT8",
-    "TYPE_INT32",
-    "TYPE_INT64",
-    "TYPE_FP16",
-    "TYPE_BF16",
+    *("TYPE_BOOL", "TYPE_INT8", "TYPE_UINT8", "TYPE_INT32", "TYPE_INT64", "TYPE_FP16", "TYPE_BF16"),
     "TYPE_FP32",
 )
 

@@ -152,14 +152,8 @@ def archive_link(context: RepositoryContext) -> Iterator[Problem]:
 
 
 _OUT_OF_MEMORY = (
-    "CUDA out of memory",
-    "CUDA_OUT_OF_MEMORY",
-    "Out of memory",
-    "Out Of Memory",
-    "out of memory",
-    "MemoryError",
-    "OutOfMemory",
-    "OOM",
+    *("CUDA out of memory", "CUDA_OUT_OF_MEMORY", "Out of memory", "Out Of Memory", "out of memory"),
+    *("MemoryError", "OutOfMemory", "OOM"),
 )
 
 
