@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.checks.ensemble import STEPS
 from triton_model_check.model_config.ensemble import Step
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.schema import data_type_name
 
 _DEPENDENCIES = "triton core ConnectDependencyGraph"
@@ -248,10 +247,9 @@ def shape(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, other.place)
 
 
-@rule(
+@warning(
     "ensemble-batch-axis",
     "ensemble",
-    severity=Severity.WARNING,
     source=_CONSISTENCY,
     hint="set max_batch_size in the model where it is 0, or add -1 as the first dim of its tensor",
 )

@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 
 _SOURCE = "triton core ValidateInstanceGroup"
 _INDEX = re.compile(r"\s*\+?\d")  # Triton reads the number at the start and ignores the rest
@@ -115,10 +114,9 @@ def profile(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, (*place, "profile"), 'write an index as a string: profile: [ "0" ]')
 
 
-@rule(
+@warning(
     "instance-count",
     when=("instance_group",),
-    severity=Severity.WARNING,
     source="triton core NormalizeInstanceGroup",
     hint="write a count of at least 1",
 )
@@ -134,10 +132,9 @@ def count(model: ModelUnderCheck) -> Iterator[Problem]:
             )
 
 
-@rule(
+@warning(
     "instance-gpu-twice",
     when=("instance_group",),
-    severity=Severity.WARNING,
     source="triton core TritonModelInstance::SetInstances",
     hint="list each GPU once, and set count for several instances on one GPU",
 )

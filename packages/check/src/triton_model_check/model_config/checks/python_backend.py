@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import closest, did_you_mean, quoted
 from triton_model_check.model_config.backends import fix_of_wrong_backend
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.python_calls import find_tensors
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 
 _LAUNCHER = "triton python_backend StubLauncher::ModelInstanceStubProcess"
 _README = 'triton python_backend README, "Business Logic Scripting"'
@@ -51,10 +50,9 @@ def syntax(model: ModelUnderCheck) -> Iterator[Problem]:
         yield from _syntax_errors(model)
 
 
-@rule(
+@warning(
     "python-syntax-other-version",
     "python",
-    severity=Severity.WARNING,
     source="CPython compile()",
     hint="fix the syntax error, or acknowledge this if the image's Python accepts it",
     needs_files=True,
@@ -116,10 +114,9 @@ def execute(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, path=source.path, line=source.class_line, hint=hint)
 
 
-@rule(
+@warning(
     "python-execute-returns-none",
     "python",
-    severity=Severity.WARNING,
     source="tritonserver 2.51 waits forever for a model whose execute returns None",
     hint="return a list with one response for each request, "
     "or set model_transaction_policy { decoupled: true }",
@@ -182,10 +179,9 @@ def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message if config is not None else f"{message}: there is no config.pbtxt")
 
 
-@rule(
+@warning(
     "python-tensor-name",
     "python",
-    severity=Severity.WARNING,
     source='triton python_backend README, "Using NumPy Arrays"',
     needs_files=True,
 )
@@ -237,7 +233,7 @@ def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, path=site and site.path, line=site and site.line, hint=hint)
 
 
-@rule("python-called-model-unknown", "model", severity=Severity.WARNING, source=_README, needs_files=True)
+@warning("python-called-model-unknown", "model", source=_README, needs_files=True)
 def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a called model can be read from the source, or is declared.
 

@@ -6,10 +6,9 @@ import posixpath
 import unicodedata
 from collections.abc import Iterator, Mapping
 
-from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.packing.packed_files import PackedFiles, is_composed, same_on_some_disks
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_files.wrong_content import POINTER_HINT, POINTER_MESSAGE, is_pointer
 
 POINTER_CODE = "file-git-lfs-pointer"
@@ -47,10 +46,9 @@ def _of_checkout(context: RepositoryContext) -> Mapping[str, PackedFiles]:
     return {} if is_given else context.packed_files
 
 
-@rule(
+@warning(
     "file-line-endings",
     "repository",
-    severity=Severity.WARNING,
     source="gitattributes(5): text, eol",
     hint="commit a .gitattributes with `* text=auto eol=lf` and clone again, or save the files with LF",
     needs_files=True,
@@ -69,10 +67,9 @@ def line_endings(context: RepositoryContext) -> Iterator[Problem]:
         yield Problem(message, path=found[0], line=1)
 
 
-@rule(
+@warning(
     "file-names-collide",
     "repository",
-    severity=Severity.WARNING,
     source="Apple APFS and Microsoft NTFS: names of files",
     hint="rename one of them",
     needs_files=True,
@@ -91,10 +88,9 @@ def names_collide(context: RepositoryContext) -> Iterator[Problem]:
         yield Problem(message, path=group[-1])
 
 
-@rule(
+@warning(
     "file-name-form",
     "repository",
-    severity=Severity.WARNING,
     source="Unicode Standard Annex 15: Unicode Normalization Forms",
     needs_files=True,
 )
