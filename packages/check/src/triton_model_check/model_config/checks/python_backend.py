@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 from constructs_triton_core.spelling import closest, did_you_mean, quoted
 from triton_model_check.model_config.backends import fix_of_wrong_backend
@@ -14,9 +15,11 @@ from triton_model_check.model_config.rules import Problem, rule, warning
 _LAUNCHER = "triton python_backend StubLauncher::ModelInstanceStubProcess"
 _README = 'triton python_backend README, "Business Logic Scripting"'
 _OBSERVED = "observed with triton server 2.51"
+_rule = partial(rule, scope="python", needs_files=True)
+_warning = partial(warning, scope="python", needs_files=True)
 
 
-@rule("python-model-file", "python", source=_LAUNCHER, needs_files=True)
+@_rule("python-model-file", source=_LAUNCHER)
 def model_file(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every loaded version contains ``model.py``, or the file of ``default_model_filename``.
 
@@ -39,7 +42,7 @@ def model_file(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, path=model.folder.relative(version), hint=hint)
 
 
-@rule("python-syntax", "python", source="CPython compile()", hint="fix the syntax error", needs_files=True)
+@_rule("python-syntax", source="CPython compile()", hint="fix the syntax error")
 def syntax(model: ModelUnderCheck) -> Iterator[Problem]:
     """The model file is valid Python.
 
@@ -50,12 +53,10 @@ def syntax(model: ModelUnderCheck) -> Iterator[Problem]:
         yield from _syntax_errors(model)
 
 
-@warning(
+@_warning(
     "python-syntax-other-version",
-    "python",
     source="CPython compile()",
     hint="fix the syntax error, or acknowledge this if the image's Python accepts it",
-    needs_files=True,
 )
 def syntax_other_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """The model file is valid in the Python version that runs the check.
@@ -78,7 +79,7 @@ def _syntax_errors(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f"syntax error: {source.fault.msg}", path=source.path, line=line, column=column)
 
 
-@rule("python-class", "python", source="triton python_backend Stub::Initialize", needs_files=True)
+@_rule("python-class", source="triton python_backend Stub::Initialize")
 def model_class(model: ModelUnderCheck) -> Iterator[Problem]:
     """The model file has a class ``TritonPythonModel``.
 
@@ -92,13 +93,11 @@ def model_class(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem("model file has no class TritonPythonModel", path=source.path, hint=hint)
 
 
-@rule(
+@_rule(
     "python-execute",
-    "python",
     rejects=False,
     source="triton python_backend Stub::Execute",
     hint="add a method execute(self, requests) that returns one response for each request",
-    needs_files=True,
 )
 def execute(model: ModelUnderCheck) -> Iterator[Problem]:
     """``TritonPythonModel`` has a method ``execute``.
@@ -114,13 +113,11 @@ def execute(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, path=source.path, line=source.class_line, hint=hint)
 
 
-@warning(
+@_warning(
     "python-execute-returns-none",
-    "python",
     source="tritonserver 2.51 waits forever for a model whose execute returns None",
     hint="return a list with one response for each request, "
     "or set model_transaction_policy { decoupled: true }",
-    needs_files=True,
 )
 def execute_returns_none(model: ModelUnderCheck) -> Iterator[Problem]:
     """``execute`` returns responses on every path, unless the model is decoupled.
@@ -179,12 +176,7 @@ def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message if config is not None else f"{message}: there is no config.pbtxt")
 
 
-@warning(
-    "python-tensor-name",
-    "python",
-    source='triton python_backend README, "Using NumPy Arrays"',
-    needs_files=True,
-)
+@_warning("python-tensor-name", source='triton python_backend README, "Using NumPy Arrays"')
 def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
     """The tensors that ``model.py`` names are inputs and outputs of ``config.pbtxt``.
 
