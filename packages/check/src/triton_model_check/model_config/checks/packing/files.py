@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import unicodedata
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.packing.packed_files import PackedFiles, is_composed, same_on_some_disks
@@ -12,6 +13,7 @@ from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_files.wrong_content import POINTER_HINT, POINTER_MESSAGE, is_pointer
 
 POINTER_CODE = "file-git-lfs-pointer"
+_warning = partial(warning, scope="repository", needs_files=True)
 
 
 def pointers_of(model: ModelUnderCheck) -> tuple[str, ...]:
@@ -46,12 +48,10 @@ def _of_checkout(context: RepositoryContext) -> Mapping[str, PackedFiles]:
     return {} if is_given else context.packed_files
 
 
-@warning(
+@_warning(
     "file-line-endings",
-    "repository",
     source="gitattributes(5): text, eol",
     hint="commit a .gitattributes with `* text=auto eol=lf` and clone again, or save the files with LF",
-    needs_files=True,
 )
 def line_endings(context: RepositoryContext) -> Iterator[Problem]:
     """The lines of ``config.pbtxt`` and of Python files end with LF, not with CR LF.
@@ -67,12 +67,8 @@ def line_endings(context: RepositoryContext) -> Iterator[Problem]:
         yield Problem(message, path=found[0], line=1)
 
 
-@warning(
-    "file-names-collide",
-    "repository",
-    source="Apple APFS and Microsoft NTFS: names of files",
-    hint="rename one of them",
-    needs_files=True,
+@_warning(
+    "file-names-collide", source="Apple APFS and Microsoft NTFS: names of files", hint="rename one of them"
 )
 def names_collide(context: RepositoryContext) -> Iterator[Problem]:
     """Names in a folder do not differ only in case or Unicode form.
@@ -88,12 +84,7 @@ def names_collide(context: RepositoryContext) -> Iterator[Problem]:
         yield Problem(message, path=group[-1])
 
 
-@warning(
-    "file-name-form",
-    "repository",
-    source="Unicode Standard Annex 15: Unicode Normalization Forms",
-    needs_files=True,
-)
+@_warning("file-name-form", source="Unicode Standard Annex 15: Unicode Normalization Forms")
 def name_form(context: RepositoryContext) -> Iterator[Problem]:
     r"""The name of a file is in the Unicode form NFC.
 
