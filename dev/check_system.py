@@ -51,8 +51,7 @@ def _missing_for_python() -> Iterator[MissingPiece]:
     if not OLDEST_PYTHON <= minor <= NEWEST_PYTHON:
         found = ".".join(map(str, minor))
         yield MissingPiece(
-            f"a Python from 3.11 to 3.13, got {found}",
-            "the package; choose one with: make PYTHON=python3.12",
+            f"a Python from 3.11 to 3.13, got {found}", "the package; choose one with: make PYTHON=python3.12"
         )
     elif importlib.util.find_spec("ensurepip") is None:
         yield MissingPiece("Python's ensurepip", "virtual environments", ("python3-venv",))

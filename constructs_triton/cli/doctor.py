@@ -18,8 +18,7 @@ from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.processes.children import run_child
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_core.program.progress import show_work
-from constructs_triton_core.untrusted.terminal import print_json, print_table
+from constructs_triton_core.untrusted.terminal import print_json, print_table, show_work
 
 #: What an extra of the package is for, and the modules by which it is recognized.
 EXTRAS = {

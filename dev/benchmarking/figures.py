@@ -69,11 +69,7 @@ RUNS = (
             Figure("unchanged model as files, seconds", r"^unchanged +files \(NONE\) +<n>"),
         ),
     ),
-    Run(
-        "gateway",
-        (),
-        (Figure("median with 600 kB, times Triton's own", r"^  ratio +<n>", "at most 1.3"),),
-    ),
+    Run("gateway", (), (Figure("median with 600 kB, times Triton's own", r"^  ratio +<n>", "at most 1.3"),)),
     Run(
         "gateway",
         ("--size", "4", "--count", "1000"),

@@ -193,9 +193,7 @@ EXAMPLES: dict[str, Example] = {
         Target(default_model="m"),
     ),
     "python-environment-relative": Example(
-        one(HEAD + ENVIRONMENT % "env.tar.gz"),
-        {**ENVIRONMENT_HERE, **_ACTIVATE},
-        Target(default_model="m"),
+        one(HEAD + ENVIRONMENT % "env.tar.gz"), {**ENVIRONMENT_HERE, **_ACTIVATE}, Target(default_model="m")
     ),
     "python-environment-version": Example(
         {**ENVIRONMENT_HERE, "m/env": packed(*PYTHON, "lib/python3.8/site-packages/regex/__init__.py")},

@@ -85,9 +85,7 @@ EXAMPLES: dict[str, Example] = {
         Target(default_model="m", has_response_cache=True),
     ),
     "scheduler-no-response-cache: unknown arguments": Example(
-        one(HEAD + "response_cache { enable: true }\n"),
-        one(HEAD),
-        Target(default_model="m"),
+        one(HEAD + "response_cache { enable: true }\n"), one(HEAD), Target(default_model="m")
     ),
     "scheduler-control-name": added(CONTROL % BEGIN.replace('name: "S" ', ""), CONTROL % BEGIN),
     "scheduler-control-name: twice": added(

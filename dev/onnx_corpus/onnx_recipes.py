@@ -192,11 +192,7 @@ def _branches(width: int) -> Any:
         helper.make_node("If", ["is_positive"], ["chosen"], **branches),
         helper.make_node("Loop", ["three", "yes", "chosen"], ["y"], body=body),
     ]
-    weights = [
-        _tensor("zero", np.float32(0)),
-        _tensor("three", np.int64(3)),
-        _tensor("yes", np.bool_(True)),
-    ]
+    weights = [_tensor("zero", np.float32(0)), _tensor("three", np.int64(3)), _tensor("yes", np.bool_(True))]
     return _model(nodes, width, weights)
 
 

@@ -12,7 +12,7 @@ from shared_endpoint import TRUST, Resources, deploy, policy, served
 
 from cdk_rehearse import Behaviour, SimulatedAccount
 from cdk_rehearse.behaviour import CALM
-from cdk_rehearse.stacks.order import creation_order, deletion_order
+from cdk_rehearse.stacks.change import creation_order, deletion_order
 from cdk_rehearse.stacks.stack import Stack
 from constructs_triton_core.cloud_assembly.template import Template
 

@@ -9,8 +9,8 @@ import pytest
 from cdk_rehearse.errors import TemplateError
 from cdk_rehearse.services.request_shapes import conform
 from cdk_rehearse.services.resource_schemas import resource_schema
+from cdk_rehearse.stacks.engine import check_template
 from cdk_rehearse.stacks.scope import Scope
-from cdk_rehearse.stacks.template_text import check_template
 from cdk_rehearse.template_parsing import parse_template
 from constructs_triton_core.cloud_assembly.intrinsics import Evaluator
 from constructs_triton_core.cloud_assembly.template import Template

@@ -8,8 +8,7 @@ from pathlib import Path
 from check_examples import write
 from cpu_limit import cpu_limit
 
-from triton_model_check.model_config.cycles import find_cycles
-from triton_model_check.model_config.ensemble import EnsembleGraph
+from triton_model_check.model_config.ensemble import EnsembleGraph, find_cycles
 from triton_model_check.model_config.text import parse_model_config
 from triton_model_check.model_repository import ModelRepository
 

@@ -14,7 +14,7 @@ from check_examples.onnx_models import model, node, relu, tensor
 from onnx import TensorProto, helper
 from onnx.shape_inference import infer_shapes
 
-from triton_model_check.facts.onnxruntime import has_kernel
+from triton_model_check.facts.backend_releases import has_kernel
 from triton_model_check.model_files import describe, onnx_inference
 from triton_model_check.model_files.onnx_kernels import missing_kernel
 

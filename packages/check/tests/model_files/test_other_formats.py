@@ -11,7 +11,7 @@ from check_examples.torch_and_plan import plan, torchscript, traced, zipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triton_model_check.facts.tree_formats import unsupported_xgboost
+from triton_model_check.facts.backend_releases import unsupported_xgboost
 from triton_model_check.model_files import describe
 from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.wrong_content import recognize

@@ -64,8 +64,7 @@ def read_event(index: int, data: str) -> GenerateEvent:
     if "error" in event and "model_name" not in event:
         said = str(event["error"])
         raise InvocationError(
-            f"event {index}: the model failed, got {said:.500}; {_hint(said)}",
-            model_message=said,
+            f"event {index}: the model failed, got {said:.500}; {_hint(said)}", model_message=said
         )
     return GenerateEvent(event)
 

@@ -40,11 +40,7 @@ class ModelConfigLike(Protocol):
 
 
 def check_model_config(model_config: ModelConfigLike | None) -> None:
-    """Check that a configuration, if there is one, is not the path or the text of one.
-
-    Raises:
-        InvalidValueError: it has no inputs or no maximum batch size.
-    """
+    """Check that a configuration, if there is one, is not the path or the text of one."""
     if model_config is not None and not (
         hasattr(model_config, "input") and hasattr(model_config, "max_batch_size")
     ):
@@ -63,9 +59,6 @@ def check_inputs(
 
     With ``max_batch_size`` above zero the first axis of every input is the batch: it has the same size in
     all inputs and is at most ``max_batch_size``. ``datatypes`` is the argument of ``wire.encode_request``.
-
-    Raises:
-        RequestEncodingError: Triton would reject an input; the first such input is reported.
     """
     expected = {entry.name: entry for entry in model_config.input}
     _check_names(inputs, expected)

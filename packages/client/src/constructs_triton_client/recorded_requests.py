@@ -50,12 +50,7 @@ __all__ = ["ExpectedOutput", "RecordedRequest", "RecordedRequests", "RecordedTen
 
 _VERSION = 1
 #: Absolute and relative tolerance of new recordings. Other data types must be equal.
-_TOLERANCES = {
-    "FP64": (1e-6, 1e-4),
-    "FP32": (1e-6, 1e-4),
-    "FP16": (1e-3, 1e-2),
-    "BF16": (1e-2, 2e-2),
-}
+_TOLERANCES = {"FP64": (1e-6, 1e-4), "FP32": (1e-6, 1e-4), "FP16": (1e-3, 1e-2), "BF16": (1e-2, 2e-2)}
 
 
 @dataclass(frozen=True, slots=True)

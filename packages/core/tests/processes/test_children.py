@@ -13,8 +13,16 @@ from pathlib import Path
 import pytest
 
 from constructs_triton_core.processes.async_children import start_child
-from constructs_triton_core.processes.children import PIPE, STDOUT, Child, forked, python_command, run_child
-from constructs_triton_core.processes.environments import foreign_environment, own_environment
+from constructs_triton_core.processes.children import (
+    PIPE,
+    STDOUT,
+    Child,
+    foreign_environment,
+    forked,
+    own_environment,
+    python_command,
+    run_child,
+)
 
 SHELL = ["/bin/sh", "-c"]
 # A parent that starts a child of a child, prints their IDs, and waits.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from constructs_triton_core.processes.environments import foreign_environment, own_environment
+from constructs_triton_core.processes.children import foreign_environment, own_environment
 
 SECRETS = [
     *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"),

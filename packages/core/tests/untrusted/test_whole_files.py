@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton_core.untrusted.whole_files import csv_text, write_whole
+from constructs_triton_core.untrusted.regular_files import csv_text, write_whole
 
 
 def test_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

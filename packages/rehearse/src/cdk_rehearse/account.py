@@ -19,8 +19,7 @@ from constructs_triton_core.processes.children import STDOUT, Finished, run_chil
 
 from . import moto_gaps
 from .behaviour import Behaviour
-from .custom_resources.answers import Answers
-from .custom_resources.functions import Functions
+from .custom_resources.functions import Answers, Functions
 from .endpoints import endpoint_api
 from .endpoints.components import CopyScaling, InferenceComponents, Runtime
 from .endpoints.encrypted_data import EncryptedDataUses
@@ -28,7 +27,7 @@ from .endpoints.fleets import Fleets
 from .endpoints.observations import Observations
 from .errors import StackError
 from .existing import outside
-from .permissions import iam_quotas
+from .permissions import role_policies
 from .permissions.access import Access, RoleCredentials
 from .permissions.execution_role import ExecutionRoleCheck
 from .providers import Providers
@@ -121,10 +120,7 @@ class SimulatedAccount:
         self.copy_scaling = CopyScaling(self.components, self.runtime)
         providers = Providers(self.api, self.answers)
         self.deployer = Deployer(
-            self.stacks,
-            providers,
-            inspect=self.fleets.inspect,
-            begin_cleanup=self.fleets.begin_cleanup,
+            self.stacks, providers, inspect=self.fleets.inspect, begin_cleanup=self.fleets.begin_cleanup
         )
         providers.others[NestedStack.type] = NestedStack(self.deployer)
 
@@ -138,7 +134,7 @@ class SimulatedAccount:
             *self.components.patches(),
             *self.runtime.patches(),
             *self.copy_scaling.patches(),
-            *iam_quotas.patches(),
+            *role_policies.patches(),
             *self.observations.patches(),
         ]
 

@@ -20,16 +20,9 @@ _WHEN: tuple[When, ...] = ("before", "after")
 class Attempt:
     """A deployment in which one step failed, and what brought the stack back.
 
-    Args:
-        failed: The step that failed.
-        when: Whether its service had carried it out.
-        statuses: The status of the stack after the deployment and after what followed: a failed rollback is
-            continued, and a stack whose creation failed is deleted.
-        reason: Why the deployment failed.
-        steps: What was done, in order.
-        readings: What instances could read.
-        drops: Scaled fleets that became smaller.
-        events: The events of the stack. DELETE_FAILED and DELETE_SKIPPED are what is left behind.
+    ``when`` is whether the step's service had carried it out. ``statuses`` are those of the stack after the
+    deployment and after what followed: a failed rollback is continued, and a stack whose creation failed is
+    deleted. The events DELETE_FAILED and DELETE_SKIPPED are what is left behind.
     """
 
     failed: Step
@@ -50,26 +43,17 @@ class Attempt:
 def fail_each_change(
     aws: SimulatedAccount, deploy: Callable[[], Stack], steps: Iterable[Step]
 ) -> Iterator[Attempt]:
-    """Deploy once for each way in which a change can fail.
+    """Deploy once for each way in which a change can fail, before and after its service carries it out.
 
-    Args:
-        aws: The account, in the state before the deployment. Each attempt returns to this state.
-        deploy: Deploys the new version of the stack.
-        steps: The steps of the deployment without failures. Those that change resources fail before and after
-            their services carry them out.
+    ``aws`` is in the state before the deployment, to which each attempt returns. ``steps`` are those of the
+    deployment without failures.
     """
     for step, when in product([each for each in steps if each.action in _CHANGES], _WHEN):
         yield _attempt(aws, deploy, replace(aws.behaviour, failing={step.subject: when}), step, when)
 
 
 def fail_each_restore(aws: SimulatedAccount, deploy: Callable[[], Stack], last: Step) -> Iterator[Attempt]:
-    """The same for the steps of a rollback, after the last change of the update has failed.
-
-    Args:
-        aws: The account, in the state before the deployment.
-        deploy: Deploys the new version of the stack.
-        last: The last change of the update.
-    """
+    """The same for the steps of a rollback, after the ``last`` change of the update has failed."""
     failing = replace(aws.behaviour, failing={last.subject: "after"})
     steps = _attempt(aws, deploy, failing, last, "after").steps
     for step, when in product([each for each in steps if each.action == "restore"], _WHEN):

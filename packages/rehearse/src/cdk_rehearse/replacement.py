@@ -15,11 +15,7 @@ _INHERITED = object()
 
 @contextmanager
 def replaced(owner: Any, name: str, value: Any, *, is_new: bool = False) -> Iterator[None]:
-    """Set an attribute, and restore the former one at the end.
-
-    Raises:
-        MissingDependencyError: the attribute does not exist, and ``is_new`` is not set.
-    """
+    """Set an attribute, and restore the former one at the end."""
     if not is_new and not hasattr(owner, name):
         raise MissingDependencyError(
             f"cdk_rehearse: moto {version('moto')} is not supported, its "

@@ -14,9 +14,8 @@ When = Literal["before", "after"]
 class Step:
     """What an operation does to one resource; a rollback restores resources.
 
-    Args:
-        action: ``start``, ``rollback`` and ``end`` are the beginning, turning point and end of an operation.
-        subject: Logical id; for these three, the status of the stack.
+    The actions ``start``, ``rollback`` and ``end`` are the beginning, turning point and end of an operation;
+    their subject is the status of the stack.
     """
 
     action: Action

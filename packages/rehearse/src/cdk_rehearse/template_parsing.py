@@ -33,11 +33,7 @@ def read_template_file(path: Path, hint: str) -> Template:
 
 
 def parse_template(text: str, where: str = "template", hint: str = _HINT) -> Template:
-    """Read the text of a template; an error names it ``where`` and advises ``hint``.
-
-    Raises:
-        TemplateError: it is no template, or exceeds the bounds.
-    """
+    """Read the text of a template; an error names it ``where`` and advises ``hint``."""
     kind = "JSON" if text.lstrip().startswith("{") else "YAML"
     try:
         body = parse_bounded_json(text if kind == "JSON" else json.dumps(_yaml(text)))

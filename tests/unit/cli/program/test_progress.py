@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from constructs_triton.cli import main
-from constructs_triton_core.program.progress import show_work
+from constructs_triton_core.untrusted.terminal import show_work
 
 MODELS = Path(__file__).resolve().parents[4] / "assets" / "model_repositories" / "digits"
 

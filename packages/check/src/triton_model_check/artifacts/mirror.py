@@ -12,11 +12,7 @@ from triton_model_check.model_repository.members import members_of
 
 
 def mirror(repository: ModelRepository, names: Collection[str], directory: Path) -> set[str]:
-    """Link every file of the named models that is packed into ``directory``; return the files' real paths.
-
-    Raises:
-        ArchiveError: a file cannot or must not be archived.
-    """
+    """Link every file of the named models that is packed into ``directory``; return the files' real paths."""
     linked = set()
     for member in members_of(repository, names) if names else ():
         place = directory / member.name

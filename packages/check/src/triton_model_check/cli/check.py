@@ -12,16 +12,11 @@ from typing import NamedTuple
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.findings import Finding, Severity, Verdict
-from constructs_triton_core.program.argument_types import (
-    add_common,
-    version_argument,
-    whole_number,
-)
+from constructs_triton_core.program.argument_types import add_common, version_argument, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.spelling import quoted
 from constructs_triton_core.untrusted.regular_files import read_regular
-from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines
+from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines, show_work
 from triton_model_check.artifacts.environments.placement import find_environments, with_environments
 from triton_model_check.artifacts.environments.python_environment import EnvironmentNotBuiltError
 from triton_model_check.cli.tensor_options import add_called_models, called_models

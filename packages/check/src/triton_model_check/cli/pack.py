@@ -13,8 +13,7 @@ from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.program.argument_types import add_common, whole_number
 
 # Its names are imported on first use, so --help loads no compression.
-from constructs_triton_core.program.progress import show_work
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, show_work
 from constructs_triton_core.visible_text import visible
 from triton_model_check import model_repository
 from triton_model_check.artifacts import environments
@@ -127,13 +126,7 @@ def _progress_bar(name: str) -> Iterator[Progress | None]:
         yield None
         return
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}.tar.gz", markup=False),

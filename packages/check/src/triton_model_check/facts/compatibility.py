@@ -1,6 +1,6 @@
 """Checks that the instance type, image, mode and volume of a variant are compatible.
 
-Each rule is a function that returns a problem or ``None``; ``RULES`` lists them with their stable codes. No
+Each rule is a function that returns a problem or ``None``; ``RULES`` has them with their stable codes. No
 rule applies to values that are not known: an unknown instance type, your own image, a CDK token.
 """
 
@@ -42,6 +42,7 @@ class VariantFacts:
 
 Problem = tuple[str, str]
 """What is wrong, with the value, and how to fix it."""
+_Find = Callable[[VariantFacts], Problem | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Rule:
     path: str
     summary: str
     source: str
-    find_problem: Callable[[VariantFacts], Problem | None]
+    find_problem: _Find
 
     def check(self, variant: VariantFacts) -> Finding | None:
         """Return the finding, or ``None`` if the variant follows the rule."""
@@ -63,12 +64,37 @@ class Rule:
         return Finding(self.code, self.severity, self.path, *problem, source=self.source)
 
 
+RULES: list[Rule] = []
+"""Every rule, in the order in which they are checked."""
+_ACCELERATORS = {"inf": "AWS Inferentia", "trn": "AWS Trainium", "dl1": "Intel Gaudi"}
+_ERROR, _WARNING = Severity.ERROR, Severity.WARNING
+_NOTES = "NVIDIA Triton release notes: GPU requirements"
+_CPU_BUILD = "NVIDIA Triton documentation: CPU-only builds"
+
+
+def _rule(code: str, severity: Severity, path: str, source: str) -> Callable[[_Find], _Find]:
+    """Add a function to the rules; its docstring is the summary."""
+
+    def add(find: _Find) -> _Find:
+        RULES.append(Rule(code, severity, path, find.__doc__ or "", source, find))
+        return find
+
+    return add
+
+
 def check_compatibility(variant: VariantFacts) -> list[Finding]:
     """Return all findings, in the order of ``RULES``."""
     return [finding for rule in RULES if (finding := rule.check(variant)) is not None]
 
 
+@_rule(
+    "instance-type-unknown",
+    _WARNING,
+    "instance_type",
+    "botocore sagemaker service model: ProductionVariantInstanceType",
+)
 def _unknown_type(variant: VariantFacts) -> Problem | None:
+    """the instance type is known to this library"""
     instance = variant.instance_type
     if instance.is_known or is_token(instance.name):
         return None
@@ -77,7 +103,14 @@ def _unknown_type(variant: VariantFacts) -> Problem | None:
     return f'unknown instance type, which is assumed {assumed}, got "{instance}"', hint
 
 
+@_rule(
+    "instance-type-arm",
+    _ERROR,
+    "instance_type",
+    "aws/deep-learning-containers release_images_inference.yml: arch_type x86",
+)
 def _arm(variant: VariantFacts) -> Problem | None:
+    """the instance type is x86_64, like all images"""
     if variant.instance_type.architecture != "arm64":
         return None
     return (
@@ -86,7 +119,14 @@ def _arm(variant: VariantFacts) -> Problem | None:
     )
 
 
+@_rule(
+    "instance-type-accelerator",
+    _ERROR,
+    "instance_type",
+    "aws/deep-learning-containers release_images_inference.yml: device_types cpu and gpu",
+)
 def _accelerator(variant: VariantFacts) -> Problem | None:
+    """the instance type has no accelerator that the images do not support"""
     name = variant.instance_type.name
     if is_token(name):
         return None
@@ -100,7 +140,9 @@ def _accelerator(variant: VariantFacts) -> Problem | None:
     )
 
 
+@_rule("gpu-older-than-image", _ERROR, "instance_type", _NOTES)
 def _gpu_too_old(variant: VariantFacts) -> Problem | None:
+    """the GPU has the compute capability that the release requires"""
     image, capability = variant.image, variant.instance_type.compute_capability
     if image is None or capability is None or variant.cpu_image:
         return None
@@ -120,7 +162,9 @@ def _older_image(capability: str) -> str:
     return "use a newer GPU"
 
 
+@_rule("gpu-newer-than-image", _WARNING, "instance_type", _NOTES)
 def _gpu_too_new(variant: VariantFacts) -> Problem | None:
+    """the release supports the GPU architecture"""
     image, capability = variant.image, variant.instance_type.compute_capability
     if image is None or capability is None or variant.cpu_image:
         return None
@@ -133,7 +177,9 @@ def _gpu_too_new(variant: VariantFacts) -> Problem | None:
     )
 
 
+@_rule("cpu-image-on-gpu-instance", _WARNING, "image", _CPU_BUILD)
 def _cpu_image_on_gpu(variant: VariantFacts) -> Problem | None:
+    """an instance with GPUs runs the image for GPUs"""
     if variant.cpu_image is not True or not variant.instance_type.has_gpu:
         return None
     return (
@@ -142,12 +188,10 @@ def _cpu_image_on_gpu(variant: VariantFacts) -> Problem | None:
     )
 
 
+@_rule("gpu-image-on-cpu-instance", _WARNING, "image", _CPU_BUILD)
 def _gpu_image_on_cpu(variant: VariantFacts) -> Problem | None:
-    if (
-        variant.cpu_image is not False
-        or variant.instance_type.has_gpu
-        or is_token(variant.instance_type.name)
-    ):
+    """an instance without GPUs runs the image for CPUs"""
+    if variant.cpu_image is not False or _may_have_gpu(variant.instance_type):
         return None
     return (
         f'the image for GPUs needs an instance with GPUs, got "{variant.instance_type}"',
@@ -155,17 +199,27 @@ def _gpu_image_on_cpu(variant: VariantFacts) -> Problem | None:
     )
 
 
+@_rule(
+    "gpu-limit-on-cpu-instance",
+    _WARNING,
+    "environment.model_load_gpu_limit",
+    "triton server docker/sagemaker/serve",
+)
 def _gpu_limit_on_cpu(variant: VariantFacts) -> Problem | None:
-    if (
-        not variant.has_gpu_load_limit
-        or variant.instance_type.has_gpu
-        or is_token(variant.instance_type.name)
-    ):
+    """a limit of GPU memory is set only for instances with GPUs"""
+    if not variant.has_gpu_load_limit or _may_have_gpu(variant.instance_type):
         return None
     return f'the instance has no GPU to limit, got "{variant.instance_type}"', "remove it"
 
 
+@_rule(
+    "multi-model-gpu-undocumented",
+    _WARNING,
+    "instance_type",
+    "AWS documentation: supported instance types for multi-model endpoints",
+)
 def _multi_model_gpu(variant: VariantFacts) -> Problem | None:
+    """a multi-model endpoint on GPUs uses a type that AWS lists for it"""
     instance = variant.instance_type
     if not variant.multi_model or not instance.has_gpu or instance.multi_model_gpu_documented:
         return None
@@ -175,7 +229,14 @@ def _multi_model_gpu(variant: VariantFacts) -> Problem | None:
     )
 
 
+@_rule(
+    "volume-size-on-nvme",
+    _ERROR,
+    "volume_size",
+    "SageMaker: 'VolumeSize parameter is not allowed for the selected Instance type'",
+)
 def _volume_size(variant: VariantFacts) -> Problem | None:
+    """a type with local NVMe has no volume size"""
     instance = variant.instance_type
     if variant.volume_size_gb is None or instance.supports_volume_size is not False:
         return None
@@ -186,98 +247,13 @@ def _volume_size(variant: VariantFacts) -> Problem | None:
     )
 
 
+def _may_have_gpu(instance: InstanceType) -> bool:
+    return instance.has_gpu or is_token(instance.name)
+
+
 def _numbers(capability: str) -> tuple[int, ...]:
     return tuple(int(part) for part in capability.split("."))
 
 
 def _shown(volume_size_gb: int) -> str:
     return "a value known at deployment" if is_token(volume_size_gb) else f"{volume_size_gb} GB"
-
-
-_ACCELERATORS = {"inf": "AWS Inferentia", "trn": "AWS Trainium", "dl1": "Intel Gaudi"}
-_ERROR, _WARNING = Severity.ERROR, Severity.WARNING
-_NOTES = "NVIDIA Triton release notes: GPU requirements"
-_CPU_BUILD = "NVIDIA Triton documentation: CPU-only builds"
-
-RULES: tuple[Rule, ...] = (
-    Rule(
-        "instance-type-unknown",
-        _WARNING,
-        "instance_type",
-        "the instance type is known to this library",
-        "botocore sagemaker service model: ProductionVariantInstanceType",
-        _unknown_type,
-    ),
-    Rule(
-        "instance-type-arm",
-        _ERROR,
-        "instance_type",
-        "the instance type is x86_64, like all images",
-        "aws/deep-learning-containers release_images_inference.yml: arch_type x86",
-        _arm,
-    ),
-    Rule(
-        "instance-type-accelerator",
-        _ERROR,
-        "instance_type",
-        "the instance type has no accelerator that the images do not support",
-        "aws/deep-learning-containers release_images_inference.yml: device_types cpu and gpu",
-        _accelerator,
-    ),
-    Rule(
-        "gpu-older-than-image",
-        _ERROR,
-        "instance_type",
-        "the GPU has the compute capability that the release requires",
-        _NOTES,
-        _gpu_too_old,
-    ),
-    Rule(
-        "gpu-newer-than-image",
-        _WARNING,
-        "instance_type",
-        "the release supports the GPU architecture",
-        _NOTES,
-        _gpu_too_new,
-    ),
-    Rule(
-        "cpu-image-on-gpu-instance",
-        _WARNING,
-        "image",
-        "an instance with GPUs runs the image for GPUs",
-        _CPU_BUILD,
-        _cpu_image_on_gpu,
-    ),
-    Rule(
-        "gpu-image-on-cpu-instance",
-        _WARNING,
-        "image",
-        "an instance without GPUs runs the image for CPUs",
-        _CPU_BUILD,
-        _gpu_image_on_cpu,
-    ),
-    Rule(
-        "gpu-limit-on-cpu-instance",
-        _WARNING,
-        "environment.model_load_gpu_limit",
-        "a limit of GPU memory is set only for instances with GPUs",
-        "triton server docker/sagemaker/serve",
-        _gpu_limit_on_cpu,
-    ),
-    Rule(
-        "multi-model-gpu-undocumented",
-        _WARNING,
-        "instance_type",
-        "a multi-model endpoint on GPUs uses a type that AWS lists for it",
-        "AWS documentation: supported instance types for multi-model endpoints",
-        _multi_model_gpu,
-    ),
-    Rule(
-        "volume-size-on-nvme",
-        _ERROR,
-        "volume_size",
-        "a type with local NVMe has no volume size",
-        "SageMaker: 'VolumeSize parameter is not allowed for the selected Instance type'",
-        _volume_size,
-    ),
-)

@@ -7,7 +7,7 @@ newer than the table, because your own image may be newer. Only ``image_uri`` re
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -136,14 +136,9 @@ def image_packages(version: str | None) -> frozenset[str]:
     return frozenset(name for row in rows for name in row["value"])
 
 
-def _in_force(rows: Iterable[dict[str, Any]], version: str) -> Any:
+def _in_force(rows: Sequence[dict[str, Any]], version: str) -> Any:
     """The value of the last row that applies to the version; the first one for versions older than all."""
-    rows = list(rows)
-    value = rows[0]["value"]
-    for row in rows:
-        if is_at_least(version, row["since"]):
-            value = row["value"]
-    return value
+    return next((row for row in reversed(rows) if is_at_least(version, row["since"])), rows[0])["value"]
 
 
 def _removed_backends(rows: Iterable[dict[str, Any]], version: str) -> frozenset[str]:
@@ -153,10 +148,8 @@ def _removed_backends(rows: Iterable[dict[str, Any]], version: str) -> frozenset
 
 def image_of_backend(backend: str, version: str) -> str | None:
     """Return NVIDIA's image with a backend that AWS's images do not have, or ``None`` if there is none."""
-    for row in load("images")["backends_of_other_images"]:
-        if row["backend"] == backend:
-            return str(row["image"]).format(version=version)
-    return None
+    rows = {row["backend"]: str(row["image"]) for row in load("images")["backends_of_other_images"]}
+    return rows[backend].format(version=version) if backend in rows else None
 
 
 def newest_with(backend: str) -> str:
@@ -274,17 +267,10 @@ def dns_suffix(region: str) -> str:
     Raises:
         FactNotFoundError: the name is not a Region of any partition.
     """
-    suffix = _partition_dns_suffix(region)
-    if suffix is None:
-        raise _unknown_region(region)
-    return suffix
-
-
-def _partition_dns_suffix(region: str) -> str | None:
     for partition in load("images")["partitions"].values():
         if re.fullmatch(partition["region_regex"], region):
             return str(partition["dns_suffix"])
-    return None
+    raise _unknown_region(region)
 
 
 def _accounts(image: ImageVersion) -> dict[str, str]:

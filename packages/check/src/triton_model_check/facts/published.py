@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from constructs_triton_core.facts.published import facts_of
+from constructs_triton_core.facts import facts_of
 
 __all__ = ["load"]
 

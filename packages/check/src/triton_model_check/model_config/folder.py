@@ -219,13 +219,9 @@ class ModelFolder:
         content = self.read(CONFIG_FILE)
         return None if content is None else decode(content)
 
-    @property
-    def _config_is_large(self) -> bool:
-        return (self.size_of(CONFIG_FILE) or 0) > MAX_TEXT_BYTES
-
     @cached_property
     def _read(self) -> tuple[Any, TextFault | None]:
-        if self._config_is_large:
+        if (self.size_of(CONFIG_FILE) or 0) > MAX_TEXT_BYTES:
             return None, size_fault()
         if self.config_text is None:
             return None, None

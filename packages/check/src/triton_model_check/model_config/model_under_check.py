@@ -12,8 +12,7 @@ from typing import Any
 from triton_model_check.facts.images import image_version
 from triton_model_check.model_config.backends import Backend, infer_backend
 from triton_model_check.model_config.completion import complete_from_onnx, is_complete
-from triton_model_check.model_config.cycles import find_cycles
-from triton_model_check.model_config.ensemble import EnsembleGraph
+from triton_model_check.model_config.ensemble import EnsembleGraph, find_cycles
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.loaded_files import describe_file, files_to_load
 from triton_model_check.model_config.packing.packed_files import PackedFiles

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from constructs_triton_core.findings import Severity
@@ -115,3 +116,7 @@ def rule(
         return function
 
     return register
+
+
+warning = partial(rule, severity=Severity.WARNING)
+"""Register a function as a rule whose problems do not stop a model from loading."""

@@ -57,11 +57,7 @@ _SUFFIXES: dict[str, ModelFormat] = {
 
 
 def format_of(path: Path) -> ModelFormat:
-    """Return the format that the name of a file says, or ``"unknown"``.
-
-    Args:
-        path: Path of the file; it is not read.
-    """
+    """Return the format that the name of a file says, or ``"unknown"``."""
     return _SUFFIXES.get(path.suffix, "unknown")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from constructs_triton_core.untrusted.regular_files import open_regular
-from triton_model_check.facts.onnxruntime import OnnxRuntime
+from triton_model_check.facts.backend_releases import OnnxRuntime
 from triton_model_check.model_files.model_file import FileFault
 from triton_model_check.model_files.onnx_graph import OnnxGraph
 from triton_model_check.model_files.onnx_tensors import ExternalData

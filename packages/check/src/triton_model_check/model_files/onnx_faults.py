@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain, islice
 from pathlib import Path
 
-from triton_model_check.facts.onnxruntime import OnnxRuntime, operator_attributes
+from triton_model_check.facts.backend_releases import OnnxRuntime, operator_attributes
 from triton_model_check.model_files.model_file import FileFault
 from triton_model_check.model_files.onnx_external_data import external_data_faults
 from triton_model_check.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxNode, plain_domain

@@ -14,15 +14,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from constructs_triton_core.untrusted.budget import OverBudgetError
-from triton_model_check.facts.onnxruntime import onnx_runtime
+from triton_model_check.facts.backend_releases import onnx_runtime
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 from triton_model_check.model_files.onnx_external_data import used_external_data
-from triton_model_check.model_files.onnx_faults import (
-    invalid_graph,
-    no_kernel,
-    not_a_model,
-    onnx_faults,
-)
+from triton_model_check.model_files.onnx_faults import invalid_graph, no_kernel, not_a_model, onnx_faults
 from triton_model_check.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxValue, read_model
 from triton_model_check.model_files.onnx_shapes import Inference, infer
 from triton_model_check.model_files.protobuf_wire import MessageFile, MessageReader, WireError

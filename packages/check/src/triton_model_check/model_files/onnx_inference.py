@@ -43,20 +43,9 @@ _ACCEPTED = re.compile(
 # Operators whose shapes the runtime infers less precisely than the package.
 _LESS_PRECISE = frozenset(
     {
-        "CenterCropPad",
-        "Einsum",
-        "GreaterOrEqual",
-        "GroupNormalization",
-        "LessOrEqual",
-        "MeanVarianceNormalization",
-        "NegativeLogLikelihoodLoss",
-        "OneHotEncoder",
-        "Optional",
-        "PRelu",
-        "ReduceL1",
-        "ReduceL2",
-        "ReduceLogSumExp",
-        "SequenceMap",
+        *("CenterCropPad", "Einsum", "GreaterOrEqual", "GroupNormalization", "LessOrEqual"),
+        *("MeanVarianceNormalization", "NegativeLogLikelihoodLoss", "OneHotEncoder", "Optional", "PRelu"),
+        *("ReduceL1", "ReduceL2", "ReduceLogSumExp", "SequenceMap"),
     }
 )
 # The fields of a tensor that have its elements.
@@ -71,9 +60,6 @@ def infer_shapes(request: bytes) -> bytes:
 
     ``request`` is a line, and the model. The line is the release of ONNX Runtime if the model runs on the
     CPU, else it is empty.
-
-    Raises:
-        MemoryError: the package needs more memory than there is.
     """
     release, _, content = request.partition(b"\n")
     try:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from onnx import onnx_ml_pb2 as proto
 from onnx.onnx_cpp2py_export import defs
 
-from triton_model_check.facts.onnxruntime import has_kernel
+from triton_model_check.facts.backend_releases import has_kernel
 
 _DOMAINS = {"": "ai.onnx", "ai.onnx.ml": "ai.onnx.ml"}
 # The runtime turns a Constant into an initializer before it looks for kernels.

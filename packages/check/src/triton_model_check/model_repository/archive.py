@@ -74,10 +74,6 @@ def write_archive(
     ``compression_level`` 0 stores without compression; 1 to 3 are igzip's levels. ``on_bytes`` is called with
     the number of bytes of each finished block. The result depends only on the members, the level and the
     processor family.
-
-    Raises:
-        ArchiveError: a file cannot be read, or changed since it was listed.
-        InvalidValueError: ``compression_level`` is not 0 to 3.
     """
     if compression_level not in COMPRESSION_LEVELS:
         raise InvalidValueError(

@@ -20,18 +20,68 @@ from typing import TYPE_CHECKING, Any
 from blake3 import blake3
 
 from constructs_triton_core.findings import Finding, Severity
-from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES, is_settled
+from constructs_triton_core.untrusted.cache_contract import (
+    SMALL_BYTES,
+    is_settled,
+    own_folder,
+    read_value,
+    write_value,
+)
 from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.cache_location import cache_directory
 from triton_model_check.model_repository.members import MAX_DEPTH
 from triton_model_check.model_repository.packing import ArchiveIdentity, identify
-from triton_model_check.model_repository.report_cache import ReportCache
+from triton_model_check.model_repository.temporary_folders import remove_abandoned
+
+__all__ = ["CachedRepository", "CheckedFindings"]
+
+_FOLDER = "reports"
+_MOST_REPORTS = 500
+
+
+class ReportCache:
+    """The JSON values below ``directory``; the least recently used are deleted first.
+
+    A cache that cannot be read or written counts as empty; this is no error.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._root = directory
+        self._directory = directory / _FOLDER
+
+    def find(self, key: str) -> Any:
+        """Return the value of ``key``, or ``None``."""
+        path = self._path(key)
+        try:
+            own_folder(self._root, _FOLDER)
+            found_key, value = read_value(path)
+            os.utime(path)
+        except (OSError, ValueError):
+            return None
+        return value if found_key == key else None
+
+    def add(self, key: str, value: Any) -> None:
+        """Keep ``value`` under ``key``."""
+        with suppress(OSError):
+            own_folder(self._root, _FOLDER, create=True)
+            remove_abandoned(self._directory)
+            write_value(self._path(key), [key, value])
+            self._evict()
+
+    def _evict(self) -> None:
+        with os.scandir(self._directory) as entries:
+            reports = [(entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.is_file()]
+        for _, path in sorted(reports)[:-_MOST_REPORTS]:
+            Path(path).unlink(missing_ok=True)
+
+    def _path(self, key: str) -> Path:
+        return self._directory / f"{key}.json"
+
 
 if TYPE_CHECKING:
     from triton_model_check.model_repository.repository import ModelRepository
 
-__all__ = ["CachedRepository", "CheckedFindings"]
 
 _PACKAGE = Path(__file__).parents[1]
 

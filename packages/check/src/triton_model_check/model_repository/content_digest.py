@@ -45,11 +45,7 @@ def _add(identity: blake3, entry_type: bytes, name: str, mode: int, content: Con
 
 
 def hash_files(members: Sequence[Member], workers: int) -> dict[str, ContentDigest]:
-    """Return the digests of the files among ``members`` by name. Several files are read at a time.
-
-    Raises:
-        ArchiveError: a file cannot be read, or changed since it was listed.
-    """
+    """Return the digests of the files among ``members`` by name. Several files are read at a time."""
     files = [member for member in members if not member.is_directory]
     # A task costs more than reading a small file.
     small = [member for member in files if member.size <= SMALL_BYTES]

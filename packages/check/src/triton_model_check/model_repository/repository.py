@@ -18,7 +18,7 @@ from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder, is_
 from triton_model_check.model_config.packing.packed_files import PackedFiles
 from triton_model_check.model_config.target import ArchiveContent, Target
 from triton_model_check.model_repository.composition import Composition, CompositionOptions
-from triton_model_check.model_repository.declarations.description import DESCRIPTION_FILE, ModelDescription
+from triton_model_check.model_repository.description import DESCRIPTION_FILE, ModelDescription
 from triton_model_check.model_repository.ignore import LeftOut
 
 if TYPE_CHECKING:

@@ -22,11 +22,7 @@ _ANY_FOLDERS, _MOST_ANY_FOLDERS = ".+", 2
 
 
 def compile_patterns(lines: Sequence[str]) -> GitIgnoreSpec:
-    """Return the patterns, as ``pathspec`` understands them.
-
-    Raises:
-        ValueError: a pattern is not valid, or has more than two ``**``.
-    """
+    """Return the patterns, as ``pathspec`` understands them; ``**`` may occur twice in each."""
     from pathspec import GitIgnoreSpec
 
     with warnings.catch_warnings():

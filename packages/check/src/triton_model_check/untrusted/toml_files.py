@@ -31,11 +31,7 @@ class TomlFile:
 
     @classmethod
     def read(cls, path: Path) -> TomlFile:
-        """Read a file of at most 64 KiB, which is not a link out of its folder.
-
-        Raises:
-            InvalidValueError: it cannot be read, has more than 5,000 keys and tables, or is not TOML.
-        """
+        """Read a file of at most 64 KiB and 5,000 keys and tables, which is not a link out of its folder."""
         try:
             if not is_inside(path, path.parent):
                 raise OSError("it is a link that leaves the folder")
@@ -62,11 +58,7 @@ class TomlFile:
         return self.error(keys, f"must be {what}, got {_shown(value)}; write {example}")
 
     def refuse_unknown(self, keys: Sequence[str], table: Mapping[str, Any], known: Sequence[str]) -> None:
-        """Check the keys of a table, whose own keys are ``keys``.
-
-        Raises:
-            InvalidValueError: a key is not known.
-        """
+        """Check the keys of a table, whose own keys are ``keys``."""
         for name in table:
             if name not in known:
                 hint = did_you_mean(name, known, f"use {quoted(known)}")

@@ -17,12 +17,7 @@ _LARGEST_READ_BYTES = 64 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class BoundedReader:
-    """Reads the bodies of one endpoint's responses.
-
-    Args:
-        where: Beginning of error messages, such as ``endpoint demo``.
-        maximum_bytes: Largest body.
-    """
+    """Reads the bodies of one endpoint's responses; error messages begin with ``where``."""
 
     where: str
     maximum_bytes: int = MAXIMUM_RESPONSE_BYTES
@@ -42,12 +37,8 @@ class BoundedReader:
     def read_whole(self, read: Callable[[int], bytes], length: int | None) -> bytes:
         """Read a body to its end, in memory of about its size however small its chunks are.
 
-        Args:
-            read: Returns up to a number of bytes, and none at the end.
-            length: Announced size. ``None`` means that it is not known.
-
-        Raises:
-            InvocationError: the body is too long; it is not read if its length is announced.
+        ``read`` returns up to a number of bytes, and none at the end. A body whose announced ``length``
+        is too long is not read.
         """
         self.check(length or 0)
         amount, total = min(length or _READ_BYTES, _LARGEST_READ_BYTES), 0
@@ -61,11 +52,7 @@ class BoundedReader:
         return b"".join(pieces)
 
     def iterate_parts(self, response: Any) -> Iterator[bytes]:
-        """Yield the parts of urllib3's ``response`` as soon as they arrive, also if it is not chunked.
-
-        Raises:
-            InvocationError: the body is too long, or ends before its announced length.
-        """
+        """Yield the parts of urllib3's ``response`` as soon as they arrive, also if it is not chunked."""
         total = 0
         for part in _parts(response):
             total += len(part)

@@ -18,11 +18,7 @@ from constructs_triton_client.invocation_errors import (
 )
 from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES, BoundedReader
 from constructs_triton_client.transports.transport import Invocation, Reply
-from constructs_triton_core.errors import (
-    ConstructsTritonError,
-    InvalidValueError,
-    MissingDependencyError,
-)
+from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, MissingDependencyError
 
 if TYPE_CHECKING:
     import urllib3

@@ -27,9 +27,6 @@ def encode_byte_strings(path: str, array: NDArray[Any]) -> bytes:
     """Encode a BYTES tensor of ``bytes`` or ``str`` elements, in row-major order.
 
     ``path`` is the tensor's name in error messages.
-
-    Raises:
-        RequestEncodingError: an element is neither ``bytes`` nor ``str``, or is too long.
     """
     values = list_byte_strings(path, array)
     lengths = list(map(len, values))
@@ -46,11 +43,7 @@ def encode_byte_strings(path: str, array: NDArray[Any]) -> bytes:
 
 
 def list_byte_strings(path: str, array: NDArray[Any]) -> list[bytes]:
-    """List the elements of a BYTES tensor as ``bytes`` in row-major order; ``str`` is encoded as UTF-8.
-
-    Raises:
-        RequestEncodingError: an element is neither ``bytes`` nor valid ``str``.
-    """
+    """List the elements of a BYTES tensor as ``bytes`` in row-major order; ``str`` is encoded as UTF-8."""
     values: list[Any] = array.ravel(order="C").tolist()
     types = set(map(type, values))
     if types <= {bytes}:
@@ -81,9 +74,6 @@ def decode_byte_strings(path: str, region: memoryview, count: int, first_byte: i
 
     ``region`` contains exactly the bytes of this tensor. ``first_byte`` is its position in the body, for
     error messages.
-
-    Raises:
-        ResponseDecodingError: the lengths of the elements do not add up to the length of ``region``.
     """
     if count * PREFIX_SIZE > len(region):
         raise _size_error(

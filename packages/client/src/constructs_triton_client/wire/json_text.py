@@ -28,22 +28,12 @@ def build_decoding_error(where: str, what: str, got: str = "") -> ResponseDecodi
 
 
 def format_json(value: object) -> bytes:
-    """Format compact ASCII JSON.
-
-    Raises:
-        ValueError: a number is not finite.
-        TypeError: a value has no JSON form.
-    """
+    """Format compact ASCII JSON."""
     return _format(value).encode("ascii")
 
 
 def parse_json(data: bytes | memoryview) -> dict[str, Any]:
-    """Parse a JSON object.
-
-    Raises:
-        ResponseDecodingError: ``data`` is not UTF-8, not strict JSON, not an object, or larger than
-            ``MAXIMUM_JSON_BYTES``.
-    """
+    """Parse a JSON object."""
     if len(data) > MAXIMUM_JSON_BYTES:
         raise ResponseDecodingError(
             f"JSON: may have at most {MAXIMUM_JSON_BYTES} bytes, got {len(data)}; "
@@ -111,11 +101,7 @@ def _error(byte: int, what: str, got: str = "") -> ResponseDecodingError:
 
 
 def read_header(view: memoryview, content_type: str) -> tuple[dict[str, Any], int]:
-    """Return the JSON object at the start of a body, and its length in bytes.
-
-    Raises:
-        ResponseDecodingError: the content type has no valid size, or there is no such object.
-    """
+    """Return the JSON object at the start of a body, and its length in bytes."""
     size = parse_header_size(content_type)
     size = len(view) if size is None else size
     if size > len(view):

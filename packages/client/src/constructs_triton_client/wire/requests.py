@@ -142,7 +142,7 @@ def encode_request(
     reserved = _triton_parameters(sequence, priority, timeout_microseconds, binary_output and not outputs)
     if values := reserved | _checked(parameters or {}):
         header["parameters"] = _format(values)
-    text = _object(header)
+    text = b"{%b}" % b",".join([b'"%b":%b' % (name.encode(), value) for name, value in header.items()])
     if not payloads:
         return EncodedRequest(text, None)
     return EncodedRequest(b"".join([text, *payloads]), len(text))
@@ -239,21 +239,13 @@ def _list(values: Sequence[bytes]) -> bytes:
     return b"[%b]" % b",".join(values)
 
 
-def _object(members: Mapping[str, bytes]) -> bytes:
-    return b"{%b}" % b",".join([b'"%b":%b' % (name.encode(), value) for name, value in members.items()])
-
-
 def _triton_parameters(
     sequence: SequencePosition | None, priority: int, timeout_microseconds: int | None, binary_output: bool
 ) -> dict[str, Parameter]:
     """Return the request parameters that Triton defines, in the order in which tritonclient writes them."""
     values: dict[str, Parameter] = {}
     if sequence:
-        values |= {
-            "sequence_id": sequence.id,
-            "sequence_start": sequence.start,
-            "sequence_end": sequence.end,
-        }
+        values |= {"sequence_id": sequence.id, "sequence_start": sequence.start, "sequence_end": sequence.end}
     if priority:
         values["priority"] = priority
     if timeout_microseconds is not None:

@@ -23,11 +23,7 @@ _NUMPY_SHAPE = "shape must be one that NumPy supports"
 
 
 def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) -> Datatype:
-    """Return the datatype of ``array``; ``stated`` can only declare a ``uint16`` array as BF16.
-
-    Raises:
-        RequestEncodingError: ``array`` is not an array, or its dtype has no datatype or not ``stated``.
-    """
+    """Return the datatype of ``array``; ``stated`` can only declare a ``uint16`` array as BF16."""
     if not isinstance(array, np.ndarray):
         raise RequestEncodingError(
             f"{path}: must be a NumPy array, got {type(array).__name__}; use numpy.asarray with a dtype, "
@@ -51,11 +47,7 @@ def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) 
 def encode_tensor(
     path: str, name: str, array: NDArray[Any], datatype: Datatype, *, binary: bool
 ) -> tuple[dict[str, Any], Buffer | None]:
-    """Encode a tensor: its entry in the JSON and, in binary, its bytes (without a copy where possible).
-
-    Raises:
-        RequestEncodingError: an element cannot be encoded.
-    """
+    """Encode a tensor: its entry in the JSON and, in binary, its bytes (without a copy where possible)."""
     if not binary:
         entry = describe_tensor(name, array.shape, datatype.datatype)
         return entry | {"data": list_values(path, array, datatype)}, None
@@ -74,11 +66,7 @@ def describe_tensor(
 
 
 def encode_payload(path: str, array: NDArray[Any], datatype: Datatype) -> tuple[Buffer, int]:
-    """Return the tensor's bytes and their number.
-
-    Raises:
-        RequestEncodingError: an element of a BYTES tensor cannot be encoded.
-    """
+    """Return the tensor's bytes and their number."""
     if datatype.item_size is None:
         strings = encode_byte_strings(path, array)
         return strings, len(strings)
@@ -106,11 +94,7 @@ class TensorReader:
     role: str = "output"
 
     def read(self, entry: object, index: int) -> tuple[str, Datatype, NDArray[Any]]:
-        """Return name, datatype and array of a tensor; an array of numbers is a read-only view of the body.
-
-        Raises:
-            ResponseDecodingError: the entry or the tensor's bytes are malformed.
-        """
+        """Return name, datatype and array of a tensor; one of numbers is a read-only view of the body."""
         if not isinstance(entry, dict):
             raise _entry_error(f"{self.role} {index}", "must be a JSON object", entry)
         name = entry.get("name")
@@ -127,11 +111,7 @@ class TensorReader:
         return name, datatype, _reshape(path, flat, shape)
 
     def finish(self) -> None:
-        """Check that every byte of the body belongs to a tensor.
-
-        Raises:
-            ResponseDecodingError: bytes are left over.
-        """
+        """Check that every byte of the body belongs to a tensor."""
         if (rest := len(self.body) - self.offset) > 0:
             what = f"the last bytes belong to no {self.role}"
             raise build_decoding_error(f"body at byte {self.offset}", what, f"{rest} bytes")

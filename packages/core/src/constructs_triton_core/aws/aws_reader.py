@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +11,20 @@ from urllib.parse import urlsplit
 
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
 
+__all__ = [
+    "AwsError",
+    "AwsReader",
+    "make_session",
+    "permission_of",
+    "reaching_aws",
+    "read_parameters",
+    "read_template_text",
+    "region_of",
+]
+
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["AwsError", "AwsReader", "make_session", "permission_of", "reaching_aws", "region_of"]
 
 # HeadObject has an error of S3 without a body, so its code is the HTTP status.
 _DENIED = re.compile(r"AccessDenied(Exception)?|UnauthorizedOperation|AuthorizationError|403|.*NotAuthorized")
@@ -86,11 +97,7 @@ def _name_pages(events: Any) -> None:
 
 
 def _name_page(http_response: Any, parsed: dict[str, Any], model: Any, **_: object) -> None:
-    """Refuse an answer that is an HTML page, or a text that botocore could not parse.
-
-    Raises:
-        AwsError: what has answered is not AWS; a proxy may refuse all calls, or ask for a login.
-    """
+    """Refuse an answer that is an HTML page, or a text that botocore could not parse."""
     kind = http_response.headers.get("Content-Type", "application/")
     # S3 and endpoints describe what they answer by its own type.
     if kind.startswith(("application/", "text/xml")) or model.has_streaming_output:
@@ -236,3 +243,43 @@ class AwsReader:
         with reaching_aws(service):
             for page in client.get_paginator(operation).paginate(**request):
                 yield from page.get(member, [])
+
+
+def read_parameters(session: boto3.Session, stack: str) -> dict[str, str]:
+    """Read the values of a deployed stack's parameters with ``cloudformation:DescribeStacks``.
+
+    Of a parameter with ``NoEcho``, AWS returns asterisks.
+
+    Args:
+        session: boto3 session with the Region and credentials.
+        stack: Name or ARN of the stack.
+
+    Returns:
+        The values by name; none if the credentials may not read them.
+
+    Raises:
+        AwsError: AWS cannot be reached.
+    """
+    try:
+        found = AwsReader(session).require("cloudformation", "describe_stacks", StackName=stack)["Stacks"][0]
+    except AwsError as error:
+        if error.code:
+            return {}
+        raise
+    return {each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", ())}
+
+
+def read_template_text(session: boto3.Session, stack: str) -> str:
+    """Read the template of a deployed stack with ``cloudformation:GetTemplate``, after its transforms.
+
+    Args:
+        session: boto3 session with the Region and credentials.
+        stack: Name or ARN of the stack.
+
+    Raises:
+        AwsError: the stack does not exist, the credentials may not read it, or AWS cannot be reached.
+    """
+    request = {"StackName": stack, "TemplateStage": "Processed"}
+    found = AwsReader(session).describe(f"stack {stack}", "cloudformation", "get_template", **request)
+    body = found["TemplateBody"]
+    return body if isinstance(body, str) else json.dumps(body)  # boto3 has parsed what is JSON

@@ -43,6 +43,7 @@ class Assembly:
 
     directory: Path
     budget: EvaluationBudget = field(default_factory=EvaluationBudget, compare=False)
+    _templates: dict[Path, Template] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def stacks(self) -> list[str]:
         """Return the IDs of the stacks of this folder, each after the stacks that it depends on."""
@@ -157,10 +158,6 @@ class Assembly:
         if path not in self._templates:
             self._templates[path] = Template.read(path)
         return self._templates[path]
-
-    @cached_property
-    def _templates(self) -> dict[Path, Template]:
-        return {}
 
     @cached_property
     def _stacks(self) -> list[SynthesizedStack]:

@@ -83,6 +83,10 @@ class SynthesizedStack:
     names: frozenset[str] = frozenset()
     outputs: StackOutputs | None = None
     budget: EvaluationBudget = field(default_factory=EvaluationBudget, compare=False)
+    # What was asked for before. Readers do not change it.
+    _complete: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _names: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def read(cls, path: Path, name: str | None = None) -> SynthesizedStack:
@@ -144,21 +148,6 @@ class SynthesizedStack:
         with self._located(types[0]):
             self.budget.spend(len(self.template.resources))
         return [name for name, each in self.template.resources_of_type(*types).items() if self._exists(each)]
-
-    @cached_property
-    def _complete(self) -> dict[str, dict[str, Any]]:
-        """The properties without functions that were asked for before. Readers do not change them."""
-        return {}
-
-    @cached_property
-    def _known(self) -> dict[str, dict[str, Any]]:
-        """The properties that were asked for before. Readers do not change them."""
-        return {}
-
-    @cached_property
-    def _names(self) -> dict[str, str]:
-        """The names that were asked for before."""
-        return {}
 
     @cached_property
     def _placeholders(self) -> Placeholders:

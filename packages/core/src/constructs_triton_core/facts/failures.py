@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from constructs_triton_core.facts.published import load
+from constructs_triton_core.facts import load
 
 __all__ = ["Failure", "Rank", "fix_of", "harmless_lines", "known_failures", "unknown_values"]
 
@@ -62,23 +62,14 @@ class Failure:
 @cache
 def known_failures() -> tuple[Failure, ...]:
     """Return the catalogue. The first entry whose pattern matches a message is the message's entry."""
-    return tuple(
-        Failure(
-            id=row["id"],
-            where=row["where"],
-            rank=Rank[row["rank"].upper()],
-            pattern=re.compile(row["pattern"]),
-            example=row["example"],
-            other_texts=tuple(OtherText(**each) for each in row.get("other_texts", ())),
-            causes=tuple(row["causes"]),
-            fix=row["fix"],
-            keywords=tuple(row["keywords"]),
-            source=row["source"],
-            evidence=row["evidence"],
-            is_refusal=row.get("is_refusal", False),
-        )
-        for row in load("failures")["failures"]
-    )
+    return tuple(map(_failure, load("failures")["failures"]))
+
+
+def _failure(row: dict[str, Any]) -> Failure:
+    rank, pattern = Rank[row["rank"].upper()], re.compile(row["pattern"])
+    others = tuple(OtherText(**each) for each in row.get("other_texts", ()))
+    lists = {name: tuple(row[name]) for name in ("causes", "keywords")}
+    return Failure(**{**row, **lists, "rank": rank, "pattern": pattern, "other_texts": others})
 
 
 def fix_of(id: str) -> str:

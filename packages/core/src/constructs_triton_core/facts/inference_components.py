@@ -8,7 +8,7 @@ aws-samples/amazon-kendra-langchain-extensions#64).
 
 from __future__ import annotations
 
-from constructs_triton_core.facts.published import load
+from constructs_triton_core.facts import load
 
 __all__ = [
     "COMPONENT_HEADER",

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.facts.published import load
+from constructs_triton_core.facts import load
 from constructs_triton_core.spelling import closest, did_you_mean
 from constructs_triton_core.tokens import is_token
 

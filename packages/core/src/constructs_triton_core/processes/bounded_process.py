@@ -16,8 +16,7 @@ from contextlib import contextmanager, suppress
 
 from constructs_triton_core.processes import bounded_server
 from constructs_triton_core.processes.bounded_server import ANSWER, NO_LIMIT, REQUEST, read_exactly
-from constructs_triton_core.processes.children import PIPE, Child, import_path
-from constructs_triton_core.processes.environments import foreign_environment
+from constructs_triton_core.processes.children import PIPE, Child, foreign_environment, import_path
 from constructs_triton_core.untrusted.budget import OverBudgetError
 
 __all__ = ["NO_LIMIT", "BoundedProcess"]

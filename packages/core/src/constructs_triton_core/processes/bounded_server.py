@@ -26,11 +26,7 @@ ANSWER = struct.Struct(">?Q")
 
 
 def read_exactly(stream: IO[bytes], length: int) -> bytes:
-    """Read ``length`` bytes.
-
-    Raises:
-        EOFError: there are fewer, because the other process has ended.
-    """
+    """Read ``length`` bytes; EOFError means that the other process has ended."""
     content = stream.read(length)
     if len(content) < length:
         raise EOFError

@@ -25,9 +25,61 @@ from subprocess import DEVNULL, PIPE, STDOUT
 from typing import Any, AnyStr
 
 from constructs_triton_core import OWN_PACKAGES
-from constructs_triton_core.processes.environments import own_environment
 
-__all__ = ["DEVNULL", "PIPE", "STDOUT", "Child", "Finished", "forked", "python_command", "run_child"]
+__all__ = [
+    "DEVNULL",
+    "PIPE",
+    "STDOUT",
+    "Child",
+    "Finished",
+    "foreign_environment",
+    "forked",
+    "own_environment",
+    "python_command",
+    "run_child",
+]
+
+_PASSED = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME"),
+        *("LANG", "LANGUAGE", "TZ", "NO_COLOR"),
+        *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),
+    }
+)
+# Languages, the coverage of tests, and the settings of the CDK's bindings, such as which Node.js they start.
+_PASSED_PREFIXES = ("LC_", "COVERAGE_PROCESS_", "JSII_")
+# They are set for the Python that runs this program. A tool in Python may have another version.
+_NOT_INHERITED = frozenset(
+    {
+        *("PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONINSPECT"),
+        "PYTHONPLATLIBDIR",
+        "__PYVENV_LAUNCHER__",
+    }
+)
+
+
+def foreign_environment(**more: str) -> dict[str, str]:
+    """Return the environment of a child that works on foreign code or data.
+
+    Args:
+        **more: Further variables.
+    """
+    passed = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _PASSED or name.startswith(_PASSED_PREFIXES)
+    }
+    return passed | more
+
+
+def own_environment(**more: str) -> dict[str, str]:
+    """Return the environment of a tool or server of the user, with proxies, certificates and indexes.
+
+    Args:
+        **more: Further variables.
+    """
+    return {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED} | more
+
 
 _END_SECONDS = 10.0
 _PATH_FIRST = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "

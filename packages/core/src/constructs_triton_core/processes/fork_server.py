@@ -17,8 +17,7 @@ from functools import partial
 from importlib import import_module
 
 from constructs_triton_core.processes.bounded_server import limit_memory, read_exactly
-from constructs_triton_core.processes.children import Child, forked, python_command
-from constructs_triton_core.processes.environments import foreign_environment
+from constructs_triton_core.processes.children import Child, foreign_environment, forked, python_command
 
 __all__ = ["ForkServer"]
 

@@ -18,11 +18,7 @@ _PACKAGES = (
 
 
 def write_bug_report(error: BaseException, program: str, words: Sequence[str]) -> str:
-    """Write the command, the versions and the traceback into a new file, and return its path.
-
-    Raises:
-        OSError: there is no folder for temporary files that can be written.
-    """
+    """Write the command, the versions and the traceback into a new file, and return its path."""
     # Only the user may read the file: a command line may contain what others must not see.
     number, path = tempfile.mkstemp(prefix="constructs-triton-error-", suffix=".txt")
     with os.fdopen(number, "w", encoding="utf-8", errors="backslashreplace") as file:

@@ -3,13 +3,100 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Sequence
-from itertools import takewhile
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, takewhile
+from shutil import get_terminal_size
 from typing import Any, NoReturn
 
-from constructs_triton_core.program.help_formatter import HelpFormatter, short_usage
 from constructs_triton_core.spelling import closest, quoted
+
+_TWO_COLUMNS = re.compile(r"(?P<first>\s*\S.*?\s{2,})(?P<second>\S.*)")
+# An option stays on the line of its value.
+_WORD = re.compile(r"""-\S+ (?!-)(?:"[^"]*"|'[^']*'|\S+)|"[^"]*"|\S+""")
+_COMMAND = re.compile(r"\s+(constructs-triton|--)")
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """Fills the paragraphs of descriptions, and keeps indented lines, which are examples and tables."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines = (f"{indent}{line}".rstrip() for line in textwrap.dedent(text).splitlines())
+        filled: list[str] = []
+        for is_prose, group in groupby(lines, key=lambda line: bool(line) and not line.startswith(" ")):
+            if is_prose:
+                filled += textwrap.wrap(" ".join(group), width, break_long_words=False)
+            else:
+                filled += [part for line in group for part in _fitted(line, width)]
+        return "\n".join(filled) + "\n"
+
+
+def _fitted(line: str, width: int) -> Iterator[str]:
+    """Yield the lines of an example or of a row of a table."""
+    if len(line) <= width:
+        yield line
+        return
+    indent = " " * (len(line) - len(line.lstrip()))
+    columns = _TWO_COLUMNS.fullmatch(line)
+    if columns and len(columns["first"]) > width // 2:
+        yield columns["first"].rstrip()
+        yield from _wrapped(columns["second"], width, f"{indent}    ", f"{indent}    ")
+    elif columns:
+        yield from _wrapped(columns["second"], width, columns["first"], " " * len(columns["first"]))
+    elif _COMMAND.match(line):
+        continued = line.removesuffix("\\")
+        parts = _filled(_WORD.findall(continued), width - len(indent) - 2, "    ")
+        yield from (f"{indent}{part} \\" for part in parts[:-1])
+        yield f"{indent}{parts[-1]}" + (" \\" if continued != line else "")
+    else:
+        yield from _wrapped(line.strip(), width, indent, f"{indent}  ")
+
+
+def _filled(parts: Iterable[str], width: int, indent: str) -> list[str]:
+    """Put as many parts as fit on each line; further lines are indented."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + 1 + len(part) <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(f"{indent}{part}" if lines else part)
+    return lines
+
+
+def _wrapped(text: str, width: int, first: str, others: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def short_usage(parser: argparse.ArgumentParser) -> str:
+    """Return the command with its required options and positional arguments; the list has the others."""
+    grouped = {id(each) for group in parser._mutually_exclusive_groups for each in group._group_actions}
+    required = [_named(each) for each in parser._actions if each.required and each.option_strings]
+    for group in parser._mutually_exclusive_groups:
+        if group.required:
+            required.append(f"({' | '.join(each.option_strings[-1] for each in group._group_actions)})")
+    positional = [
+        _named(each) for each in parser._actions if not each.option_strings and id(each) not in grouped
+    ]
+    parts = [f"{parser.prog} [options]", *required, *positional]
+    width = get_terminal_size().columns - 2 - len("usage: ")
+    return "\n       ".join(_filled(parts, width, "    ")).replace("%", "%%")
+
+
+def _named(action: argparse.Action) -> str:
+    name = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    if action.option_strings:
+        return f"{action.option_strings[-1]} {name}"
+    several = {"*": f"[{name} ...]", "+": f"{name} [...]", "?": f"[{name}]", argparse.PARSER: f"{name} ..."}
+    return several.get(str(action.nargs), name)
 
 
 class WrongArgumentsError(Exception):

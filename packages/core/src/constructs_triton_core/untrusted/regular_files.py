@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import io
 import os
+import shutil
 import stat
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.bounded_json import parse_bounded_json
 
-__all__ = ["file_type", "open_regular", "read_json", "read_regular"]
+__all__ = ["csv_text", "file_type", "open_regular", "read_json", "read_regular", "write_whole"]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 MAX_TEXT_BYTES = 64 << 20
@@ -69,3 +73,31 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         ValueError: as :func:`~constructs_triton_core.bounded_json.parse_bounded_json`.
     """
     return parse_bounded_json(read_regular(path))
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Return rows as the text of a CSV file."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file. A device or a pipe, such as ``/dev/stdout``, is written in place.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    place = path.resolve()
+    if place.exists() and not place.is_file():
+        place.write_text(text, encoding="utf-8")
+        return
+    partial = place.with_name(f"{place.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8", newline="")
+        if place.exists():
+            shutil.copymode(place, partial)
+        partial.replace(place)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise

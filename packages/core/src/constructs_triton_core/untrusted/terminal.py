@@ -11,12 +11,25 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from shutil import get_terminal_size
 from typing import Any, Literal, TextIO
 
 from constructs_triton_core.visible_text import visible
 
-__all__ = ["WIDE", "Line", "print_error", "print_json", "print_lines", "print_note", "print_table"]
+__all__ = [
+    "WIDE",
+    "Line",
+    "clear_line",
+    "print_error",
+    "print_json",
+    "print_lines",
+    "print_note",
+    "print_table",
+    "show_line",
+    "show_work",
+]
 
 Line = str | Sequence[str | tuple[str, str]]
 """A line as one string, or as pieces. A piece with a style is a tuple of the text and the parameters of
@@ -141,3 +154,38 @@ def _line(line: Line, has_colours: bool) -> str:
         f"\x1b[{style}m{text}\x1b[0m" if style else text
         for text, (_, style) in zip(shown, pieces, strict=True)
     )
+
+
+_CLEAR = "\r\x1b[2K"
+
+
+@contextmanager
+def show_work(description: str) -> Iterator[None]:
+    """Show what is done and the elapsed time on standard error, if it is a terminal. The line disappears."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    console = Console(stderr=True)
+    # What the command prints meanwhile must reach its own stream.
+    with Progress(
+        *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+    ) as work:
+        work.add_task(visible(description))
+        yield
+
+
+def show_line(line: str) -> None:
+    """Show a line on the terminal in the place of the one before; drawing it takes no time."""
+    # A line that wraps could not be cleared.
+    sys.stderr.write(f"{_CLEAR}{line[: get_terminal_size().columns - 1]}")
+    sys.stderr.flush()
+
+
+def clear_line() -> None:
+    """Clear the line of ``show_line``, if standard error is a terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(_CLEAR)

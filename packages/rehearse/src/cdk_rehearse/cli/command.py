@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 from cdk_rehearse.cli.serve import serve
 from cdk_rehearse.cli.text import report_lines
-from constructs_triton_core.aws.aws_reader import make_session
-from constructs_triton_core.aws.stack_template import read_parameters, read_template_text
+from constructs_triton_core.aws.aws_reader import make_session, read_parameters, read_template_text
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common, pair_argument, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_core.program.progress import show_work
-from constructs_triton_core.untrusted.terminal import print_json, print_lines
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, show_work
 
 if TYPE_CHECKING:
     from cdk_rehearse.updates.versions import Version

@@ -10,13 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cdk_rehearse.updates.report import (
-        Failure,
-        Leftover,
-        Operation,
-        Rehearsal,
-        RehearsedStep,
-    )
+    from cdk_rehearse.updates.report import Failure, Leftover, Operation, Rehearsal
 
 _READS = {None: "-", True: "yes", False: "NO"}
 _CLEANUP = "cleanup: CloudFormation does not undo what follows"
@@ -82,24 +76,17 @@ def _steps(found: Rehearsal, named: Named) -> Iterator[str]:
         )
     aligned = list(_aligned(rows))
     yield aligned[0]
-    boundary = _boundary(found.steps)
+    boundary = found.point_of_no_return
     for step, line in zip(found.steps, aligned[1:], strict=True):
         if step.number == boundary:
-            yield f"    -- {_turn(found.status[step.stack])} --"
+            yield f"    -- {(_ROLLBACK if 'ROLLBACK' in found.status[step.stack] else _CLEANUP)} --"
         yield line
-
-
-def _turn(status: str) -> str:
-    return _ROLLBACK if "ROLLBACK" in status else _CLEANUP
-
-
-def _boundary(steps: Iterable[RehearsedStep]) -> int | None:
-    return next((step.number for step in steps if step.is_cleanup), None)
 
 
 def _failures(failures: Iterable[Failure], named: Named) -> Iterator[str]:
     rows: list[Sequence[str]] = [("", "if this step fails", "the stack becomes", "answers", "left behind")]
-    groups = list(_alike(failures))
+    # Failures after each other that end in the same way.
+    groups = [list(group) for _, group in groupby(failures, _end)]
     for group in groups:
         first, last = group[0], group[-1]
         steps = str(first.step) if first == last else f"{first.step} to {last.step}"
@@ -118,12 +105,6 @@ def _origin(group: Sequence[Failure], named: Named) -> str:
     if first != last:
         steps = f"any of steps {first.step} to {last.step}"
     return f"{steps}: {_list_of(first.leftovers, named)}"
-
-
-def _alike(failures: Iterable[Failure]) -> Iterator[list[Failure]]:
-    """Failures after each other that end in the same way."""
-    for _, group in groupby(failures, _end):
-        yield list(group)
 
 
 def _end(failure: Failure) -> tuple[object, ...]:

@@ -79,7 +79,8 @@ class EncryptedDataUses:
         own = {(each.endpoint, each.role) for each in present if each.is_own}
         for use in self._before:
             if use.data == ARCHIVES:
-                yield from self._still_loaded(use)
+                loaded = [each for each in self._uses_of_models() if each.place == use.place]
+                yield from (replace(use, role=each.role) for each in loaded if each.endpoint == use.endpoint)
                 continue
             if use.action == "writes" or not use.key or use.endpoint not in endpoints:
                 continue
@@ -87,11 +88,6 @@ class EncryptedDataUses:
                 continue  # it is no reader any more
             roles = [role for name, role in own if name == use.endpoint] if use.is_own else [use.role]
             yield from (replace(use, role=role) for role in roles)
-
-    def _still_loaded(self, archive: Use) -> Iterator[Use]:
-        for use in self._uses_of_models():
-            if (use.endpoint, use.place) == (archive.endpoint, archive.place):
-                yield replace(archive, role=use.role)
 
     def uses(self) -> Iterator[Use]:
         """Yield each use of the endpoints and log groups that exist, allowed or not."""

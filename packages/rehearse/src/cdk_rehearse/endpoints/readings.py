@@ -10,15 +10,10 @@ from ..steps import Step
 
 @dataclass(frozen=True)
 class Reading:
-    """Whether an instance that is launched now could read one object.
+    """Whether an instance that is launched after a step could read one object, the prefix or the image.
 
-    Args:
-        moment: The step after which it was tried.
-        endpoint: ``endpoint NAME`` or ``inference component NAME``.
-        config: The endpoint configuration; empty for a component. An update has the old one and the new one.
-        model: The name of the SageMaker model.
-        object: URL of the object or prefix in S3, or the image.
-        refusal: Why it cannot be read; empty if it can.
+    ``endpoint`` is ``endpoint NAME`` or ``inference component NAME``. ``config`` is empty for a component; an
+    update has the old one and the new one. ``refusal`` is why the object cannot be read; empty if it can.
     """
 
     moment: Step

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from moto.core.authorization import ActionAuthenticatorMixin
@@ -133,12 +134,8 @@ class Access:
 
     def _decide(self, documents: list[Mapping[str, Any]], **request: Any) -> Decision:
         """What documents decide; in a rehearsal of any template, what is not known is noted."""
-        return decide(
-            documents, **request, note_unknown=self._note_unknown if self.api.assumes_existing else None
-        )
-
-    def _note_unknown(self, what: str) -> None:
-        self.api.note_not_simulated("policies:", "", what)
+        note = partial(self.api.note_not_simulated, "policies:", "")
+        return decide(documents, **request, note_unknown=note if self.api.assumes_existing else None)
 
     def patches(self) -> list[Any]:
         """Patches of moto's permission checks; active while the simulated account runs."""

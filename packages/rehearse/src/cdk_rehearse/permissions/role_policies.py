@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-from moto.iam.exceptions import NotFoundException
-from moto.iam.models import iam_backends
+from moto.iam.exceptions import LimitExceededException, NotFoundException
+from moto.iam.models import IAMBackend, iam_backends
 
+from ..replacement import wrapped
 from ..services.service_api import ServiceApi
 
 _Documents = list[Mapping[str, Any]]
@@ -83,3 +84,53 @@ def _without_suffix(name: str) -> str:
 def _parse(document: str) -> Mapping[str, Any]:
     parsed: Mapping[str, Any] = json.loads(unquote(document) if document.startswith("%7B") else document)
     return parsed
+
+
+INLINE_CHARACTERS_OF_ROLE = 10_240
+MANAGED_CHARACTERS = 6_144
+MANAGED_POLICIES_OF_ROLE = 10
+
+
+def patches() -> list[Any]:
+    """The checks of all calls that add to a role."""
+    return [
+        wrapped(IAMBackend, "put_role_policy", _put_role_policy),
+        wrapped(IAMBackend, "attach_role_policy", _attach_role_policy),
+        wrapped(IAMBackend, "create_policy", _create_policy),
+    ]
+
+
+def size(document: str) -> int:
+    """The characters that IAM counts: all but white space."""
+    return len("".join(document.split()))
+
+
+def _put_role_policy(
+    original: Callable[..., None], backend: Any, role_name: str, policy_name: str, policy_json: str
+) -> None:
+    others = {**backend.get_role(role_name).policies, policy_name: policy_json}
+    if sum(size(each) for each in others.values()) > INLINE_CHARACTERS_OF_ROLE:
+        raise LimitExceededException(
+            f"Maximum policy size of {INLINE_CHARACTERS_OF_ROLE} bytes exceeded for role {role_name}"
+        )
+    original(backend, role_name, policy_name, policy_json)
+
+
+def _attach_role_policy(original: Callable[..., None], backend: Any, policy_arn: str, role_name: str) -> None:
+    if len({*backend.get_role(role_name).managed_policies, policy_arn}) > MANAGED_POLICIES_OF_ROLE:
+        raise LimitExceededException(f"Cannot exceed quota for PoliciesPerRole: {MANAGED_POLICIES_OF_ROLE}")
+    original(backend, policy_arn, role_name)
+
+
+def _create_policy(
+    original: Callable[..., Any],
+    backend: Any,
+    description: str,
+    path: str,
+    policy_document: str,
+    *rest: Any,
+    **more: Any,
+) -> Any:
+    if size(policy_document) > MANAGED_CHARACTERS:
+        raise LimitExceededException(f"Cannot exceed quota for PolicySize: {MANAGED_CHARACTERS}")
+    return original(backend, description, path, policy_document, *rest, **more)

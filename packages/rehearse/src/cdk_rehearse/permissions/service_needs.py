@@ -45,11 +45,7 @@ _Found = Iterator[tuple[str, Mapping[str, str]]]
 
 
 def service_needs(service: str, request: Any, api: ServiceApi) -> Iterator[Need]:
-    """The permissions of a request.
-
-    Raises:
-        PolicyError: it is not known which resource the request concerns.
-    """
+    """The permissions of a request."""
     action, here = request._get_action(), f"{api.region}:{api.account}"
     found = list(_RESOURCES[service](action, request, here)) if service in _RESOURCES else []
     if not found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..custom_resources.answers import Answers
+from ..custom_resources.functions import Answers
 from ..services.service_api import ServiceApi
 from . import autoscaling, functions, identity, network, observability, platform, sagemaker, storage
 from .opaque import OpaqueResource, Tolerant

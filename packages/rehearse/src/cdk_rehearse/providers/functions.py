@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from ..construct_libraries import library_handler
-from ..custom_resources.answers import Answers
+from ..custom_resources.functions import Answers
 from ..errors import NotSimulatedError, StackError
 from ..existing import assume_role, assume_sources
 from ..services.service_api import ServiceApi

@@ -28,6 +28,8 @@ class _NetworkProvider(Provider):
     """The type's name in ``TagSpecifications``."""
     set_later: ClassVar[tuple[str, ...]] = ()
     """Properties that other calls set."""
+    attributes: ClassVar[tuple[str, ...]] = ()
+    """The values of ``Fn::GetAtt`` beside the ID."""
 
     def create(self, request: Request) -> Physical:
         wanted = _tagged(request.properties, self.tagged_as, *self.set_later)
@@ -50,13 +52,14 @@ class _NetworkProvider(Provider):
         """Set the properties that need other calls."""
 
     def _attributes(self, found: Mapping[str, Any]) -> dict[str, Any]:
-        return {self.id_member: found[self.id_member]}
+        return {name: found[name] for name in (self.id_member, *self.attributes)}
 
 
 class Vpc(_NetworkProvider):
     type = "AWS::EC2::VPC"
     operation, id_member, tagged_as = "Vpc", "VpcId", "vpc"
     set_later = ("EnableDnsHostnames", "EnableDnsSupport")
+    attributes = ("CidrBlock",)
 
     def _finish(self, physical_id: str, properties: Mapping[str, Any]) -> None:
         for name in self.set_later:
@@ -64,22 +67,17 @@ class Vpc(_NetworkProvider):
                 value = {"Value": properties[name]}
                 self.api.call("ec2", "ModifyVpcAttribute", VpcId=physical_id, **{name: value})
 
-    def _attributes(self, found: Mapping[str, Any]) -> dict[str, Any]:
-        return {"VpcId": found["VpcId"], "CidrBlock": found["CidrBlock"]}
-
 
 class Subnet(_NetworkProvider):
     type = "AWS::EC2::Subnet"
     operation, id_member, tagged_as = "Subnet", "SubnetId", "subnet"
     set_later = ("MapPublicIpOnLaunch",)
+    attributes = ("AvailabilityZone", "CidrBlock", "VpcId")
 
     def _finish(self, physical_id: str, properties: Mapping[str, Any]) -> None:
         if "MapPublicIpOnLaunch" in properties:
             wanted = {"MapPublicIpOnLaunch": {"Value": properties["MapPublicIpOnLaunch"]}}
             self.api.call("ec2", "ModifySubnetAttribute", SubnetId=physical_id, **wanted)
-
-    def _attributes(self, found: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: found[name] for name in ("SubnetId", "AvailabilityZone", "CidrBlock", "VpcId")}
 
 
 class RouteTable(_NetworkProvider):
@@ -184,6 +182,7 @@ class VpcEndpoint(_NetworkProvider):
 
 class FlowLog(Provider):
     type = "AWS::EC2::FlowLog"
+    deletion = ("ec2", "DeleteFlowLogs", "FlowLogIds")
 
     def create(self, request: Request) -> Physical:
         wanted = _tagged(request.properties, "vpc-flow-log", "ResourceId")
@@ -193,6 +192,3 @@ class FlowLog(Provider):
             raise StackError(answer["Unsuccessful"][0]["Error"]["Message"])
         (found,) = answer["FlowLogIds"]
         return Physical(found, {"Id": found})
-
-    def delete(self, current: Deployed) -> None:
-        self.api.call("ec2", "DeleteFlowLogs", FlowLogIds=[current.physical.id])

@@ -11,9 +11,7 @@ from .provider import Deployed, Physical, Provider, PutProvider, Request, tags_a
 class Alarm(PutProvider):
     type = "AWS::CloudWatch::Alarm"
     name_property, name_limit = "AlarmName", 255
-
-    def delete(self, current: Deployed) -> None:
-        self.api.call("cloudwatch", "DeleteAlarms", AlarmNames=[current.physical.id])
+    deletion = ("cloudwatch", "DeleteAlarms", "AlarmNames")
 
     def put(self, request: Request, name: str) -> Physical:
         self.api.call("cloudwatch", "PutMetricAlarm", **{**request.properties, "AlarmName": name})
@@ -24,9 +22,7 @@ class Alarm(PutProvider):
 class Dashboard(PutProvider):
     type = "AWS::CloudWatch::Dashboard"
     name_property, name_limit = "DashboardName", 255
-
-    def delete(self, current: Deployed) -> None:
-        self.api.call("cloudwatch", "DeleteDashboards", DashboardNames=[current.physical.id])
+    deletion = ("cloudwatch", "DeleteDashboards", "DashboardNames")
 
     def put(self, request: Request, name: str) -> Physical:
         body = request.properties["DashboardBody"]

@@ -92,7 +92,7 @@ class Provider:
     """The property that contains the resource's name."""
     name_limit: ClassVar[int] = 63
     deletion: ClassVar[tuple[str, str, str]]
-    """The service, its operation, and the member for the physical ID of the resource to delete."""
+    """The service, its operation, and the member for the physical ID, or a list of such, to delete."""
     by_type: ClassVar[dict[str, builtins.type[Provider]]] = {}
     """The providers of all types."""
 
@@ -117,7 +117,10 @@ class Provider:
 
     def delete(self, current: Deployed) -> None:
         service, operation, member = self.deletion
-        self.api.call(service, operation, **{member: current.physical.id})
+        is_list = member.endswith("s")
+        self.api.call(
+            service, operation, **{member: [current.physical.id] if is_list else current.physical.id}
+        )
 
     def simulated(self, request: Request, *names: str) -> dict[str, Any]:
         """The properties of these names; the others are noted as not simulated."""

@@ -7,7 +7,7 @@ patterns. A scalar is converted to the type the service wants, as CloudFormation
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, partialmethod
 from typing import Any
 
 import botocore.session
@@ -68,14 +68,6 @@ class _Check:
         self._limit(len(value), shape, path)
         return {name: self.visit(each, shape.value, f"{path}.{name}") for name, each in value.items()}
 
-    def _integer(self, value: Any, shape: Shape, path: str) -> Any:
-        return self._number(int, value, shape, path)
-
-    def _float(self, value: Any, shape: Shape, path: str) -> Any:
-        return self._number(float, value, shape, path)
-
-    _long, _double = _integer, _float
-
     def _number(self, convert: type[int | float], value: Any, shape: Shape, path: str) -> Any:
         try:
             number = convert(value)
@@ -83,6 +75,9 @@ class _Check:
             return self._fault(value, path, "an integer" if convert is int else "a number")
         self._limit(number, shape, path)
         return number
+
+    _integer = _long = partialmethod(_number, int)
+    _float = _double = partialmethod(_number, float)
 
     def _boolean(self, value: Any, _: Shape, path: str) -> Any:
         if value in ("true", "false"):

@@ -15,10 +15,10 @@ from ..errors import FAILURES, ApiError
 from ..template_parsing import parse_template
 from .change_sets import ChangeSet, resource_changes
 from .deployment import Deployer
+from .engine import template_at
 from .imports import identifiers, import_resources, imported
 from .query_protocol import encode_time
 from .stack import Stack, Stacks
-from .template_text import template_at
 
 _Request = dict[str, Any]
 _Answer = dict[str, Any]

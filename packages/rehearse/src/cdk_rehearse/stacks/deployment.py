@@ -16,10 +16,9 @@ from ..errors import FAILURES, StackError
 from ..providers import is_custom
 from ..providers.provider import Deployed
 from ..steps import Action, Step
-from .change import RETAINING, Change
+from .change import RETAINING, Change, creation_order, deletion_order
 from .engine import Engine, failing
 from .exports import expect_deletable
-from .order import creation_order, deletion_order
 from .stack import Stack
 
 _NOT_UPDATABLE = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED", "DELETE_FAILED")

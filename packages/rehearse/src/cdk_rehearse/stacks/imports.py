@@ -53,11 +53,7 @@ def _value(identifier: Mapping[str, Any]) -> str:
 def import_resources(
     stacks: Stacks, stack: Stack, template: Template, parameters: Mapping[str, Any], arns: Mapping[str, str]
 ) -> None:
-    """Make existing resources part of a stack, without a change of the resources.
-
-    Raises:
-        StackError: a resource does not exist, belongs to a stack, or its template lacks a DeletionPolicy.
-    """
+    """Make existing resources part of a stack, without a change of the resources."""
     _expect_importable(stacks, stack, template, arns)
     evaluator = stacks.evaluator(stack, template, parameters, stack.resources)
     physical = {name: _existing(stacks.api, arns[name], template.resources[name].type) for name in arns}

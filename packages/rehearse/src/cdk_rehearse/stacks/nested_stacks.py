@@ -7,8 +7,8 @@ from constructs_triton_core.cloud_assembly.template import Template
 from ..errors import FAILURES, StackError
 from ..providers.provider import Deployed, Physical, Provider, Request, ResourceFailedError
 from .deployment import Deployer
+from .engine import template_at
 from .stack import Stack
-from .template_text import template_at
 
 _MOST_DEEP = 16
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from ..custom_resources.answers import Answers
+from ..custom_resources.functions import Answers
 from ..errors import ApiError
 from ..services.moto_requests import HEADERS, refusal
 from .cloudformation_api import CloudFormationApi

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
-from constructs_triton_core.program.progress import show_work
+from constructs_triton_core.untrusted.terminal import show_work
 from constructs_triton_tools.cli.options import recommend
 from triton_model_check.cli import check
 

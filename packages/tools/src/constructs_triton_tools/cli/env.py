@@ -9,8 +9,7 @@ from typing import Annotated, TypedDict
 
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.program.argument_types import add_common
-from constructs_triton_core.program.progress import show_work
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, show_work
 from constructs_triton_tools.building.environments.archive import write_file
 from constructs_triton_tools.building.environments.building import BuiltEnvironment, build
 from constructs_triton_tools.cli.options import add_actions, add_options

@@ -17,8 +17,13 @@ from constructs_triton_core.program.exit_codes import (
     EXIT_WRONG,
     FoundWrongError,
 )
-from constructs_triton_core.program.progress import clear_line, show_line
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_core.untrusted.terminal import (
+    clear_line,
+    print_json,
+    print_lines,
+    print_note,
+    show_line,
+)
 from constructs_triton_tools.cli.flags import add_option, given
 from constructs_triton_tools.cli.options import confirm
 from constructs_triton_tools.measuring.tuning.options import TuneOptions

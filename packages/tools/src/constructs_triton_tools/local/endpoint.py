@@ -12,8 +12,7 @@ from typing import IO, Any, Protocol, Self, Unpack
 
 from constructs_triton_core.declared_values import takes
 from constructs_triton_core.errors import LocalEndpointError
-from constructs_triton_core.processes.children import PIPE, Child, python_command
-from constructs_triton_core.processes.environments import own_environment
+from constructs_triton_core.processes.children import PIPE, Child, own_environment, python_command
 from constructs_triton_tools.local.gateway_query import ask_gateway
 from constructs_triton_tools.local.model_statistics import ModelStatistics, parse_statistics, statistics_since
 from constructs_triton_tools.local.options import LocalRunOptions, command_line

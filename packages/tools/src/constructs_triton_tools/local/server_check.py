@@ -26,8 +26,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from constructs_triton_core.errors import LocalEndpointError
-from constructs_triton_core.processes.children import PIPE, Child
-from constructs_triton_core.processes.environments import foreign_environment
+from constructs_triton_core.processes.children import PIPE, Child, foreign_environment
 from constructs_triton_tools.local.checked_models import copy_models, has_gpu
 from constructs_triton_tools.local.server.installation import (
     TritonInstallation,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton_core.aws.aws_reader import AwsError, AwsReader, region_of
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.untrusted.whole_files import csv_text, write_whole
+from constructs_triton_core.untrusted.regular_files import csv_text, write_whole
 from constructs_triton_tools.planning.csv_table import Column, parse_measured_type, raise_for, read_rows
 from constructs_triton_tools.planning.measurements import Measurement
 from constructs_triton_tools.planning.quantities import Number, exact, read_positive

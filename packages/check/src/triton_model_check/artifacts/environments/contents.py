@@ -38,14 +38,9 @@ class InstalledPackage:
 class EnvironmentContents:
     """What a packed environment contains.
 
-    Args:
-        python: Minor version of Python; ``""`` if no package says it.
-        packages: The packages by name.
-        bundled: Libraries that wheels contain beside their modules, by folder, such as ``scipy.libs``. Their
-            licenses may differ from that of the package.
-        unpacked_bytes: Size of the files.
-        lock: The lock file, if ``constructs-triton env build`` has built the archive.
-        lock_sha256: Its digest, or ``""``.
+    ``python`` is the minor version of Python, ``""`` if no package says it. ``bundled`` are libraries that
+    wheels contain beside their modules, by folder such as ``scipy.libs``; their licenses may differ from that
+    of the package. ``lock`` is set if ``constructs-triton env build`` has built the archive.
     """
 
     python: str

@@ -18,7 +18,7 @@ from triton_model_check.facts.images import DEFAULT_VERSION
 from triton_model_check.model_config.backends import infer_backend
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_repository import ModelRepository
-from triton_model_check.model_repository.declarations.description import ALL_MODELS
+from triton_model_check.model_repository.description import ALL_MODELS
 from triton_model_check.model_repository.temporary_folders import scratch_directory
 
 __all__ = ["Environments", "find_environments", "place_environments", "with_environments"]

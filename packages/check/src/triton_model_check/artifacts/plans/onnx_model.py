@@ -18,13 +18,7 @@ __all__ = ["FaultyModelError", "OnnxModelFile"]
 _CHUNK_BYTES = 1 << 20
 # TensorRT reads other operator sets than ONNX Runtime, so faults of those do not count.
 _MISSING = "model-file-missing"
-_FAULTS = (
-    _MISSING,
-    "model-file-format",
-    "onnx-not-a-model",
-    "onnx-external-data",
-    "onnx-invalid-graph",
-)
+_FAULTS = (_MISSING, "model-file-format", "onnx-not-a-model", "onnx-external-data", "onnx-invalid-graph")
 _TORCH = (".pt", ".pth", ".pt2")
 _EXPORT = """is not an ONNX file; export it where your model's code is, with a dynamic batch dimension:
   batch = torch.export.Dim("batch")

@@ -83,17 +83,22 @@ def first_code(config: Any) -> str:
 
     The code of a decoupled model sends several responses to each request, and then the final flag. A size
     of -1 becomes 1. ``config`` is a ``ModelConfig`` with inputs and outputs.
-
-    Raises:
-        InvalidValueError: NumPy does not have the data type of a tensor.
     """
     tensors = (*config.input, *config.output)
     for tensor in tensors:
-        _refuse_bfloat16(tensor)
+        if tensor.data_type == "TYPE_BF16":
+            raise InvalidValueError(
+                f'tensor "{tensor.name}": NumPy has no BF16, so no model.py can be written; use FP32, or '
+                "pass your own FILE.py in place of the name"
+            )
     variables = _variables(tensor.name for tensor in tensors)
     inputs = list(zip(config.input, variables, strict=False))
     outputs = list(zip(config.output, variables[len(inputs) :], strict=True))
-    lines = [*_read_inputs(inputs), *_zeros(outputs, inputs[0][1] if config.max_batch_size else None)]
+    lines = [
+        f"{variable} = pb_utils.get_input_tensor_by_name(request, {json.dumps(each.name)}).as_numpy()"
+        for each, variable in inputs
+    ]
+    lines += _zeros(outputs, inputs[0][1] if config.max_batch_size else None)
     is_decoupled = config.model_transaction_policy is not None and config.model_transaction_policy.decoupled
     responses = (f"pb_utils.Tensor({json.dumps(each.name)}, {variable})," for each, variable in outputs)
     indent = _INDENT + " " * (8 if is_decoupled else 4)
@@ -102,19 +107,6 @@ def first_code(config: Any) -> str:
         body="\n".join(f"{_INDENT}{line}" for line in lines),
         tensors="\n".join(f"{indent}{line}" for line in responses),
     )
-
-
-def _refuse_bfloat16(tensor: Any) -> None:
-    if tensor.data_type == "TYPE_BF16":
-        raise InvalidValueError(
-            f'tensor "{tensor.name}": NumPy has no BF16, so no model.py can be written; use FP32, or pass '
-            "your own FILE.py in place of the name"
-        )
-
-
-def _read_inputs(inputs: list[tuple[Any, str]]) -> Iterator[str]:
-    for tensor, variable in inputs:
-        yield f"{variable} = pb_utils.get_input_tensor_by_name(request, {json.dumps(tensor.name)}).as_numpy()"
 
 
 def _zeros(outputs: list[tuple[Any, str]], batched: str | None) -> Iterator[str]:

@@ -71,10 +71,7 @@ def _connected(ensemble: Ensemble, steps: Sequence[_Step]) -> Ensemble:
 def _read_step(text: str, repository: ModelRepository) -> _Step:
     name, _, maps = text.partition(":")
     config = ModelConfig.from_message(complete(repository.model(name)).config)
-    sides = {
-        "inputs": [each.name for each in config.input],
-        "outputs": [each.name for each in config.output],
-    }
+    sides = {"inputs": [each.name for each in config.input], "outputs": [each.name for each in config.output]}
     for side, names in sides.items():
         if not names:
             raise InvalidValueError(

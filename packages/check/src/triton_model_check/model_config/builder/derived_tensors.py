@@ -48,11 +48,7 @@ class Derivation:
 
 
 def derive_tensors(derivation: Derivation) -> None:
-    """Set batching, inputs and outputs of the message, and the comments.
-
-    Raises:
-        InvalidValueError: the file and the user contradict each other, or something is missing.
-    """
+    """Set batching, inputs and outputs of the message, and the comments."""
     completions: dict[str, Callable[[Derivation], None]] = {
         "onnx": _derive_onnx,
         "torchscript": _derive_torchscript,

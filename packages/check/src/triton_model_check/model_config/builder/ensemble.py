@@ -13,10 +13,16 @@ from constructs_triton_core import keywords
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.model_config.builder.checking import ConfigProblem, config_problems
 from triton_model_check.model_config.builder.config import ModelConfig
-from triton_model_check.model_config.builder.inference import Declared, batch_size_of, inferred
 from triton_model_check.model_config.builder.scheduling import ModelEnsembling
 from triton_model_check.model_config.builder.tensors import DataType, ModelInput, ModelOutput
-from triton_model_check.model_config.builder.wiring import PlannedStep, Wiring, wire
+from triton_model_check.model_config.builder.wiring import (
+    Declared,
+    PlannedStep,
+    Wiring,
+    batch_size_of,
+    inferred,
+    wire,
+)
 from triton_model_check.model_config.schema import message_class
 
 # A later step may fix these; every other error is raised by the call that causes it.
@@ -113,9 +119,7 @@ class Ensemble:
         Raises:
             InvalidValueError: the input exists already, or does not match the steps.
         """
-        declared = self._declared(ModelInput, tensor, data_type, dims)
-        self._raise_if_declared("input", declared.name, self._draft.inputs)
-        return self._next("input", declared.name, inputs=(*self._draft.inputs, declared))
+        return self._with_tensor("input", ModelInput, self._draft.inputs, tensor, data_type, dims)
 
     def output(
         self, tensor: str | ModelOutput, *, data_type: DataType = "TYPE_INVALID", dims: Sequence[int] = ()
@@ -130,9 +134,7 @@ class Ensemble:
         Raises:
             InvalidValueError: the output exists already, is ambiguous, or does not match the steps.
         """
-        declared = self._declared(ModelOutput, tensor, data_type, dims)
-        self._raise_if_declared("output", declared.name, self._draft.outputs)
-        return self._next("output", declared.name, outputs=(*self._draft.outputs, declared))
+        return self._with_tensor("output", ModelOutput, self._draft.outputs, tensor, data_type, dims)
 
     def step(
         self,
@@ -190,11 +192,16 @@ class Ensemble:
                 )
         return tuple(known.values())
 
-    def _raise_if_declared(self, kind: str, name: str, declared: Iterable[ModelInput | ModelOutput]) -> None:
-        if any(tensor.name == name for tensor in declared):
+    def _with_tensor(
+        self, side: str, kind: type[Declared], known: tuple[Declared, ...], *given: Any
+    ) -> Ensemble:
+        added = self._declared(kind, *given)
+        name = added.name
+        if any(tensor.name == name for tensor in known):
             raise InvalidValueError(
-                f'ensemble "{self.name}": the {kind} exists already, got {name!r}; remove the second one'
+                f'ensemble "{self.name}": the {side} exists already, got {name!r}; remove the second one'
             )
+        return self._next(side, name, **{f"{side}s": (*known, added)})
 
     def _next(self, kind: str, key: str, **changes: Any) -> Ensemble:
         changed = object.__new__(Ensemble)
@@ -263,22 +270,16 @@ class Ensemble:
         ]
         limit = draft.max_inflight_requests
         message = ModelEnsembling(step=steps, max_inflight_requests=limit).to_message()
-        return _unchecked_config(
+        inputs = (inferred(tensor, "input", draft.steps, wiring, size) for tensor in draft.inputs)
+        outputs = (inferred(tensor, "output", draft.steps, wiring, size) for tensor in draft.outputs)
+        return message_class("ModelConfig")(
             name=draft.name,
             platform="ensemble",
             max_batch_size=size,
-            input=[inferred(tensor, "input", draft.steps, wiring, size) for tensor in draft.inputs],
-            output=[inferred(tensor, "output", draft.steps, wiring, size) for tensor in draft.outputs],
+            input=[tensor.to_message() for tensor in inputs],
+            output=[tensor.to_message() for tensor in outputs],
             ensemble_scheduling=message,
         )
-
-
-def _unchecked_config(*, input: Iterable[Any], output: Iterable[Any], **values: Any) -> Any:
-    return message_class("ModelConfig")(
-        input=[tensor.to_message() for tensor in input],
-        output=[tensor.to_message() for tensor in output],
-        **values,
-    )
 
 
 def _model(model: ModelConfig | Ensemble | str) -> tuple[ModelConfig | None, tuple[ModelConfig, ...]]:

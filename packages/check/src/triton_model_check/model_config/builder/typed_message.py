@@ -42,7 +42,8 @@ class TypedMessage:
         self.to_message()
 
     def __repr__(self) -> str:
-        given = (f"{name}={value!r}" for name, value, default in self._values() if value != default)
+        values = ((name, getattr(self, name), default) for name, default in _defaults(type(self)))
+        given = (f"{name}={value!r}" for name, value, default in values if value != default)
         return f"{type(self).__qualname__}({', '.join(given)})"
 
     @classmethod
@@ -55,7 +56,7 @@ class TypedMessage:
         typed = object.__new__(cls)
         rest = type(message)()
         rest.CopyFrom(message)
-        for name, _, default in _defaults(cls):
+        for name, default in _defaults(cls):
             object.__setattr__(typed, name, default)
         for attribute, descriptor in typed._described():
             if _is_expressible(message, descriptor):
@@ -87,10 +88,6 @@ class TypedMessage:
             if item.name != "extra":
                 yield item.name, known[item.name.rstrip("_")]
 
-    def _values(self) -> Iterator[tuple[str, Any, Any]]:
-        for name, _, default in _defaults(type(self)):
-            yield name, getattr(self, name), default
-
     def _raise_for_two_choices(self, descriptor: Any) -> None:
         for choice in descriptor.oneofs:
             names = [item.name for item in choice.fields if getattr(self, item.name, None) is not None]
@@ -101,10 +98,10 @@ class TypedMessage:
                 )
 
 
-def _defaults(cls: type[TypedMessage]) -> Iterator[tuple[str, Any, Any]]:
+def _defaults(cls: type[TypedMessage]) -> Iterator[tuple[str, Any]]:
     for item in fields(cls):
         factory = item.default_factory
-        yield item.name, item, item.default if factory is MISSING else factory()
+        yield item.name, item.default if factory is MISSING else factory()
 
 
 # --- shapes of fields -------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 
-from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import closest, quoted
 from triton_model_check.model_config.backends import (
     BACKEND_OF_OTHER_NAME,
@@ -15,7 +14,7 @@ from triton_model_check.model_config.backends import (
 )
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 
 _VALIDATE = "triton core ValidateModelConfig"
 _RUNTIMES = {
@@ -274,9 +273,8 @@ def model_metrics(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, place, "add histogram_options { buckets: [ ... ] }")
 
 
-@rule(
+@warning(
     "backend-pytorch-names",
-    severity=Severity.WARNING,
     source="triton pytorch_backend, model_instance_state.cc",
     hint="name all of them INPUT__0, INPUT__1, OUTPUT__0 and so on, in the order of forward()",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.checks.tensors import declared_twice, has_too_many_inputs
@@ -12,13 +13,11 @@ from triton_model_check.model_config.rules import Problem, rule
 _VALIDATE = "triton core ValidateEnsembleSchedulingConfig"
 _BUILD = "triton core BuildEnsembleGraph"
 STEPS = ("ensemble_scheduling", "step")
+ensemble_rule = partial(rule, scope="ensemble")
 
 
-@rule(
-    "ensemble-field",
-    "ensemble",
-    source=_VALIDATE,
-    hint="remove it from the ensemble; set it in the models of the steps",
+@ensemble_rule(
+    "ensemble-field", source=_VALIDATE, hint="remove it from the ensemble; set it in the models of the steps"
 )
 def field(model: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble has no ``instance_group``, no ``optimization`` and no ``model_warmup``.
@@ -35,7 +34,7 @@ def field(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f"{what} not be specified for ensemble", (name,))
 
 
-@rule("ensemble-no-step", "ensemble", source=_VALIDATE, hint="add a step to ensemble_scheduling")
+@ensemble_rule("ensemble-no-step", source=_VALIDATE, hint="add a step to ensemble_scheduling")
 def no_step(model: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble has at least one step.
 
@@ -45,7 +44,7 @@ def no_step(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem("must specify 'step' for ensemble", ("ensemble_scheduling",))
 
 
-@rule("ensemble-step-incomplete", "ensemble", source=_BUILD)
+@ensemble_rule("ensemble-step-incomplete", source=_BUILD)
 def step_incomplete(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each step names a model and maps at least one input and one output.
 
@@ -59,7 +58,7 @@ def step_incomplete(model: ModelUnderCheck) -> Iterator[Problem]:
                 )
 
 
-@rule("ensemble-written-twice", "ensemble", source=_BUILD, hint="give each output its own tensor")
+@ensemble_rule("ensemble-written-twice", source=_BUILD, hint="give each output its own tensor")
 def written_twice(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each tensor is written by one output of one step.
 
@@ -72,7 +71,7 @@ def written_twice(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, (*STEPS, steps[1].index))
 
 
-@rule("ensemble-unused-input", "ensemble", source=_VALIDATE)
+@ensemble_rule("ensemble-unused-input", source=_VALIDATE)
 def unused_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every input of the ensemble is used by a step.
 
@@ -88,7 +87,7 @@ def unused_input(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f'ensemble input "{name}" is not used', ("input", graph.inputs.index(name)), hint)
 
 
-@rule("ensemble-unproduced", "ensemble", source=_VALIDATE)
+@ensemble_rule("ensemble-unproduced", source=_VALIDATE)
 def unproduced(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every tensor that a step reads, and every output, is written by a step or is an input.
 
@@ -116,7 +115,7 @@ def unproduced(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, place, hint)
 
 
-@rule("ensemble-unread", "ensemble", source=_VALIDATE)
+@ensemble_rule("ensemble-unread", source=_VALIDATE)
 def unread(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every tensor that a step writes is read by a step or is an output.
 
@@ -140,9 +139,7 @@ def unread(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, (*STEPS, step.index, "output_map", key), hint)
 
 
-@rule(
-    "ensemble-cycle", "ensemble", source=_VALIDATE, hint="change a map so that no step needs its own output"
-)
+@ensemble_rule("ensemble-cycle", source=_VALIDATE, hint="change a map so that no step needs its own output")
 def cycle(model: ModelUnderCheck) -> Iterator[Problem]:
     """No tensor depends on itself.
 
@@ -155,9 +152,8 @@ def cycle(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, (*STEPS, step.index))
 
 
-@rule(
+@ensemble_rule(
     "ensemble-writes-input",
-    "ensemble",
     rejects=False,
     source="observed with triton server 2.51",
     hint="map the step's output to another tensor name",
@@ -173,9 +169,8 @@ def writes_input(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(f'{step.title} writes an input of the ensemble, got "{tensor}"', (*STEPS, step.index))
 
 
-@rule(
+@ensemble_rule(
     "ensemble-duplicate-tensor",
-    "ensemble",
     source="observed with triton server 2.51",
     rejects=False,
     hint="remove one of the two",

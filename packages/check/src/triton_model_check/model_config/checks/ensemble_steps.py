@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import did_you_mean, quoted
-from triton_model_check.model_config.checks.ensemble import STEPS
+from triton_model_check.model_config.checks.ensemble import STEPS, ensemble_rule
 from triton_model_check.model_config.ensemble import Step
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, warning
 from triton_model_check.model_config.schema import data_type_name
 
 _DEPENDENCIES = "triton core ConnectDependencyGraph"
@@ -27,7 +26,7 @@ def steps(model: ModelUnderCheck) -> Iterator[tuple[Step, ModelUnderCheck]]:
             yield step, step_model
 
 
-@rule("ensemble-unknown-model", "ensemble", source=_DEPENDENCIES)
+@ensemble_rule("ensemble-unknown-model", source=_DEPENDENCIES)
 def unknown_model(model: ModelUnderCheck) -> Iterator[Problem]:
     """The model of every step is in the repository.
 
@@ -42,7 +41,7 @@ def unknown_model(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, (*STEPS, step.index, "model_name"), hint)
 
 
-@rule("ensemble-model-cycle", "ensemble", source="triton core CircularDependencyCheck")
+@ensemble_rule("ensemble-model-cycle", source="triton core CircularDependencyCheck")
 def model_cycle(model: ModelUnderCheck) -> Iterator[Problem]:
     """No ensemble is a step of itself, directly or through other ensembles.
 
@@ -58,7 +57,7 @@ def model_cycle(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, STEPS, "remove a step of one of them")
 
 
-@rule("ensemble-step-version", "ensemble", source="triton core CheckNode", needs_files=True)
+@ensemble_rule("ensemble-step-version", source="triton core CheckNode", needs_files=True)
 def step_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """The version of a step's model is loaded.
 
@@ -77,7 +76,7 @@ def step_version(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, place, "write model_version: -1")
 
 
-@rule("ensemble-batch-size", "ensemble", source="triton core ValidateEnsembleConfig")
+@ensemble_rule("ensemble-batch-size", source="triton core ValidateEnsembleConfig")
 def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """The ``max_batch_size`` of a step's model is 0 or at least that of the ensemble.
 
@@ -95,7 +94,7 @@ def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, (*STEPS, step.index), hint)
 
 
-@rule("ensemble-unknown-tensor", "ensemble", source=_MAPPING)
+@ensemble_rule("ensemble-unknown-tensor", source=_MAPPING)
 def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
     """The keys of ``input_map`` and ``output_map`` are inputs and outputs of the step's model.
 
@@ -119,11 +118,8 @@ def _has_no_readable_config(model: ModelUnderCheck) -> bool:
     return model.config is None and model.folder.has_config
 
 
-@rule(
-    "ensemble-unmapped-input",
-    "ensemble",
-    source=_MAPPING,
-    hint="add it to input_map, or set optional: true in the model",
+@ensemble_rule(
+    "ensemble-unmapped-input", source=_MAPPING, hint="add it to input_map, or set optional: true in the model"
 )
 def unmapped_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every input of a step's model is mapped, unless it is optional.
@@ -209,11 +205,8 @@ def matches(left: Sequence[int], right: Sequence[int]) -> bool:
     return len(left) == len(right) and all(-1 in (a, b) or a == b for a, b in zip(left, right, strict=True))
 
 
-@rule(
-    "ensemble-data-type",
-    "ensemble",
-    source=_CONSISTENCY,
-    hint="make the data types equal; Triton does not convert them",
+@ensemble_rule(
+    "ensemble-data-type", source=_CONSISTENCY, hint="make the data types equal; Triton does not convert them"
 )
 def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
     """A tensor has the same data type in every declaration.
@@ -228,11 +221,8 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, other.place)
 
 
-@rule(
-    "ensemble-shape",
-    "ensemble",
-    source=_CONSISTENCY,
-    hint="make the shapes equal, with -1 for a variable size",
+@ensemble_rule(
+    "ensemble-shape", source=_CONSISTENCY, hint="make the shapes equal, with -1 for a variable size"
 )
 def shape(model: ModelUnderCheck) -> Iterator[Problem]:
     """A tensor has the same shape in every declaration, with or without the batch axis.
@@ -248,10 +238,9 @@ def shape(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, other.place)
 
 
-@rule(
+@warning(
     "ensemble-batch-axis",
     "ensemble",
-    severity=Severity.WARNING,
     source=_CONSISTENCY,
     hint="set max_batch_size in the model where it is 0, or add -1 as the first dim of its tensor",
 )
@@ -268,9 +257,8 @@ def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, other.place)
 
 
-@rule(
+@ensemble_rule(
     "ensemble-decoupled-branches",
-    "ensemble",
     source="triton core ValidateEnsembleConfig",
     hint="read from only one decoupled model in each step",
 )

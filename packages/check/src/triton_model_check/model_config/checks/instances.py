@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 
 _SOURCE = "triton core ValidateInstanceGroup"
 _INDEX = re.compile(r"\s*\+?\d")  # Triton reads the number at the start and ignores the rest
 _AUTO, _GPU, _CPU, _MODEL = range(4)
+_rule = partial(rule, when=("instance_group",))
+_warning = partial(warning, when=("instance_group",))
 
 
 def groups(model: ModelUnderCheck) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -34,12 +36,7 @@ def resolved_kind(group: Any, gpu_count: int | None) -> int:
     return _CPU if absent else _GPU
 
 
-@rule(
-    "instance-gpus-without-gpu",
-    when=("instance_group",),
-    source=_SOURCE,
-    hint="remove gpus, or write kind: KIND_GPU",
-)
+@_rule("instance-gpus-without-gpu", source=_SOURCE, hint="remove gpus, or write kind: KIND_GPU")
 def gpus_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     """Only instances of KIND_GPU list ``gpus``.
 
@@ -59,7 +56,7 @@ def gpus_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, (*place, "gpus"))
 
 
-@rule("instance-no-gpu", when=("instance_group",), source=_SOURCE)
+@_rule("instance-no-gpu", source=_SOURCE)
 def no_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     """KIND_GPU needs a GPU, and lists only GPUs that the instance has.
 
@@ -83,12 +80,7 @@ def no_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, (*place, "gpus"), hint)
 
 
-@rule(
-    "instance-kind",
-    when=("instance_group",),
-    source=_SOURCE,
-    hint="write KIND_AUTO, KIND_GPU, KIND_CPU or KIND_MODEL",
-)
+@_rule("instance-kind", source=_SOURCE, hint="write KIND_AUTO, KIND_GPU, KIND_CPU or KIND_MODEL")
 def kind_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     """``kind`` is a value of the schema.
 
@@ -99,7 +91,7 @@ def kind_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f"instance group has unexpected kind, got {group.kind}", (*place, "kind"))
 
 
-@rule("instance-profile", when=("instance_group",), source=_SOURCE)
+@_rule("instance-profile", source=_SOURCE)
 def profile(model: ModelUnderCheck) -> Iterator[Problem]:
     """Only TensorRT models have ``profile``, which contains indices from 0.
 
@@ -115,13 +107,7 @@ def profile(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, (*place, "profile"), 'write an index as a string: profile: [ "0" ]')
 
 
-@rule(
-    "instance-count",
-    when=("instance_group",),
-    severity=Severity.WARNING,
-    source="triton core NormalizeInstanceGroup",
-    hint="write a count of at least 1",
-)
+@_warning("instance-count", source="triton core NormalizeInstanceGroup", hint="write a count of at least 1")
 def count(model: ModelUnderCheck) -> Iterator[Problem]:
     """``count`` is not negative.
 
@@ -134,10 +120,8 @@ def count(model: ModelUnderCheck) -> Iterator[Problem]:
             )
 
 
-@rule(
+@_warning(
     "instance-gpu-twice",
-    when=("instance_group",),
-    severity=Severity.WARNING,
     source="triton core TritonModelInstance::SetInstances",
     hint="list each GPU once, and set count for several instances on one GPU",
 )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import quoted
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 
 _VERSIONS = "triton core VersionsToLoad"
 _NONE_AVAILABLE = "at least one version must be available under the version policy"
@@ -132,10 +131,9 @@ def no_version_chosen(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, ("version_policy", "specific"))
 
 
-@rule(
+@warning(
     "layout-version-absent",
     when=("version_policy",),
-    severity=Severity.WARNING,
     source=_VERSIONS,
     hint="remove the version from version_policy, or add its folder",
     needs_files=True,
@@ -180,10 +178,9 @@ def version_name(model: ModelUnderCheck) -> Iterator[Problem]:
             )
 
 
-@rule(
+@warning(
     "layout-version-skipped",
     "model",
-    severity=Severity.WARNING,
     source=_VERSIONS,
     hint="rename the folder without leading zeros, or remove it",
     needs_files=True,

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.backends import fix_of_wrong_backend
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_files.model_file import FaultCode
 from triton_model_check.model_files.plan_manifest import PlanManifest, manifest_of, read_manifest
 
@@ -163,7 +162,7 @@ def plan_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     yield _gpu_problem(model, manifest, f"the endpoint has {_gpu(model.target.gpu_model, wanted)}")
 
 
-@rule("plan-gpu-model", "tensorrt", needs_files=True, severity=Severity.WARNING, source=_PLANS_AND_GPUS)
+@warning("plan-gpu-model", "tensorrt", needs_files=True, source=_PLANS_AND_GPUS)
 def plan_gpu_model(model: ModelUnderCheck) -> Iterator[Problem]:
     """The plan was built on the same type of GPU as the endpoint has.
 

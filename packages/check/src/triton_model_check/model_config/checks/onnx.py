@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from constructs_triton_core.spelling import did_you_mean, quoted
-from triton_model_check.facts.onnxruntime import onnx_runtime
+from triton_model_check.facts.backend_releases import onnx_runtime
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
@@ -214,7 +214,7 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def _dims_problem(pair: _Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] | None:
     """Return message and hint. Without ``is_exact``, the runtime may infer a more precise shape."""
-    given = _dims_of(pair.tensor)
+    given = list(pair.tensor.reshape.shape) if pair.tensor.HasField("reshape") else list(pair.tensor.dims)
     shape = pair.found.shape or ()
     if pair.field == "input" and pair.tensor.allow_ragged_batch:
         return None if shape == (-1,) else _ragged(pair, shape)
@@ -225,10 +225,6 @@ def _dims_problem(pair: _Pair, is_batched: bool, is_exact: bool) -> tuple[str, s
         return _not_batched(pair, shape)
     full = [-1, *given] if is_batched else given
     return None if _fits(full, shape, pair.field, is_exact) else _different(pair, full, shape, is_batched)
-
-
-def _dims_of(tensor: Any) -> list[int]:
-    return list(tensor.reshape.shape) if tensor.HasField("reshape") else list(tensor.dims)
 
 
 def _fits(given: Sequence[int], shape: Sequence[int], field: str, is_exact: bool) -> bool:

@@ -6,13 +6,12 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.facts.backend_releases import unsupported_xgboost
 from triton_model_check.facts.images import first_published
-from triton_model_check.facts.tree_formats import unsupported_xgboost
 from triton_model_check.model_config.loaded_files import tree_model_type, tree_row_size
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.trees import TREE_MODEL_FILES
@@ -22,13 +21,7 @@ _SINGLE_MODEL_FOLDER = "/opt/ml/model/"
 _PARAMETER = 'parameters { key: "%s" value { string_value: "%s" } }'
 _TYPES = "tensorrt_backend ConvertTrtTypeToDataType"
 _TENSORRT_TYPES = (
-    "TYPE_BOOL",
-    "TYPE_INT8",
-    "TYPE_UINT8",
-    "TYPE_INT32",
-    "TYPE_INT64",
-    "TYPE_FP16",
-    "TYPE_BF16",
+    *("TYPE_BOOL", "TYPE_INT8", "TYPE_UINT8", "TYPE_INT32", "TYPE_INT64", "TYPE_FP16", "TYPE_BF16"),
     "TYPE_FP32",
 )
 
@@ -111,12 +104,8 @@ def features(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, (field, index, "dims"), f"write dims: {dims}")
 
 
-@rule(
-    "tree-version",
-    "fil",
-    source="fil_backend docs/model_support.md, Version Compatibility",
-    severity=Severity.WARNING,
-    needs_files=True,
+@warning(
+    "tree-version", "fil", source="fil_backend docs/model_support.md, Version Compatibility", needs_files=True
 )
 def tree_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """The FIL backend of the image supports the format of the XGBoost that wrote the model.

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 
-from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import closest, did_you_mean, quoted
 from triton_model_check.model_config.backends import fix_of_wrong_backend
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.python_calls import find_tensors
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 
 _LAUNCHER = "triton python_backend StubLauncher::ModelInstanceStubProcess"
 _README = 'triton python_backend README, "Business Logic Scripting"'
 _OBSERVED = "observed with triton server 2.51"
+_rule = partial(rule, scope="python", needs_files=True)
+_warning = partial(warning, scope="python", needs_files=True)
 
 
-@rule("python-model-file", "python", source=_LAUNCHER, needs_files=True)
+@_rule("python-model-file", source=_LAUNCHER)
 def model_file(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every loaded version contains ``model.py``, or the file of ``default_model_filename``.
 
@@ -40,7 +42,7 @@ def model_file(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, path=model.folder.relative(version), hint=hint)
 
 
-@rule("python-syntax", "python", source="CPython compile()", hint="fix the syntax error", needs_files=True)
+@_rule("python-syntax", source="CPython compile()", hint="fix the syntax error")
 def syntax(model: ModelUnderCheck) -> Iterator[Problem]:
     """The model file is valid Python.
 
@@ -51,13 +53,10 @@ def syntax(model: ModelUnderCheck) -> Iterator[Problem]:
         yield from _syntax_errors(model)
 
 
-@rule(
+@_warning(
     "python-syntax-other-version",
-    "python",
-    severity=Severity.WARNING,
     source="CPython compile()",
     hint="fix the syntax error, or acknowledge this if the image's Python accepts it",
-    needs_files=True,
 )
 def syntax_other_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """The model file is valid in the Python version that runs the check.
@@ -80,7 +79,7 @@ def _syntax_errors(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f"syntax error: {source.fault.msg}", path=source.path, line=line, column=column)
 
 
-@rule("python-class", "python", source="triton python_backend Stub::Initialize", needs_files=True)
+@_rule("python-class", source="triton python_backend Stub::Initialize")
 def model_class(model: ModelUnderCheck) -> Iterator[Problem]:
     """The model file has a class ``TritonPythonModel``.
 
@@ -94,13 +93,11 @@ def model_class(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem("model file has no class TritonPythonModel", path=source.path, hint=hint)
 
 
-@rule(
+@_rule(
     "python-execute",
-    "python",
     rejects=False,
     source="triton python_backend Stub::Execute",
     hint="add a method execute(self, requests) that returns one response for each request",
-    needs_files=True,
 )
 def execute(model: ModelUnderCheck) -> Iterator[Problem]:
     """``TritonPythonModel`` has a method ``execute``.
@@ -116,14 +113,11 @@ def execute(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, path=source.path, line=source.class_line, hint=hint)
 
 
-@rule(
+@_warning(
     "python-execute-returns-none",
-    "python",
-    severity=Severity.WARNING,
     source="tritonserver 2.51 waits forever for a model whose execute returns None",
     hint="return a list with one response for each request, "
     "or set model_transaction_policy { decoupled: true }",
-    needs_files=True,
 )
 def execute_returns_none(model: ModelUnderCheck) -> Iterator[Problem]:
     """``execute`` returns responses on every path, unless the model is decoupled.
@@ -182,13 +176,7 @@ def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message if config is not None else f"{message}: there is no config.pbtxt")
 
 
-@rule(
-    "python-tensor-name",
-    "python",
-    severity=Severity.WARNING,
-    source='triton python_backend README, "Using NumPy Arrays"',
-    needs_files=True,
-)
+@_warning("python-tensor-name", source='triton python_backend README, "Using NumPy Arrays"')
 def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
     """The tensors that ``model.py`` names are inputs and outputs of ``config.pbtxt``.
 
@@ -237,7 +225,7 @@ def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, path=site and site.path, line=site and site.line, hint=hint)
 
 
-@rule("python-called-model-unknown", "model", severity=Severity.WARNING, source=_README, needs_files=True)
+@warning("python-called-model-unknown", "model", source=_README, needs_files=True)
 def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a called model can be read from the source, or is declared.
 

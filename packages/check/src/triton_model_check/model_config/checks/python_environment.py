@@ -17,7 +17,7 @@ from triton_model_check.model_config.checks.packing.files import pointer_path
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.packed_environment import ACTIVATE, PackedEnvironment
 from triton_model_check.model_config.python_source import Import
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 
 _MANAGER = "triton python_backend EnvironmentManager"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
@@ -42,6 +42,7 @@ _DISTRIBUTIONS = {
 }
 #: Registers a rule about the content of the environment of a model.
 environment_rule = partial(rule, scope="python", when=("parameters",), needs_files=True)
+environment_warning = partial(environment_rule, severity=Severity.WARNING)
 
 
 def _parts(model: ModelUnderCheck) -> list[str]:
@@ -143,11 +144,10 @@ def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(f'{PARAMETER} must not be a relative path or a URL, got "{path}"', PLACE, hint)
 
 
-@rule(
+@warning(
     "python-environment-elsewhere",
     "python",
     when=("parameters",),
-    severity=Severity.WARNING,
     source=_MANAGER,
     hint=f"add the archive to the model's folder, and write {_MODEL_DIRECTORY}/ before its name",
 )
@@ -221,10 +221,9 @@ def misspelled_import(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f"No module named '{each.module}'", path=path, line=each.line)
 
 
-@rule(
+@warning(
     "python-import-missing",
     "python",
-    severity=Severity.WARNING,
     source="triton server build.py: Python packages of the image",
     needs_files=True,
 )

@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.facts.images import image_version
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 
 _SERVE = "triton server docker/sagemaker/serve"
 _LOADER = "triton server SageMakerMMELoadModel"
@@ -152,21 +151,14 @@ def archive_link(context: RepositoryContext) -> Iterator[Problem]:
 
 
 _OUT_OF_MEMORY = (
-    "CUDA out of memory",
-    "CUDA_OUT_OF_MEMORY",
-    "Out of memory",
-    "Out Of Memory",
-    "out of memory",
-    "MemoryError",
-    "OutOfMemory",
-    "OOM",
+    *("CUDA out of memory", "CUDA_OUT_OF_MEMORY", "Out of memory", "Out Of Memory", "out of memory"),
+    *("MemoryError", "OutOfMemory", "OOM"),
 )
 
 
-@rule(
+@warning(
     "sagemaker-name-out-of-memory",
     "model",
-    severity=Severity.WARNING,
     source="triton server SagemakerAPIServer::CheckOutOfMemory",
     hint="rename the folder so that it does not contain this text",
 )
@@ -203,10 +195,9 @@ def decoupled(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(_decoupled_message(model), _decoupled_place(model), hint)
 
 
-@rule(
+@warning(
     "sagemaker-decoupled-stream",
     when=("model_transaction_policy", "ensemble_scheduling"),
-    severity=Severity.WARNING,
     source="triton server docker/sagemaker/serve, SAGEMAKER_TRITON_INFERENCE_TYPE",
     hint="set SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream, which needs image 25.04 or newer",
 )

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.schema import data_type_name
 
 _VALIDATE = "triton core ValidateModelConfig"
@@ -19,10 +18,9 @@ _ANY_VALUES = "either 'int32_false_true', 'fp32_false_true' or 'bool_false_true'
 _CORRELATION_TYPES = {4: "TYPE_UINT32", 5: "TYPE_UINT64", 8: "TYPE_INT32", 9: "TYPE_INT64", 13: "TYPE_STRING"}
 
 
-@rule(
+@warning(
     "scheduler-dynamic-batching",
     when=("dynamic_batching",),
-    severity=Severity.WARNING,
     source="triton model configuration documentation: dynamic batcher",
     hint="set max_batch_size to at least 1, or remove dynamic_batching",
 )
@@ -92,10 +90,9 @@ def priority(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, place, f"set the key to a level from 1 to {levels}")
 
 
-@rule(
+@warning(
     "scheduler-priority-default",
     when=("dynamic_batching",),
-    severity=Severity.WARNING,
     source="triton core ValidateModelConfig",
     hint="set priority_levels, or remove default_priority_level",
 )
@@ -151,10 +148,9 @@ def response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f"Response Cache does not currently support model with {what}", ("response_cache",))
 
 
-@rule(
+@warning(
     "scheduler-no-response-cache",
     when=("response_cache",),
-    severity=Severity.WARNING,
     source="triton documentation, Response Cache",
     hint=(
         'set SAGEMAKER_TRITON_ADDITIONAL_ARGS to "--cache-config=local,size=1073741824", which is 1 GiB, '

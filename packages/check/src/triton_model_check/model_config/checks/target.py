@@ -8,7 +8,6 @@ from typing import Any
 from constructs_triton_core.datatypes import by_data_type
 from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton_core.facts.versions import is_at_least
-from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import did_you_mean, quoted
 from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.facts.images import (
@@ -20,7 +19,7 @@ from triton_model_check.facts.images import (
 )
 from triton_model_check.model_config.checks.instances import groups, resolved_kind
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.schema import data_type_name
 
 _PROTO = "triton common protobuf/model_config.proto by release branch"
@@ -36,10 +35,9 @@ _FIELD_SINCE = {
 }
 
 
-@rule(
+@warning(
     "target-image-unknown",
     "repository",
-    severity=Severity.WARNING,
     source="triton_model_check.facts, images.json",
     hint="update constructs-triton, or acknowledge this if no version of it knows the release",
 )
@@ -200,10 +198,9 @@ def plan_of_several_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
 # --- memory and disk --------------------------------------------------------------------------------------
 
 
-@rule(
+@warning(
     "target-shared-memory",
     "repository",
-    severity=Severity.WARNING,
     source="triton python_backend, shm-default-byte-size; AWS documentation: half of the memory is /dev/shm",
     hint="lower the count of the instance groups or shm_default_byte_size, or use an instance type with more "
     "memory",
@@ -261,9 +258,8 @@ def _bytes(tensor: Any) -> int:
     return int(item * count_elements(max(1, dim) for dim in tensor.dims))
 
 
-@rule(
+@warning(
     "target-request-size",
-    severity=Severity.WARNING,
     source="AWS documentation: SageMaker hosting FAQs, 25 MB for a real-time endpoint",
     hint="lower max_batch_size, or acknowledge this if clients send smaller batches",
 )
@@ -309,9 +305,8 @@ def storage(context: RepositoryContext) -> Iterator[Problem]:
         yield Problem(f"the models need {largest / 1e9:.1f} GB of storage, got {limit} GB")
 
 
-@rule(
+@warning(
     "target-gpu-memory",
-    severity=Severity.WARNING,
     source="triton tensorrt_backend and pytorch_backend: weights are loaded into GPU memory",
     hint="use an instance type whose GPUs have more memory",
     needs_files=True,

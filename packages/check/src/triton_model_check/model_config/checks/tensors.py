@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from constructs_triton_core.findings import Severity
 from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 
 _SHAPE = "triton core ValidateIOShape"
 _OBSERVED = "observed with triton server 2.51"
@@ -31,9 +30,7 @@ def name(model: ModelUnderCheck) -> Iterator[Problem]:
 
     Any string is allowed: exported models often have names such as ``input:0`` or ``268``.
     """
-    for field, index, tensor in model.tensors:
-        if not tensor.name:
-            yield Problem(f"{title(field, index, tensor)} must specify 'name'", (field, index))
+    return _without(model, "name")
 
 
 @rule("tensor-data-type", source=_SHAPE, hint="add data_type, for example TYPE_FP32")
@@ -43,11 +40,7 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
     The Python backend completes it only for a model with ``auto_complete_config``. Ensembles are never
     completed.
     """
-    if model.completes_tensors:
-        return
-    for field, index, tensor in model.tensors:
-        if tensor.data_type == 0:
-            yield Problem(f"{title(field, index, tensor)} must specify 'data_type'", (field, index))
+    return iter(()) if model.completes_tensors else _without(model, "data_type")
 
 
 @rule("tensor-dims", source=_SHAPE, hint="add dims without the batch axis; write -1 for a variable size")
@@ -56,11 +49,13 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
 
     If ``max_batch_size`` is at least 1, dims do not include the batch axis.
     """
-    if model.completes_tensors:
-        return
+    return iter(()) if model.completes_tensors else _without(model, "dims")
+
+
+def _without(model: ModelUnderCheck, member: str) -> Iterator[Problem]:
     for field, index, tensor in model.tensors:
-        if not tensor.dims:
-            yield Problem(f"{title(field, index, tensor)} must specify 'dims'", (field, index))
+        if not getattr(tensor, member):
+            yield Problem(f"{title(field, index, tensor)} must specify '{member}'", (field, index))
 
 
 @rule("tensor-dim-value", source=_SHAPE, hint="write a size of at least 1, or -1 for a variable size")
@@ -175,9 +170,7 @@ def duplicate_input(model: ModelUnderCheck) -> Iterator[Problem]:
         yield from declared_twice("input", model.config.input)
 
 
-@rule(
-    "tensor-duplicate-optional-input", severity=Severity.WARNING, source=_OBSERVED, hint="rename one of them"
-)
+@warning("tensor-duplicate-optional-input", source=_OBSERVED, hint="rename one of them")
 def duplicate_optional_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each optional input of a Python model or an ensemble is declared once.
 
@@ -189,7 +182,7 @@ def duplicate_optional_input(model: ModelUnderCheck) -> Iterator[Problem]:
         yield from declared_twice("input", model.config.input)
 
 
-@rule("tensor-duplicate-output", severity=Severity.WARNING, source=_OBSERVED, hint="rename one of them")
+@warning("tensor-duplicate-output", source=_OBSERVED, hint="rename one of them")
 def duplicate_output(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each output is declared once.
 
@@ -213,7 +206,7 @@ def declared_twice(field: str, tensors: Sequence[Any]) -> Iterator[Problem]:
             yield Problem(f'{field} "{name}" is declared {count} times', (field, second))
 
 
-@rule("tensor-missing", severity=Severity.WARNING, source=_OBSERVED, needs_files=True)
+@warning("tensor-missing", source=_OBSERVED, needs_files=True)
 def one_sided(model: ModelUnderCheck) -> Iterator[Problem]:
     """A Python model or an ensemble has both inputs and outputs.
 
@@ -239,7 +232,7 @@ def input_type_number(model: ModelUnderCheck) -> Iterator[Problem]:
     yield from _unknown_types(model, is_ignored=False)
 
 
-@rule("tensor-data-type-number-output", severity=Severity.WARNING, source=_OBSERVED, hint=_WRITE_NAME)
+@warning("tensor-data-type-number-output", source=_OBSERVED, hint=_WRITE_NAME)
 def output_type_number(model: ModelUnderCheck) -> Iterator[Problem]:
     """The data type of a Python model's output that is given by number is in the schema.
 
@@ -257,9 +250,8 @@ def _unknown_types(model: ModelUnderCheck, *, is_ignored: bool) -> Iterator[Prob
             yield Problem(message, (field, index, "data_type"))
 
 
-@rule(
+@warning(
     "tensor-batch-axis",
-    severity=Severity.WARNING,
     source="triton model configuration documentation: max_batch_size",
     hint="remove the first dim of each tensor; Triton adds the batch axis",
 )
@@ -304,10 +296,9 @@ def label_file(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f'{message}, got "{file}"', place)
 
 
-@rule(
+@warning(
     "tensor-label-outside",
     when=("output",),
-    severity=Severity.WARNING,
     source="triton core Model::Init",
     hint="move the file into the model's folder, and write its path from there",
 )

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.checks.generation.tensorrt_llm import is_part_of_tensorrt_llm
 from triton_model_check.model_config.checks.layout import has_another_name
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.text import SOURCE, line_and_column
 
 
@@ -89,9 +88,8 @@ def template(model: ModelUnderCheck) -> Iterator[Problem]:
 _PLACEHOLDER = re.compile(r"\$\{[^{}\n]*\}")
 
 
-@rule(
+@warning(
     "text-placeholder",
-    severity=Severity.WARNING,
     source="observed in public model repositories",
     hint="replace the placeholder, or acknowledge this if the model reads it",
 )

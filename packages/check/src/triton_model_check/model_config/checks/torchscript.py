@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_files.model_file import ModelFile
 
@@ -56,7 +55,7 @@ def _input_count(config: Any) -> int:
     return len(config.input) + len(config.batch_input) + controls + len(config.sequence_batching.state)
 
 
-@rule("torchscript-input-name", "pytorch", needs_files=True, severity=Severity.WARNING, source=_VALIDATE)
+@warning("torchscript-input-name", "pytorch", needs_files=True, source=_VALIDATE)
 def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
     """Either all inputs have the names of arguments of ``forward``, or none has.
 
@@ -73,12 +72,11 @@ def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, ("input", index, "name"), hint)
 
 
-@rule(
+@warning(
     "torchscript-input-type",
     "pytorch",
     needs_files=True,
     when=("input",),
-    severity=Severity.WARNING,
     source="torch.jit.trace stores the inputs that it was called with",
 )
 def input_type(model: ModelUnderCheck) -> Iterator[Problem]:
@@ -110,11 +108,10 @@ def _argument_numbers(config: Any, file: ModelFile) -> list[int]:
     return list(range(len(given)))
 
 
-@rule(
+@warning(
     "torchscript-device",
     "pytorch",
     needs_files=True,
-    severity=Severity.WARNING,
     source="torch.jit.trace records devices as constants",
     hint="trace the model on the device that serves it, or create tensors with device=x.device",
 )

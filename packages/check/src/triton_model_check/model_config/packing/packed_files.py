@@ -40,10 +40,8 @@ class Findings:
 class PackedFiles:
     """The files of one model that are packed. They are looked at once, all together.
 
-    Args:
-        folder: The folder of the model.
-        leaves_out: Whether packing leaves out a path of the repository; a folder's path ends in ``/``.
-        follows: Whether packing follows a link to a folder.
+    ``leaves_out`` and ``follows`` say whether packing leaves out a path of the repository (a folder's path
+    ends in ``/``), and follows a link to a folder.
     """
 
     def __init__(
@@ -76,7 +74,7 @@ class PackedFiles:
                 head = self._folder.head(*parts, smaller_than=None if is_code else POINTER_BYTES)
                 if is_pointer(head):
                     pointers.append(parts)
-                elif is_code and _ends_with_crlf(head):
+                elif is_code and head[max(head.find(b"\n") - 1, 0) :][:2] == b"\r\n":
                     windows.append(parts)
         same = (self._packed(group) for group in groups)
         return Findings(
@@ -123,10 +121,6 @@ class PackedFiles:
 
     def _path(self, parts: _Parts) -> str:
         return self._folder.relative(*parts)
-
-
-def _ends_with_crlf(head: bytes) -> bool:
-    return head[max(head.find(b"\n") - 1, 0) :][:2] == b"\r\n"
 
 
 def is_composed(name: str) -> bool:

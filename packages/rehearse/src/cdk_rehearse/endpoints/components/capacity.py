@@ -31,9 +31,7 @@ class Copy:
 
     def without(self, other: Copy) -> Copy:
         return Copy(
-            self.accelerators - other.accelerators,
-            self.cpus - other.cpus,
-            self.memory_mib - other.memory_mib,
+            self.accelerators - other.accelerators, self.cpus - other.cpus, self.memory_mib - other.memory_mib
         )
 
     def holds(self, other: Copy) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from moto.sagemaker.exceptions import ValidationError
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
+from constructs_triton_core.facts.inference_components import is_without_zero_instances
 from constructs_triton_core.facts.instance_types import InstanceType
 
 from .component import Component, specifications
@@ -17,8 +18,6 @@ _NOT_SUPPORTED = (
     "Please make sure this endpoint can deploy inference components."
 )
 _ENVIRONMENT_LIMIT = 16
-#: A Region that refuses a minimum of zero instances; most are not published.
-_WITHOUT_ZERO = ("eu-west-3",)
 
 
 def check_config(wanted: Mapping[str, Any], region: str) -> None:
@@ -30,7 +29,8 @@ def check_config(wanted: Mapping[str, Any], region: str) -> None:
             raise ValidationError(
                 "ManagedInstanceScaling is only supported for inference component endpoints."
             )
-        if scaling is not None and scaling.get("MinInstanceCount") == 0 and region in _WITHOUT_ZERO:
+        minimum = None if scaling is None else scaling.get("MinInstanceCount")
+        if minimum == 0 and is_without_zero_instances(region):
             raise ValidationError(
                 "Min instance count needs to be greater than 0 for enabled managed instance scaling"
             )

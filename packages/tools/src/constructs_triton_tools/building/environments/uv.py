@@ -12,8 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
-from constructs_triton_core.processes.children import run_child
-from constructs_triton_core.processes.environments import own_environment
+from constructs_triton_core.processes.children import own_environment, run_child
 from triton_model_check.artifacts.environments.lock import EnvironmentLock
 from triton_model_check.artifacts.environments.requirements import Requirements
 from triton_model_check.artifacts.environments.target import EnvironmentTarget

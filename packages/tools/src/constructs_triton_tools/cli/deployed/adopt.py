@@ -12,8 +12,7 @@ from typing import Annotated, TypedDict
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.processes.children import python_command, run_child
-from constructs_triton_core.processes.environments import foreign_environment
+from constructs_triton_core.processes.children import foreign_environment, python_command, run_child
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note

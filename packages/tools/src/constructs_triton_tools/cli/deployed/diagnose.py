@@ -9,9 +9,8 @@ from pathlib import Path
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_core.program.progress import show_work
 from constructs_triton_core.untrusted.regular_files import open_regular
-from constructs_triton_core.untrusted.terminal import print_note
+from constructs_triton_core.untrusted.terminal import print_note, show_work
 from constructs_triton_tools.cli.options import (
     add_aws_arguments,
     endpoint_names,

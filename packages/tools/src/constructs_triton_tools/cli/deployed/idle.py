@@ -13,8 +13,7 @@ from constructs_triton_core.declared_values import Value
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_core.program.progress import show_work
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table, show_work
 from constructs_triton_tools.cli.options import add_options, open_session
 from constructs_triton_tools.operations.idle import BilledVariant, IdleReport, find_idle
 from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, fetch_known_prices, read_prices

@@ -13,8 +13,7 @@ from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.model_index import ModelIndex, some_of
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_core.program.progress import show_work
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, show_work
 from constructs_triton_tools.cli.options import (
     add_aws_arguments,
     add_options,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from constructs_triton_core.program.progress import clear_line, show_line
-from constructs_triton_core.untrusted.terminal import print_lines
+from constructs_triton_core.untrusted.terminal import clear_line, print_lines, show_line
 
 if TYPE_CHECKING:
     from constructs_triton_tools.measuring.load_test.open_loop import LiveFigures

@@ -13,8 +13,7 @@ import aiohttp
 
 from constructs_triton_core.errors import ContainerExitError, LocalEndpointError
 from constructs_triton_core.processes.async_children import AsyncChild, start_child
-from constructs_triton_core.processes.children import PIPE, STDOUT, python_command
-from constructs_triton_core.processes.environments import own_environment
+from constructs_triton_core.processes.children import PIPE, STDOUT, own_environment, python_command
 from constructs_triton_tools.local.containers.engine import ContainerEngine
 from constructs_triton_tools.local.containers.exec_relay import ExecRelay
 from constructs_triton_tools.local.containers.run_arguments import (

@@ -11,8 +11,7 @@ import asyncio
 from contextlib import suppress
 
 from constructs_triton_core.processes.async_children import AsyncChild, start_child
-from constructs_triton_core.processes.children import PIPE
-from constructs_triton_core.processes.environments import own_environment
+from constructs_triton_core.processes.children import PIPE, own_environment
 from constructs_triton_tools.local.containers.run_arguments import CONTAINER_PORT
 
 # `kill 0` ends all processes of the script when either side closes its connection.

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from constructs_triton_core.processes.async_children import AsyncChild, start_child
-from constructs_triton_core.processes.children import PIPE, python_command
-from constructs_triton_core.processes.environments import foreign_environment
+from constructs_triton_core.processes.children import PIPE, foreign_environment, python_command
 
 _PROGRAM = "from constructs_triton_tools.local.server.supervisor import main; main(*sys.argv[1:])"
 

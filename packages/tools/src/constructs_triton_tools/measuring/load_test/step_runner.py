@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.processes.bounded_process import NO_LIMIT, BoundedProcess
-from constructs_triton_core.processes.environments import own_environment
+from constructs_triton_core.processes.children import own_environment
 from constructs_triton_tools.measuring.load_test.open_loop import IsDecided, LiveFigures, OpenLoop
 from constructs_triton_tools.measuring.load_test.prepared_requests import (
     HttpSender,

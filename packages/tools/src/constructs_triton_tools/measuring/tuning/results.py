@@ -8,7 +8,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
-from constructs_triton_core.untrusted.whole_files import write_whole
+from constructs_triton_core.untrusted.regular_files import write_whole
 from constructs_triton_tools.measuring.load_test.results_file import BenchmarkMetadata, write_results
 from constructs_triton_tools.measuring.load_test.step import StepResult, Verdict
 from constructs_triton_tools.measuring.plots.tune_plot import plot_tuning

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from constructs_triton_core.facts.versions import is_at_least
-from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.checks.python_environment import (
     PARAMETER,
     PLACE,
     environment_of,
-    environment_rule,
+    environment_warning,
 )
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, warning
 
 _NOT_EXECUTED_SINCE = "25.08"
 _GB = 10**9
@@ -31,9 +30,8 @@ _SYSTEM_LIBRARIES = {
 }
 
 
-@environment_rule(
+@environment_warning(
     "python-environment-interpreter",
-    severity=Severity.WARNING,
     source="triton python_backend pb_utils.cc ParseActivationScript, from 25.08 on; run with a program that "
     "starts Python as the stub does",
     hint="build it with `constructs-triton env build`, conda-pack or venv-pack",
@@ -56,9 +54,8 @@ def environment_interpreter(model: ModelUnderCheck) -> Iterator[Problem]:
         )
 
 
-@environment_rule(
+@environment_warning(
     "python-environment-cuda",
-    severity=Severity.WARNING,
     source="requirements of torch on PyPI; AWS documentation of instance types",
     hint="use packages for the CPU, such as torch from the index https://download.pytorch.org/whl/cpu",
 )
@@ -75,9 +72,8 @@ def environment_cuda(model: ModelUnderCheck) -> Iterator[Problem]:
         )
 
 
-@environment_rule(
+@environment_warning(
     "python-environment-libraries",
-    severity=Severity.WARNING,
     source="libraries that the wheels on PyPI load, and manylinux does not contain",
 )
 def environment_libraries(model: ModelUnderCheck) -> Iterator[Problem]:
@@ -95,9 +91,8 @@ def environment_libraries(model: ModelUnderCheck) -> Iterator[Problem]:
                 yield Problem(f"{message}, which the image may not contain", PLACE, hint)
 
 
-@environment_rule(
+@environment_warning(
     "python-environment-size",
-    severity=Severity.WARNING,
     source="triton python_backend EnvironmentManager: the archive is unpacked into /tmp at each start",
     hint="use an image of your own with these packages (TritonImage.from_asset), or remove packages",
 )
@@ -112,10 +107,9 @@ def environment_size(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(f"the environment has {found.unpacked_bytes / _GB:.1f} GB", PLACE)
 
 
-@rule(
+@warning(
     "python-environment-copies",
     "repository",
-    severity=Severity.WARNING,
     source="triton python_backend EnvironmentManager: deletes environments when the server ends; observed "
     "with triton server 2.51",
     hint="use an image of your own with these packages, smaller environments, or a larger volume_size",

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from constructs_triton_core.facts.versions import is_at_least
-from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.checks.python_environment import (
     PARAMETER,
     PLACE,
     environment_of,
     environment_rule,
+    environment_warning,
 )
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.packed_environment import INTERPRETER, PackedEnvironment
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, warning
 
 _MANAGER = "triton python_backend EnvironmentManager"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
@@ -48,9 +48,8 @@ def environment_release(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(f"{PARAMETER}: Triton {version} needs an archive, got a folder", PLACE, _BUILD)
 
 
-@environment_rule(
+@environment_warning(
     "python-environment-folder",
-    severity=Severity.WARNING,
     source="observed with triton server 2.51: without the execute bit the packages are not found; Amazon S3 "
     "stores no modes and no links",
     hint=f"{_BUILD}: one archive keeps its modes also in S3",
@@ -70,9 +69,8 @@ def environment_folder(model: ModelUnderCheck) -> Iterator[Problem]:
         )
 
 
-@environment_rule(
+@environment_warning(
     "python-environment-members",
-    severity=Severity.WARNING,
     source=f"{_MANAGER} from 26.06 on: github triton-inference-server/python_backend pull request 437; "
     "observed with libarchive 3.6.2",
     hint=f"{_BUILD}, or pack the content of its folder with `tar -czf env.tar.gz -C FOLDER .`",
@@ -88,9 +86,8 @@ def environment_members(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(f"{PARAMETER}: images from 26.06 on refuse the archive: {found.outside}", PLACE)
 
 
-@environment_rule(
+@environment_warning(
     "python-environment-compiled",
-    severity=Severity.WARNING,
     source="CPython importlib.machinery.EXTENSION_SUFFIXES",
     hint="build it for the image with `constructs-triton env build --image-version`, on any machine",
 )
@@ -145,11 +142,10 @@ def _is_usable(tag: str, python: str) -> bool:
     return (is_linux or platform == "any") and abi in ("none", "abi3", f"cp{python.replace('.', '')}")
 
 
-@rule(
+@warning(
     "python-environment-pythonpath",
     "python",
     when=("parameters",),
-    severity=Severity.WARNING,
     source="CPython: PYTHONPATH comes before site-packages; triton python_backend: the stub inherits it",
     hint="remove PYTHONPATH from the environment of the container, or acknowledge this if its folders "
     "contain none of the packages",

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from constructs_triton_core.findings import Severity
-from triton_model_check.facts.vllm import default_gpu_memory_utilization
+from triton_model_check.facts.backend_releases import default_gpu_memory_utilization
 from triton_model_check.model_config.checks.generation.engine_arguments import (
     EngineArguments,
     engine_arguments_of,
 )
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_files.transformer import Transformer, read_transformer
 
 _MIB, _GIB = 2**20, 2**30
@@ -92,7 +91,7 @@ def weights_memory(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, hint=hint, path=fit.arguments.path)
 
 
-@rule("vllm-cache-memory", "vllm", needs_files=True, severity=Severity.WARNING, source=_SOURCE)
+@warning("vllm-cache-memory", "vllm", needs_files=True, source=_SOURCE)
 def cache_memory(model: ModelUnderCheck) -> Iterator[Problem]:
     """The key-value cache of one request of ``max_model_len`` tokens fits beside the weights.
 

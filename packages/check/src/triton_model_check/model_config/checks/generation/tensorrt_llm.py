@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from constructs_triton_core.bounded_json import parse_bounded_json
-from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.checks.generation.engine_arguments import MODEL_ROOT
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 
 _DOCS = "triton tensorrtllm_backend docs/model_config.md"
 _BACKEND_PLACEHOLDER = "${triton_backend}"
@@ -91,11 +90,10 @@ def engine_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, hint=hint, path=engine.path)
 
 
-@rule(
+@warning(
     "tensorrt-llm-processes",
     "tensorrtllm",
     needs_files=True,
-    severity=Severity.WARNING,
     source="triton tensorrtllm_backend docs/llama_multi_instance.md; not tried on SageMaker",
     hint="set the environment variable TRTLLM_ORCHESTRATOR to 1, with additional_variables",
 )

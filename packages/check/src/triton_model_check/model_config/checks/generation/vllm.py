@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import did_you_mean, quoted
-from triton_model_check.facts.vllm import engine_arguments
+from triton_model_check.facts.backend_releases import engine_arguments
 from triton_model_check.model_config.checks.generation.engine_arguments import (
     ENGINE_FILE,
     MODEL_ROOT,
@@ -16,7 +15,7 @@ from triton_model_check.model_config.checks.generation.engine_arguments import (
 )
 from triton_model_check.model_config.checks.instances import groups, resolved_kind
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 
 _SOURCE = "triton vllm_backend, src/model.py"
 _ENGINE = "vllm 0.19.0 and 0.33.0, vllm/engine/arg_utils.py"
@@ -37,7 +36,7 @@ def engine_file(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, hint=hint, path=path)
 
 
-@rule("vllm-engine-argument", "vllm", needs_files=True, severity=Severity.WARNING, source=_ENGINE)
+@warning("vllm-engine-argument", "vllm", needs_files=True, source=_ENGINE)
 def engine_argument(model: ModelUnderCheck) -> Iterator[Problem]:
     """vLLM knows each key of ``model.json``.
 
@@ -129,9 +128,7 @@ def lora(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f"enable_lora is true, and {_LORA_FILE} is missing", hint=hint, path=arguments.path)
 
 
-@rule(
-    "vllm-lora-rank", "vllm", needs_files=True, severity=Severity.WARNING, source="vllm 0.33.0, MaxLoRARanks"
-)
+@warning("vllm-lora-rank", "vllm", needs_files=True, source="vllm 0.33.0, MaxLoRARanks")
 def lora_rank(model: ModelUnderCheck) -> Iterator[Problem]:
     """``max_lora_rank`` is one of the values that vLLM accepts."""
     ranks = (1, 8, 16, 32, 64, 128, 256, 320, 512)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import posixpath
 import unicodedata
 from collections.abc import Iterator, Mapping
+from functools import partial
 
-from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.packing.packed_files import PackedFiles, is_composed, same_on_some_disks
-from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_files.wrong_content import POINTER_HINT, POINTER_MESSAGE, is_pointer
 
 POINTER_CODE = "file-git-lfs-pointer"
+_warning = partial(warning, scope="repository", needs_files=True)
 
 
 def pointers_of(model: ModelUnderCheck) -> tuple[str, ...]:
@@ -47,13 +48,10 @@ def _of_checkout(context: RepositoryContext) -> Mapping[str, PackedFiles]:
     return {} if is_given else context.packed_files
 
 
-@rule(
+@_warning(
     "file-line-endings",
-    "repository",
-    severity=Severity.WARNING,
     source="gitattributes(5): text, eol",
     hint="commit a .gitattributes with `* text=auto eol=lf` and clone again, or save the files with LF",
-    needs_files=True,
 )
 def line_endings(context: RepositoryContext) -> Iterator[Problem]:
     """The lines of ``config.pbtxt`` and of Python files end with LF, not with CR LF.
@@ -69,13 +67,8 @@ def line_endings(context: RepositoryContext) -> Iterator[Problem]:
         yield Problem(message, path=found[0], line=1)
 
 
-@rule(
-    "file-names-collide",
-    "repository",
-    severity=Severity.WARNING,
-    source="Apple APFS and Microsoft NTFS: names of files",
-    hint="rename one of them",
-    needs_files=True,
+@_warning(
+    "file-names-collide", source="Apple APFS and Microsoft NTFS: names of files", hint="rename one of them"
 )
 def names_collide(context: RepositoryContext) -> Iterator[Problem]:
     """Names in a folder do not differ only in case or Unicode form.
@@ -91,13 +84,7 @@ def names_collide(context: RepositoryContext) -> Iterator[Problem]:
         yield Problem(message, path=group[-1])
 
 
-@rule(
-    "file-name-form",
-    "repository",
-    severity=Severity.WARNING,
-    source="Unicode Standard Annex 15: Unicode Normalization Forms",
-    needs_files=True,
-)
+@_warning("file-name-form", source="Unicode Standard Annex 15: Unicode Normalization Forms")
 def name_form(context: RepositoryContext) -> Iterator[Problem]:
     r"""The name of a file is in the Unicode form NFC.
 

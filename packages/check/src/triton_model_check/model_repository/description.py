@@ -13,7 +13,7 @@ from typing import Any
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.versions import parse_version
 from constructs_triton_core.spelling import did_you_mean, quoted
-from triton_model_check.model_repository.declarations.options import CompositionOptions
+from triton_model_check.model_repository.composition import CompositionOptions
 from triton_model_check.untrusted.toml_files import TomlFile, is_inside
 
 DESCRIPTION_FILE = "triton-models.toml"
@@ -31,12 +31,7 @@ _EXAMPLES = {
 
 @dataclass(frozen=True, slots=True)
 class DescribedEnvironment:
-    """The packages of one model, or of all Python models.
-
-    Args:
-        requirements: The file with the requirements.
-        image_version: Triton release of the image. Default: the default of ``PythonEnvironment``.
-    """
+    """The packages of one model, or of all Python models; without a version, for the default image."""
 
     requirements: Path
     image_version: str | None = None
@@ -44,13 +39,7 @@ class DescribedEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class ModelDescription:
-    """The content of the file, with the names of the same arguments in an app.
-
-    Args:
-        file: The file.
-        composition: ``calls`` and ``also_served``.
-        environments: ``python_environments`` by model, or by ``ALL_MODELS`` alone.
-    """
+    """The content of the file; ``environments`` are by model, or by ``ALL_MODELS`` alone."""
 
     file: TomlFile
     composition: CompositionOptions
@@ -58,11 +47,7 @@ class ModelDescription:
 
     @classmethod
     def read(cls, folder: Path) -> ModelDescription:
-        """Read the file in a folder of models.
-
-        Raises:
-            InvalidValueError: it cannot be read, or has an unknown key or a malformed value.
-        """
+        """Read the file in a folder of models."""
         file = TomlFile.read(folder / DESCRIPTION_FILE)
         file.refuse_unknown((), file.document, _KEYS)
         calls = {
@@ -95,11 +80,7 @@ class ModelDescription:
             )
 
     def combine(self, given: CompositionOptions) -> CompositionOptions:
-        """Return the options of the file and those of the code or the command.
-
-        Raises:
-            InvalidValueError: the code or the command has another value.
-        """
+        """Return the options of the file and those of the code or the command."""
         own = self.composition
         calls, called = ({name: sorted(set(to)) for name, to in each.calls.items()} for each in (given, own))
         if calls and called and calls != called:

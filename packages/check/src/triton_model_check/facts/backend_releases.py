@@ -1,4 +1,4 @@
-"""The ONNX Runtime of each Triton release: what it can load, its operators, and their implementations."""
+"""What the backends of each Triton release load: ONNX Runtime, models of trees, and vLLM."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from functools import cache
 
 from constructs_triton_core.facts.versions import parse_version
 from triton_model_check.facts.published import load
+
+__all__ = ["unsupported_xgboost"]
 
 _Constraints = Mapping[str, frozenset[str]]
 _FIRST_RELEASE = (1, 19)  # older ones were not asked; they have no kernels that it has not
@@ -85,3 +87,41 @@ def _read(domain: str, operator: str, since: int, release: tuple[int, ...]) -> I
 
 def _number(release: str) -> tuple[int, ...]:
     return tuple(int(part) for part in release.split(".")[:2])
+
+
+def unsupported_xgboost(image_version: str, model_type: str, xgboost: tuple[int, int]) -> str:
+    """Return what the release reads in place of a file, or ``""`` if it reads the file or may do so.
+
+    Args:
+        image_version: Version of the Triton image.
+        model_type: ``"xgboost_json"`` or ``"xgboost_ubj"``.
+        xgboost: Major and minor version of the XGBoost that wrote the file.
+
+    Raises:
+        InvalidValueError: the image version is not ``YY.MM``.
+    """
+    wanted = parse_version(image_version)
+    rows = [row for row in load("tree_formats")["xgboost_releases"] if parse_version(row["since"]) <= wanted]
+    if not rows:
+        return ""
+    first, before = rows[-1]["ubjson_since"], rows[-1]["json_before"]
+    if model_type == "xgboost_ubj":
+        if first is None:
+            return "no UBJSON before image 24.10"
+        return f"UBJSON of XGBoost {_dotted(first)} and newer" if xgboost < tuple(first) else ""
+    return f"JSON of XGBoost before {_dotted(before)}" if before and xgboost >= tuple(before) else ""
+
+
+def _dotted(version: list[int]) -> str:
+    return ".".join(str(number) for number in version)
+
+
+@cache
+def engine_arguments() -> frozenset[str]:
+    """Return the names that at least one of the two releases in the table accepts."""
+    return frozenset(load("vllm")["engine_arguments"])
+
+
+def default_gpu_memory_utilization() -> float:
+    """Return the fraction of a GPU's memory that vLLM uses by default: the larger one of the two releases."""
+    return float(load("vllm")["gpu_memory_utilization"])
