@@ -38,7 +38,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "intrinsics",
         "placeholders",
         "synthesized_stack",
-        "s3_permissions",
+        "wildcards",
         "assembly",
         "endpoints",
         "scaling",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +16,6 @@ __all__ = [
     "make_session",
     "permission_of",
     "reaching_aws",
-    "read_parameters",
-    "read_template_text",
     "region_of",
 ]
 
@@ -243,43 +240,3 @@ class AwsReader:
         with reaching_aws(service):
             for page in client.get_paginator(operation).paginate(**request):
                 yield from page.get(member, [])
-
-
-def read_parameters(session: boto3.Session, stack: str) -> dict[str, str]:
-    """Read the values of a deployed stack's parameters with ``cloudformation:DescribeStacks``.
-
-    Of a parameter with ``NoEcho``, AWS returns asterisks.
-
-    Args:
-        session: boto3 session with the Region and credentials.
-        stack: Name or ARN of the stack.
-
-    Returns:
-        The values by name; none if the credentials may not read them.
-
-    Raises:
-        AwsError: AWS cannot be reached.
-    """
-    try:
-        found = AwsReader(session).require("cloudformation", "describe_stacks", StackName=stack)["Stacks"][0]
-    except AwsError as error:
-        if error.code:
-            return {}
-        raise
-    return {each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", ())}
-
-
-def read_template_text(session: boto3.Session, stack: str) -> str:
-    """Read the template of a deployed stack with ``cloudformation:GetTemplate``, after its transforms.
-
-    Args:
-        session: boto3 session with the Region and credentials.
-        stack: Name or ARN of the stack.
-
-    Raises:
-        AwsError: the stack does not exist, the credentials may not read it, or AWS cannot be reached.
-    """
-    request = {"StackName": stack, "TemplateStage": "Processed"}
-    found = AwsReader(session).describe(f"stack {stack}", "cloudformation", "get_template", **request)
-    body = found["TemplateBody"]
-    return body if isinstance(body, str) else json.dumps(body)  # boto3 has parsed what is JSON

@@ -17,6 +17,8 @@ from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import IO
 
+__all__ = ["limit_memory", "read_exactly"]
+
 NO_LIMIT = 0
 
 REQUEST = struct.Struct(">dQQ")

@@ -6,9 +6,10 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from cdk_rehearse.cli.deployed import read_parameters, read_template_text
 from cdk_rehearse.cli.serve import serve
 from cdk_rehearse.cli.text import report_lines
-from constructs_triton_core.aws.aws_reader import make_session, read_parameters, read_template_text
+from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common, pair_argument, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG

@@ -23,7 +23,6 @@ from botocore.exceptions import ClientError
 from moto.awslambda.models import LambdaFunction
 
 from constructs_triton_core.processes.children import foreign_environment
-from constructs_triton_core.processes.fork_server import ForkServer
 
 from ..construct_libraries import library_handler
 from ..errors import StackError
@@ -31,6 +30,7 @@ from ..function_process import Invocation
 from ..permissions.access import Access, RoleCredentials
 from ..replacement import replaced, wrapped
 from ..services.service_api import ServiceApi, client
+from .fork_server import ForkServer
 
 
 @dataclass

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any, Literal
 
-from constructs_triton_core.cloud_assembly.s3_permissions import matches_wildcards
+from constructs_triton_core.cloud_assembly.wildcards import matches_wildcards
 
 _ELEMENTS = {"Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", "Principal", "Condition"}
 _NEGATED = "StringNotEquals"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from constructs_triton_core.cloud_assembly.s3_permissions import matches_wildcards
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_core.cloud_assembly.wildcards import matches_wildcards
 
 _POLICIES = "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"
 _PRINCIPALS = "AWS::IAM::Role", "AWS::IAM::User", "AWS::IAM::Group"

@@ -10,10 +10,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from constructs_triton_core.cloud_assembly.s3_permissions import RolePermissions
 from constructs_triton_tools.local.gateway.async_inference import AsyncInvocations
 from constructs_triton_tools.local.gateway.bucket_folder import BucketFolder
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
+from constructs_triton_tools.local.sources.role_permissions import RolePermissions
 from constructs_triton_tools.local.sources.specs import AsyncInferenceSpec
 
 PREFIX = "X-Amzn-SageMaker-"

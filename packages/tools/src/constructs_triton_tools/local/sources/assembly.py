@@ -18,13 +18,13 @@ from constructs_triton_core.cloud_assembly.endpoints import (
     hosts_components,
     scalable_targets,
 )
-from constructs_triton_core.cloud_assembly.s3_permissions import role_permissions
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.errors import LocalEndpointError, TemplateError
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE, RESOURCE_TYPE
 from constructs_triton_functions.model_sync.manifest import FileManifest, Manifest
 from constructs_triton_tools.assembly.model_syncs import model_syncs
+from constructs_triton_tools.local.sources.role_permissions import role_permissions
 from constructs_triton_tools.local.sources.specs import (
     AsyncInferenceSpec,
     ComponentSpec,

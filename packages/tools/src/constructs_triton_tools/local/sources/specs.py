@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT, PLACEHOLDER_REGION
-from constructs_triton_core.cloud_assembly.s3_permissions import RolePermissions
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_functions.model_sync.manifest import FileManifest, ListedFile
+from constructs_triton_tools.local.sources.role_permissions import RolePermissions
 from triton_model_check.model_repository.uncompressed.names import name_problems
 
 FindAsset = Callable[[str, str], Path]

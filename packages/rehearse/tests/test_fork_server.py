@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from constructs_triton_core.processes.fork_server import ForkServer
+from cdk_rehearse.custom_resources.fork_server import ForkServer
 
 MEMORY = 1 << 30
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from constructs_triton_core.cloud_assembly.s3_permissions import RolePermissions, role_permissions
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_tools.local.sources.role_permissions import RolePermissions, role_permissions
 
 READ = "s3:GetObject"
 

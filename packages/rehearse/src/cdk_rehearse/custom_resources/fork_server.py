@@ -19,11 +19,7 @@ from importlib import import_module
 from constructs_triton_core.processes.bounded_server import limit_memory, read_exactly
 from constructs_triton_core.processes.children import Child, foreign_environment, forked, python_command
 
-__all__ = ["ForkServer"]
-
-_PROGRAM = (
-    "from constructs_triton_core.processes.fork_server import main; main(int(sys.argv[1]), sys.argv[2])"
-)
+_PROGRAM = "from cdk_rehearse.custom_resources.fork_server import main; main(int(sys.argv[1]), sys.argv[2])"
 _LIMITS, _LENGTH, _PID = struct.Struct(">Q"), struct.Struct(">Q"), struct.Struct(">i")
 
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import translate
-from functools import lru_cache
 from typing import Any
 
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
-
-__all__ = ["RolePermissions", "matches_wildcards", "role_permissions"]
+from constructs_triton_core.cloud_assembly.wildcards import matches_wildcards
 
 _ROLE, _BUCKET_POLICY = "AWS::IAM::Role", "AWS::S3::BucketPolicy"
 _MANAGED, _INLINE = "AWS::IAM::ManagedPolicy", ("AWS::IAM::Policy", "AWS::IAM::RolePolicy")
@@ -102,17 +99,3 @@ def _texts(value: Any) -> list[str]:
     """Return the strings of a value or a list; what only a deployment knows may be anything."""
     given = value if isinstance(value, list) else [value]
     return [each if isinstance(each, str) else "*" for each in given if each is not None]
-
-
-def matches_wildcards(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
-    """Return whether ``*`` (any characters) and ``?`` (one character) of an IAM pattern make it the text.
-
-    The time grows with the lengths of pattern and text alone.
-    """
-    return _expression(pattern, re.IGNORECASE if ignore_case else 0).match(text) is not None
-
-
-@lru_cache(maxsize=1024)
-def _expression(pattern: str, flags: int) -> re.Pattern[str]:
-    # Python's own translation never tries an asterisk again, unlike ".*". It has sets too, unlike IAM.
-    return re.compile(translate(pattern.replace("[", "[[]")), flags)
