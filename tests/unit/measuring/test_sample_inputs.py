@@ -113,4 +113,6 @@ def test_command_sends_and_prints(
     words = ["--target-model", "net-3f9c2a1b.tar.gz", "--zeros", "--shape", "x=2,4"]
     assert main(["invoke", "endpoint", *words]) == 0
     assert sent["x"].shape == (1, 2, 4)
-    assert "A request of this form in Python, with zeros:" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "A request of this form in Python, with zeros:" in shown
+    assert "session=" not in shown

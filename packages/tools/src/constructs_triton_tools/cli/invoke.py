@@ -172,7 +172,7 @@ def _print_python_call(arguments: argparse.Namespace, inputs: Any) -> None:
     from constructs_triton_tools.measuring.sample_inputs import python_call
 
     print_lines("A request of this form in Python, with zeros:", "")
-    options = _client_options(arguments)
+    options = {**_client_options(arguments), "session": None, "region_name": arguments.region}
     call = python_call(arguments.endpoint, options, inputs, _invoke_options(arguments))
     print_lines(*call.split("\n"))
 
