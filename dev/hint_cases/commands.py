@@ -102,7 +102,7 @@ _OPTIONS = re.compile(
     r"(?:for example|such as|(?:add|use|write|write it as)) (--[a-z].*?)(?:[,;] | to send it|$)"
 )
 _VALUE = re.compile(
-    r"(?:write for example|write it as|write|use for example|use|raise it to|choose from|number, from) \"?(\S+?)\"?(?=[,;]?(?:\s|$))"
+    r"\b(?:write for example|write it as|write|use for example|use|raise it to|choose from|number, from) \"?(\S+?)\"?(?=[,;]?(?:\s|$))"
 )
 _WITHOUT = re.compile(r"write it without (\S+)")
 _REMOVED = re.compile(r"; leave out (--\S+)|(--\S+): .*; (?:remove it|leave it out)$")

@@ -64,8 +64,11 @@ def test_backend_that_the_server_does_not_have_is_not_measured_silently(
     [
         (("--parameter", "threads"), "--parameter: must have the form NAME=VALUE,VALUE, got 'threads'"),
         (("--model", "n"), "has no such model, got 'n'"),
-        (("--budget-minutes", "0.5"), "--budget-minutes: must be from 1 to 10080, got 0.5; raise it to 1"),
-        (("--budget-minutes", "2"), "must be at least 2.4 with steps of 4 seconds, because the present"),
+        (
+            ("--budget-minutes", "20000"),
+            "--budget-minutes: must be at most 10080, got 20000; lower it to 10080",
+        ),
+        (("--budget-minutes", "0.5"), "must be at least 2.4 with steps of 4 seconds, because the present"),
         (("--step-seconds", "0.5"), "--step-seconds: must be from 1 to 600"),
         (("--percentile", "20"), "--percentile: must be from 50 to 99"),
     ],

@@ -35,7 +35,7 @@ class _Measuring(_Limit, total=False):
 
 class _Search(_Measuring, total=False):
     budget_minutes: Annotated[float, Value(
-        "minutes after which the search ends", default=20, limit=RangeLimit(1, 7 * 24 * 60), metavar="N")]
+        "minutes after which the search ends", default=20, limit=RangeLimit(None, 7 * 24 * 60), metavar="N")]
     output: Annotated[str | Path, Value(
         "folder of the results, and of the journal that continues a search", default=Path("tuned"),
         short="-o", metavar="DIR")]
