@@ -18,10 +18,6 @@ from constructs_triton_core.tokens import is_token
 
 # The reservation that was refused in the only published measurement, as a part of the instance's memory.
 _REFUSED_PART = 1 / 4
-_MEASURED = (
-    "the only published measurement is of ml.g5.xlarge, where SageMaker accepted 1024 MiB of 16 GiB for a "
-    "component and refused 4096 MiB"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,8 @@ class ComputeRequirements:
                 "min_memory",
                 f"SageMaker may not place a copy that reserves {self.memory_mib:g} MiB of the "
                 f"{memory:g} MiB of {instance_type}; how much of an instance components can reserve is not "
-                f"published, and {_MEASURED}",
+                "published, and the only published measurement is of ml.g5.xlarge, where SageMaker accepted "
+                "1024 MiB of 16 GiB for a component and refused 4096 MiB",
                 f"set min_memory below {refused:g} MiB (it is a reservation and not a limit), or "
                 "acknowledge this if you have deployed it",
                 source="Hugging Face cloud skills, measured on ml.g5.xlarge in us-east-1 in July 2026",

@@ -211,7 +211,6 @@ def _cache_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
             threshold=product("model_cache_hit_percent", percent, 0.01),
             comparison=_Comparison.LESS_THAN_THRESHOLD,
             evaluation_periods=3,
-            datapoints_to_alarm=3,
         )
 
 
@@ -223,7 +222,6 @@ def _loading_rules(source: _Source, wait: Duration | None) -> Iterator[AlarmRule
             metric=source.metric("ModelLoadingWaitTime", minutes=5),
             threshold=microseconds("model_loading_wait", wait),
             evaluation_periods=3,
-            datapoints_to_alarm=3,
         )
 
 
@@ -244,7 +242,6 @@ def _capacity_rules(source: _Source, duration: Duration | None) -> Iterator[Alar
         threshold=scalable.max_capacity,
         comparison=_Comparison.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
         evaluation_periods=periods,
-        datapoints_to_alarm=periods,
     )
 
 
@@ -259,7 +256,6 @@ def _idle_rules(source: _Source, duration: Duration | None) -> Iterator[AlarmRul
         threshold=1,
         comparison=_Comparison.LESS_THAN_THRESHOLD,
         evaluation_periods=periods,
-        datapoints_to_alarm=periods,
         # Without requests there is no data.
         missing=_Missing.BREACHING,
     )
@@ -291,7 +287,6 @@ def _missing_rules(variant: EndpointVariant, duration: Duration | None) -> Itera
         threshold=1,
         comparison=_Comparison.LESS_THAN_THRESHOLD,
         evaluation_periods=periods,
-        datapoints_to_alarm=periods,
         missing=_Missing.BREACHING,
     )
 

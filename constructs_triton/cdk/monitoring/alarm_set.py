@@ -64,7 +64,7 @@ class AlarmRule:
     threshold: float
     comparison: cloudwatch.ComparisonOperator = _Comparison.GREATER_THAN_THRESHOLD
     evaluation_periods: float = 5
-    datapoints_to_alarm: float = 5
+    datapoints_to_alarm: float | None = None  # all of the periods
     missing: cloudwatch.TreatMissingData = _Missing.NOT_BREACHING
     rolls_back: bool = False
 
@@ -79,7 +79,7 @@ class AlarmRule:
             threshold=self.threshold,
             comparison_operator=self.comparison,
             evaluation_periods=self.evaluation_periods,
-            datapoints_to_alarm=self.datapoints_to_alarm,
+            datapoints_to_alarm=self.datapoints_to_alarm or self.evaluation_periods,
             treat_missing_data=self.missing,
         )
 

@@ -41,12 +41,6 @@ _MIN_STEPS = 2
 # botocore, application-autoscaling, ScheduledActionName.
 _NOT_IN_ACTION_NAMES = re.compile(r"[:/|\x00-\x1f\x7f-\x9f]")
 
-_NOT_SETTLED = (
-    "scale_on_concurrent_requests: AWS does not say whether multi-model endpoints publish "
-    "ConcurrentRequestsPerModel, and a policy without data never adds instances; use "
-    "scale_on_invocations_per_instance, or acknowledge this if you see the metric in CloudWatch"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class TrackedMetric:
@@ -181,7 +175,12 @@ def _check_types(id: str, options: Mapping[str, object], types: Mapping[str, Pro
 
 def warn_of_unsettled_concurrency(scaling: Construct) -> None:
     """Warn about concurrency scaling of a multi-model endpoint."""
-    Annotations.of(scaling).add_warning_v2("constructs-triton:concurrency-of-many-models", _NOT_SETTLED)
+    Annotations.of(scaling).add_warning_v2(
+        "constructs-triton:concurrency-of-many-models",
+        "scale_on_concurrent_requests: AWS does not say whether multi-model endpoints publish "
+        "ConcurrentRequestsPerModel, and a policy without data never adds instances; use "
+        "scale_on_invocations_per_instance, or acknowledge this if you see the metric in CloudWatch",
+    )
 
 
 def sequence_finding(path: str, models: Sequence[str], count: float, unit: str) -> Finding | None:

@@ -22,10 +22,6 @@ from constructs_triton_core.facts.limits import MIN_CAPACITY_COMPONENT
 from constructs_triton_core.tokens import is_token
 
 _PREDEFINED = appscaling.PredefinedMetric
-_NO_DATA_AT_ZERO = (
-    "{id}: SageMaker publishes no utilization of a component without copies, so this policy alone may not "
-    "reach min_capacity 0; add scale_on_concurrent_requests_per_copy, or acknowledge this warning"
-)
 
 
 class TritonScalableCopyCount(ScalableCapacity):
@@ -140,7 +136,10 @@ class TritonScalableCopyCount(ScalableCapacity):
         )
         if self._wake_up is not None:
             Annotations.of(self).add_warning_v2(
-                "constructs-triton:no-utilization-at-zero", _NO_DATA_AT_ZERO.format(id=id)
+                "constructs-triton:no-utilization-at-zero",
+                f"{id}: SageMaker publishes no utilization of a component without copies, so this policy "
+                "alone may not reach min_capacity 0; add scale_on_concurrent_requests_per_copy, or "
+                "acknowledge this warning",
             )
         return policy
 

@@ -24,10 +24,6 @@ from constructs_triton_core.tokens import is_token
 
 _PLACEHOLDER = appscaling.PredefinedMetric.SAGEMAKER_VARIANT_INVOCATIONS_PER_INSTANCE
 _LOW_UTILIZATION_PERCENT = 10
-_LOW_UTILIZATION_NOTE = (
-    "{id}: target_utilization_percent is {percent:g}, so scaling keeps instances almost idle and may reach "
-    "max_capacity; raise it to 60, or acknowledge this warning"
-)
 
 
 _COOLDOWN: Any = {
@@ -124,8 +120,11 @@ class TargetTracking:
         target = utilization_target(percent, units)
         policy = self.keep_published(metric_name, id, target, options, units=units)
         if not is_token(percent) and percent < _LOW_UTILIZATION_PERCENT:
-            text = _LOW_UTILIZATION_NOTE.format(id=id, percent=percent)
-            Annotations.of(self._scope).add_warning_v2("constructs-triton:low-utilization-target", text)
+            Annotations.of(self._scope).add_warning_v2(
+                "constructs-triton:low-utilization-target",
+                f"{id}: target_utilization_percent is {percent:g}, so scaling keeps instances almost idle "
+                "and may reach max_capacity; raise it to 60, or acknowledge this warning",
+            )
         return policy
 
     def keep(
