@@ -129,6 +129,6 @@ def test_components_wake_on_failed_invocations() -> None:
 
 
 def test_stand_ins_of_plans_are_a_warning() -> None:
-    """``compiled_plans`` says how its plans are made."""
+    """``compiled_plans`` says how to compile its plans."""
     (warning,) = warnings(example("compiled_plans").app)
     assert "the plans are stand-ins: run `constructs-triton compile`" in warning

@@ -192,7 +192,9 @@ def test_a_time_limit_that_sagemaker_refuses(capsys: pytest.CaptureFixture[str])
     """The parser knows the longest run of a job."""
     with pytest.raises(SystemExit):
         main(["compile", "bert.onnx", *TYPE, "--max-seconds", "777601"])
-    assert "--max-seconds: must be a whole number, from 1 to 777600" in capsys.readouterr().err
+    assert (
+        "--max-seconds: must be from 1 to 777600, got 777601; lower it to 777600" in capsys.readouterr().err
+    )
 
 
 def test_model_that_is_wrong_has_exit_code_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

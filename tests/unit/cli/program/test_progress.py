@@ -17,9 +17,9 @@ MODELS = Path(__file__).resolve().parents[4] / "assets" / "model_repositories" /
 
 
 def test_line_is_for_terminals_only(capsys: pytest.CaptureFixture[str]) -> None:
-    """In a pipe, as in CI, standard error stays empty."""
+    """In a pipe, as in CI, standard error has only the note about the next command."""
     assert main(["check", str(MODELS)]) == 0
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == f"next: constructs-triton local up {MODELS}\n"
 
 
 def _read_all(reader: int) -> str:
