@@ -132,7 +132,7 @@ def test_update_needs_the_permissions_of_both_fleets(aws: SimulatedAccount) -> N
 def test_update_that_sagemaker_does_not_keep(
     aws: SimulatedAccount, behaviour: Behaviour, status: str, in_use: int
 ) -> None:
-    """The endpoint keeps the old configuration; without a statement about it, what it uses cannot be deleted."""
+    """The endpoint keeps the old configuration; if nothing says so, what it uses cannot be deleted."""
     stack = deploy(aws, reading(OLD, "*"))
     before = endpoint_config(aws, stack)
     aws.behaviour = behaviour

@@ -282,11 +282,12 @@ def test_synth_does_not_use_a_damaged_environment(
         found.find_archive()
 
 
-def test_changed_digest_is_not_used(tmp_path: Path, own_cache: Path) -> None:
-    """SQLite does not notice a changed byte of a row."""
+@pytest.mark.parametrize("value", ["CAST(zeroblob(32) || substr(digest, 33) AS BLOB)", "'text'", "1"])
+def test_changed_digest_is_not_used(tmp_path: Path, own_cache: Path, value: str) -> None:
+    """SQLite does not notice a changed byte of a row, or a value of another type."""
     expected = digest(tmp_path)
     with sqlite3.connect(own_cache / "digests.sqlite3") as database:
-        changed = database.execute("UPDATE digests SET digest = zeroblob(32) || substr(digest, 33)")
+        changed = database.execute(f"UPDATE digests SET digest = {value}")
         assert changed.rowcount == 1
     database.close()
     assert digest(tmp_path) == expected

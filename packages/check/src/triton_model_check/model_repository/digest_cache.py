@@ -49,10 +49,9 @@ class DigestCache:
         def look_up(database: sqlite3.Connection) -> None:
             for file in files:
                 key = _key(file)
-                if row := database.execute(_FIND, key).fetchone():
-                    digest = bytes(row[0])[:-_CHECK_BYTES]
-                    if _checked(key, digest) == row[0]:
-                        found[file.name] = digest
+                (value,) = database.execute(_FIND, key).fetchone() or (None,)
+                if isinstance(value, bytes) and _checked(key, value[:-_CHECK_BYTES]) == value:
+                    found[file.name] = value[:-_CHECK_BYTES]
 
         if files and self._path.is_file():
             self._use_database(look_up)
