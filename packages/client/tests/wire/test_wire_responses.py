@@ -201,7 +201,10 @@ MALFORMED = {
     "beyond FP64": (in_json([10**400], "FP64"), "must fit FP64"),
     "BF16 in JSON": (in_json([1], "BF16"), 'output "Y": BF16 must be in binary'),
     "lone surrogate": (in_json(["\ud800"], "BYTES"), "must be valid Unicode"),
-    "cut within a length": (strings(2, CUT), "byte 108: element 1 of 2 has no complete length, got 2 bytes"),
+    "cut within a length": (
+        strings(2, CUT),
+        '"Y" at byte 108: element 1 of 2 has no complete length, got 2 bytes',
+    ),
     "length beyond the end": (strings(2, BEYOND), "element 1 has a length of 4294967295 bytes, got 1 bytes"),
     "last one short": (strings(2, b"\1\0\0\0a\3\0\0\0bb"), "element 1 has a length of 3 bytes, got 2 bytes"),
     "bytes left over": (strings(2, b"\1\0\0\0a\1\0\0\0bXX"), "bytes are left over after 2 elements, got 2"),
